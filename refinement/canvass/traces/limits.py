@@ -1,0 +1,67 @@
+"""How much a trace may ask of its reader. Every limit of the format is in this table, with its
+reason.
+
+The limits hold for input that nobody vouches for. A run of the size that canvass itself records
+stays far below them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_MEMBERS: Final = 9
+"""Aeron clusters have 1, 3, 5 or 7 members; 9 leaves room and fits the columns of one event in a
+few cache lines.
+"""
+
+MAX_LINE_BYTES: Final = 1 << 20
+"""An event with nine members and a long recording log takes about 20 KiB. A line is held in memory
+whole.
+"""
+
+MAX_STRING_BYTES: Final = 1 << 16
+"""No field needs a longer text; a report prints the text."""
+
+MAX_DEPTH: Final = 64
+"""The event schema nests 5 deep. The limit bounds the free part of ``run.json`` below Python's
+recursion limit.
+"""
+
+MAX_TOKENS: Final = 200_000
+"""Values of one line. An event of 20 KiB has about 2,000."""
+
+MAX_SENDS: Final = 1 << 10
+"""Messages sent in one step. A leader sends a few to each of eight peers."""
+
+MAX_RECORDING_LOG: Final = 1 << 12
+"""Recording-log entries in one event: what the step reads or writes, not the whole log of a
+long-lived cluster.
+"""
+
+MAX_LOG_CHECKSUMS: Final = 1 << 10
+"""Witnessed positions of one event."""
+
+MAX_SOURCE_LINES: Final = 1 << 12
+"""Log lines that one imported event accounts for."""
+
+MAX_STREAM_LINES: Final = 50_000_000
+"""Lines of one stream; about 80 GB of text. Above it a run is to be cut into files of a Parquet
+dataset.
+"""
+
+MAX_RUNS: Final = 1_000_000
+"""Run folders in one corpus folder; more of them belong in a Parquet dataset, as a directory
+listing is held whole.
+"""
+
+MAX_RUN_JSON_BYTES: Final = 1 << 20
+"""``run.json`` is read whole."""
+
+MAX_ID_DIGITS: Final = 15
+"""Digits of the running number of a message id; the number then fits the low 50 bits of the id's
+code in columns.
+"""
+
+MIN_INT: Final = -(1 << 63)
+MAX_INT: Final = (1 << 63) - 1
+"""Positions, terms and times are signed 64-bit, as Aeron's are."""
