@@ -1,0 +1,654 @@
+------------------------------ MODULE Election ------------------------------
+(***************************************************************************)
+(* The election of one member: one operator for each election state (what  *)
+(* one duty cycle does in it) and one for each consensus message.          *)
+(*                                                                         *)
+(* The states are in the order of Aeron's codes; the messages follow.      *)
+(* What a member does with its log, and outside elections, is in           *)
+(* Replication.tla.                                                        *)
+(***************************************************************************)
+EXTENDS MemberState
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* ElectionInit(i, s, x): clear the decks after an error, then canvass; a  *)
+(* single member needs no ballot and leads its next term at once.          *)
+(*                                                                         *)
+(* Recording has been stopped, so the append position is what the archive  *)
+(* has, whatever was reported before.  The candidate term is read back     *)
+(* from disk: one that was only learnt from a NewLeadershipTerm and lies   *)
+(* above the own term may be forgotten, one that was voted in cannot.      *)
+(* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.    *)
+(***************************************************************************)
+PrepareForNewLeadership(s) ==
+    [EndReplication(s) EXCEPT
+        !.role = "FOLLOWER",
+        !.publicationPosition = NULL_POSITION,
+        !.logSubscription = FALSE,
+        !.catchupDestination = FALSE,
+        !.appendPosition = s.recordedPosition,
+        !.notifiedCommitPosition = 0,
+        !.catchupJoinPosition = NULL_POSITION,
+        !.replayStopPosition = NULL_POSITION,
+        !.candidateTermId = Max(s.persistedCandidateTermId, s.leadershipTermId)]
+
+BeginElection(i, s) ==
+    LET p == PrepareForNewLeadership(s)
+        t == p.candidateTermId + 1
+    IN  IF MemberCount = 1
+        THEN EnterLeaderLogReplication(i, [p EXCEPT !.candidateTermId = t,
+                                                    !.persistedCandidateTermId = t])
+        ELSE EnterCanvass(i, p)
+
+ElectionInit(i, s, x) ==
+    IF ~At(s, "INIT") THEN {}
+    ELSE Outcome(BeginElection(i, [s EXCEPT !.members = StopCatchupReplays(s.members)]), <<>>)
+
+(***************************************************************************)
+(* Canvass(i, s, x): publish the own position each interval; stand when    *)
+(* all others would vote for this member, or, once the deadline has        *)
+(* passed, when a quorum would.                                            *)
+(*                                                                         *)
+(* A member that is not the appointed leader never stands by itself.       *)
+(* Source: Election.canvass.                                               *)
+(***************************************************************************)
+PublishCanvassPosition(i, s) ==
+    Broadcast(i, CanvassPosition(s.logLeadershipTermId, s.appendPosition, s.leadershipTermId, i))
+
+Canvass(i, s, x) ==
+    LET sends     == IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>
+        mayStand  == AppointedLeaderId \in {NULL_VALUE, i}
+        nominates == /\ mayStand
+                     /\ \/ IsUnanimousCandidate(i, s)
+                        \/ x.timeout /\ IsQuorumCandidate(i, s)
+    IN  IF ~At(s, "CANVASS") THEN {}
+        ELSE Outcome(IF nominates THEN [s EXCEPT !.electionState = "NOMINATE"] ELSE s, sends)
+
+(***************************************************************************)
+(* Nominate(i, s, x): wait for the random nomination deadline, then open a *)
+(* ballot in the next candidate term and vote for oneself.                 *)
+(*                                                                         *)
+(* The term is on disk before anybody hears of it.  Whether the member is  *)
+(* still a good candidate is not asked again.  It goes on canvassing while *)
+(* it waits, for those that start late.                                    *)
+(* Source: Election.nominate, ClusterMember.becomeCandidate.               *)
+(***************************************************************************)
+BecomeCandidate(i, s, term) ==
+    [s EXCEPT
+        !.electionState = "CANDIDATE_BALLOT",
+        !.role = "CANDIDATE",
+        !.candidateTermId = term,
+        !.persistedCandidateTermId = term,
+        !.members = [j \in Members |->
+            [s.members[j] EXCEPT !.candidateTermId = IF j = i THEN term ELSE NULL_VALUE,
+                                 !.vote = IF j = i THEN 1 ELSE NULL_VALUE,
+                                 !.ballotSent = (j = i)]]]
+
+Nominate(i, s, x) ==
+    IF ~At(s, "NOMINATE") THEN {}
+    ELSE IF x.timeout
+    THEN Outcome(BecomeCandidate(i, s, Max(s.persistedCandidateTermId, s.candidateTermId + 1)), <<>>)
+    ELSE Outcome(s, IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>)
+
+(***************************************************************************)
+(* CandidateBallot(i, s, x): ask for votes, once each, and count them.     *)
+(*                                                                         *)
+(* All votes win at once.  A quorum wins only when the ballot has timed    *)
+(* out, and only without a single vote against: one NO vetoes, however     *)
+(* many are in favour.                                                     *)
+(* Source: Election.candidateBallot.                                       *)
+(***************************************************************************)
+CandidateBallot(i, s, x) ==
+    LET unsent == {j \in x.accepted : ~s.members[j].ballotSent}
+        ballot == RequestVote(s.logLeadershipTermId, s.appendPosition, s.candidateTermId, i)
+    IN  IF ~At(s, "CANDIDATE_BALLOT") THEN {}
+        ELSE IF IsUnanimousLeader(s) \/ (x.timeout /\ IsQuorumLeader(s))
+        THEN Outcome(EnterLeaderLogReplication(i, s), <<>>)
+        ELSE IF x.timeout THEN Outcome(EnterCanvass(i, s), <<>>)
+        ELSE Outcome([s EXCEPT !.members = [j \in Members |->
+                        [s.members[j] EXCEPT !.ballotSent = @ \/ j \in unsent]]],
+                     SendToEach(i, unsent, ballot))
+
+(***************************************************************************)
+(* FollowerBallot(i, s, x): await the result of the ballot voted in; back  *)
+(* to canvassing when it does not come.                                    *)
+(* Source: Election.followerBallot.                                        *)
+(***************************************************************************)
+FollowerBallot(i, s, x) ==
+    IF ~At(s, "FOLLOWER_BALLOT") THEN {}
+    ELSE Outcome(IF x.timeout THEN EnterCanvass(i, s) ELSE s, <<>>)
+
+(***************************************************************************)
+(* What a leader publishes in its election: NewLeadershipTerm each         *)
+(* interval, CommitPosition when it is due.  Whether one is due follows    *)
+(* from a timer and the value last published; receivers keep the greatest, *)
+(* so the spec leaves it to the input.                                     *)
+(***************************************************************************)
+PublishLeadership(i, s, x, q) ==
+    (IF x.interval
+     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
+    \o (IF x.commitInterval THEN Broadcast(i, CommitPosition(s.leadershipTermId, q, i)) ELSE <<>>)
+
+HeardOfOneself(i, x) == i \in x.active
+
+(***************************************************************************)
+(* LeaderLogReplication(i, s, x): wait until a quorum has recorded all     *)
+(* that this leader has.                                                   *)
+(*                                                                         *)
+(* There is no deadline, and the terms of the reports are not looked at    *)
+(* (HZ1).  Source: Election.leaderLogReplication.                          *)
+(***************************************************************************)
+LeaderLogReplication(i, s, x) ==
+    LET t == [s EXCEPT !.members[i].logPosition = s.appendPosition]
+        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+    IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome(IF q >= t.appendPosition THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
+                     PublishLeadership(i, t, x, q))
+
+(***************************************************************************)
+(* LeaderReplay(i, s, x): replay to itself what the own log holds beyond   *)
+(* the commit position.  The replay's progress is ConsumeLog and           *)
+(* OnReplayNewLeadershipTermEvent.                                         *)
+(*                                                                         *)
+(* Everything replayed counts as committed by its position alone, whatever *)
+(* term it is of: hazard HZ5.  1.49 forgets the followers' positions here. *)
+(* Source: Election.leaderReplay.                                          *)
+(***************************************************************************)
+LeaderReplay(i, s, x) ==
+    LET starts  == s.replayStopPosition = NULL_POSITION
+        done    == s.commitPosition >= s.appendPosition
+        records == IF starts /\ Rev149
+                   THEN [j \in Members |-> [s.members[j] EXCEPT !.logPosition = NULL_POSITION]]
+                   ELSE s.members
+        t       == [s EXCEPT !.members = UpdateMemberLogPosition(records, i, s.leadershipTermId,
+                                                                 s.appendPosition)]
+        q       == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+    IN  IF ~At(s, "LEADER_REPLAY") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_INIT",
+                                            !.replayStopPosition = NULL_POSITION]
+                     ELSE [t EXCEPT !.replayStopPosition = s.appendPosition],
+                     PublishLeadership(i, t, x, q))
+
+(***************************************************************************)
+(* LeaderInit(i, s, x): start recording the own log stream and open the    *)
+(* term in the recording log.  This is where the term becomes durable at   *)
+(* its leader.  Source: Election.leaderInit.                               *)
+(***************************************************************************)
+OpenTerm(s, term, base) ==
+    EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                   term, base, NULL_POSITION)
+
+LeaderInit(i, s, x) ==
+    IF ~At(s, "LEADER_INIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
+                           !.moduleLeadershipTermId = s.leadershipTermId,
+                           !.logLeadershipTermId = s.leadershipTermId,
+                           !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition)], <<>>)
+
+(***************************************************************************)
+(* The end of an election: the module takes over what it found, the        *)
+(* election's variables are dropped.                                       *)
+(* Source: ConsensusModuleAgent.electionComplete.                          *)
+(***************************************************************************)
+ElectionComplete(s) ==
+    [s EXCEPT
+        !.electionState = "CLOSED",
+        !.moduleLeadershipTermId = s.leadershipTermId,
+        !.moduleNotifiedCommitPosition = Max(s.moduleNotifiedCommitPosition, s.commitPosition),
+        !.members = IF s.role = "LEADER"
+                    THEN [j \in Members |-> [s.members[j] EXCEPT !.candidateTermId = NULL_VALUE,
+                                                                 !.vote = NULL_VALUE,
+                                                                 !.ballotSent = FALSE]]
+                    ELSE s.members,
+        !.logLeadershipTermId = NULL_VALUE,
+        !.leadershipTermId = NULL_VALUE,
+        !.candidateTermId = NULL_VALUE,
+        !.appendPosition = NULL_POSITION,
+        !.notifiedCommitPosition = NULL_POSITION,
+        !.catchupJoinPosition = NULL_POSITION,
+        !.gracefulClosedLeaderId = NULL_VALUE]
+
+(***************************************************************************)
+(* LeaderReady(i, s, x): wait for a quorum that stands at the leader's     *)
+(* position in the new term, then write the NewLeadershipTermEvent, which  *)
+(* is the first entry of the term, and close the election.                 *)
+(*                                                                         *)
+(* x.position is the end of that entry, or null if the log stream took     *)
+(* nothing.  A member that is still copying older terms reports in the new *)
+(* term too and is counted: hazard HZ7.                                    *)
+(* Source: Election.leaderReady, updateLeaderPosition.                     *)
+(***************************************************************************)
+LeaderReady(i, s, x) ==
+    LET t      == [s EXCEPT !.members[i].logPosition = s.appendPosition]
+        q      == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+        commit == Max(t.commitPosition, q)
+        u      == [t EXCEPT !.commitPosition = Min(commit, t.appendPosition)]
+        ready  == IF Rev149
+                  THEN \/ HasVotersAtPosition(u, u.leadershipTermId, u.appendPosition)
+                       \/ x.timeout /\ HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active)
+                  ELSE HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active)
+        opens  == ready /\ x.position > u.publicationPosition
+        sends  == (IF x.commitInterval
+                   THEN Broadcast(i, CommitPosition(u.moduleLeadershipTermId, q, i)) ELSE <<>>)
+                  \o (IF x.interval
+                      THEN Broadcast(i, ElectionNewLeadershipTerm(i, u, u.logLeadershipTermId, q))
+                      ELSE <<>>)
+    IN  IF ~At(s, "LEADER_READY") \/ ~HeardOfOneself(i, x) \/ (x.position # NULL_POSITION /\ ~opens)
+        THEN {}
+        ELSE Outcome(IF opens THEN ElectionComplete([u EXCEPT !.publicationPosition = x.position]) ELSE u,
+                     sends)
+
+(***************************************************************************)
+(* FollowerLogReplication(i, s, x): copy the rest of one term from the     *)
+(* leader's archive, wait until the leader's commit position covers it,    *)
+(* write the term into the recording log, and canvass again.               *)
+(*                                                                         *)
+(* The copied bytes are reported, in the NEW leader's term, before their   *)
+(* own term is in the recording log: hazards HZ2 and HZ7.  An empty term   *)
+(* is written without waiting.  The copying is RecordLog.                  *)
+(* Source: Election.followerLogReplication.                                *)
+(***************************************************************************)
+FinishReplication(i, s) ==
+    LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                              s.replicationLeadershipTermId, s.replicationTermBaseLogPosition,
+                              s.replicationStopPosition)
+    IN  IF EnsureCoherentRaises(s.recordingLog, s.replicationLeadershipTermId,
+                                s.replicationTermBaseLogPosition)
+        THEN EnterInit(s)
+        ELSE EnterCanvass(i, [s EXCEPT !.appendPosition = s.recordedPosition,
+                                       !.recordingLog = log,
+                                       !.logLeadershipTermId = s.replicationLeadershipTermId])
+
+StartReplication(s) ==
+    LET opened == IF Hardened("HZ2") /\ s.replicationTermBaseLogPosition # NULL_POSITION
+                  THEN OpenTerm(s, s.replicationLeadershipTermId, s.replicationTermBaseLogPosition)
+                  ELSE s.recordingLog
+    IN  [s EXCEPT !.logReplication = TRUE, !.recordingLog = opened,
+                  !.logLeadershipTermId = IF opened = s.recordingLog THEN @
+                                          ELSE s.replicationLeadershipTermId]
+
+FollowerLogReplication(i, s, x) ==
+    LET t     == IF x.interval THEN [s EXCEPT !.appendPosition = s.recordedPosition] ELSE s
+        sends == IF x.interval
+                 THEN Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.recordedPosition, i, 0))
+                 ELSE <<>>
+        done  == /\ s.recordedPosition = s.replicationStopPosition
+                 /\ t.notifiedCommitPosition >= t.appendPosition
+    IN  IF ~At(s, "FOLLOWER_LOG_REPLICATION") THEN {}
+        ELSE IF ~s.logReplication
+        THEN IF s.appendPosition < s.replicationStopPosition
+             THEN Outcome(StartReplication(s), <<>>)
+             ELSE Outcome(FinishReplication(i, s), <<>>)
+        ELSE Outcome(IF done THEN FinishReplication(i, t) ELSE t, sends)
+
+(***************************************************************************)
+(* FollowerReplay(i, s, x): replay the own log up to what the leader has   *)
+(* said is committed, then join the log, through catch-up if the leader    *)
+(* is ahead.                                                               *)
+(*                                                                         *)
+(* While no commit position is known the member only reports where it is:  *)
+(* without a deadline and deaf to ballots (L-B).  A replay that ends short *)
+(* of the log's end leads back to CANVASS.  1.49 replays everything it has *)
+(* recorded, committed or not.  Source: Election.followerReplay.           *)
+(***************************************************************************)
+JoinLog(s) ==
+    [s EXCEPT !.electionState = IF s.catchupJoinPosition # NULL_POSITION
+                                THEN "FOLLOWER_CATCHUP_INIT" ELSE "FOLLOWER_LOG_INIT",
+              !.replayStopPosition = NULL_POSITION]
+
+ReplayTarget(s) ==
+    IF Rev149 THEN s.appendPosition ELSE Min(s.appendPosition, s.notifiedCommitPosition)
+
+FollowerReplay(i, s, x) ==
+    IF ~At(s, "FOLLOWER_REPLAY") THEN {}
+    ELSE IF s.replayStopPosition = NULL_POSITION
+    THEN IF s.commitPosition >= s.appendPosition THEN Outcome(JoinLog(s), <<>>)
+         ELSE IF ~Rev149 /\ s.notifiedCommitPosition = 0
+         THEN Outcome(s, IF x.interval
+                         THEN Send(s.leaderMemberId,
+                                   AppendPosition(s.leadershipTermId, s.appendPosition, i, 0))
+                         ELSE <<>>)
+         ELSE IF ~Rev149 /\ s.commitPosition >= s.notifiedCommitPosition
+         THEN Outcome(EnterCanvass(i, s), <<>>)
+         ELSE Outcome([s EXCEPT !.replayStopPosition = ReplayTarget(s)], <<>>)
+    ELSE IF s.commitPosition < s.replayStopPosition THEN Ignore(s)
+    ELSE IF s.commitPosition = s.appendPosition THEN Outcome(JoinLog(s), <<>>)
+    ELSE Outcome(EnterCanvass(i, s), <<>>)
+
+(***************************************************************************)
+(* FollowerCatchupInit(i, s, x): subscribe to the log with a destination   *)
+(* for catch-up and ask the leader to replay its log there.                *)
+(* Source: Election.followerCatchupInit, sendCatchupPosition.              *)
+(***************************************************************************)
+FollowerCatchupInit(i, s, x) ==
+    IF ~At(s, "FOLLOWER_CATCHUP_INIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_CATCHUP_AWAIT",
+                           !.logSubscription = TRUE, !.catchupDestination = TRUE],
+                 Send(s.leaderMemberId, CatchupPosition(s.leadershipTermId, s.commitPosition, i)))
+
+(***************************************************************************)
+(* FollowerCatchupAwait(i, s, x): the replay has connected; record it and  *)
+(* join it.  The recording log is not touched: hazard HZ2, whose hardening *)
+(* opens the term here.  Source: Election.followerCatchupAwait.            *)
+(***************************************************************************)
+FollowerCatchupAwait(i, s, x) ==
+    LET opened == OpenTerm(s, s.leadershipTermId, s.commitPosition)
+    IN  IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {}
+        ELSE Outcome(IF Hardened("HZ2")
+                     THEN [s EXCEPT !.electionState = "FOLLOWER_CATCHUP", !.recordingLog = opened,
+                                    !.logLeadershipTermId = s.leadershipTermId]
+                     ELSE [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"], <<>>)
+
+(***************************************************************************)
+(* FollowerCatchup(i, s, x): record and consume what the leader replays,   *)
+(* report how far, and go on once the leader has stopped the catch-up and  *)
+(* everything known to be committed is processed.                          *)
+(*                                                                         *)
+(* The reports carry the term of the MODULE, which lags behind the         *)
+(* election's until the new term's first entry has been consumed.          *)
+(* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.     *)
+(***************************************************************************)
+FollowerCatchup(i, s, x) ==
+    LET done == /\ s.commitPosition >= s.catchupJoinPosition
+                /\ s.commitPosition >= s.notifiedCommitPosition
+                /\ ~s.catchupDestination
+    IN  IF ~At(s, "FOLLOWER_CATCHUP") THEN {}
+        ELSE Outcome(IF done THEN [s EXCEPT !.electionState = "FOLLOWER_LOG_INIT",
+                                            !.appendPosition = s.commitPosition] ELSE s,
+                     IF x.interval
+                     THEN Send(s.leaderMemberId, AppendPosition(s.moduleLeadershipTermId,
+                                                                s.recordedPosition, i, CATCHUP_FLAG))
+                     ELSE <<>>)
+
+(***************************************************************************)
+(* FollowerLogInit(i, s, x): make sure that there is a log subscription    *)
+(* with a live destination.  Source: Election.followerLogInit.             *)
+(***************************************************************************)
+FollowerLogInit(i, s, x) ==
+    IF ~At(s, "FOLLOWER_LOG_INIT") THEN {}
+    ELSE Outcome(IF s.logSubscription THEN [s EXCEPT !.electionState = "FOLLOWER_READY"]
+                 ELSE [s EXCEPT !.electionState = "FOLLOWER_LOG_AWAIT", !.logSubscription = TRUE], <<>>)
+
+(***************************************************************************)
+(* FollowerLogAwait(i, s, x): the live log has connected at the own        *)
+(* position; record it, join it, and open the term on disk.                *)
+(* Source: Election.followerLogAwait.                                      *)
+(***************************************************************************)
+FollowerLogAwait(i, s, x) ==
+    IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_READY",
+                           !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition),
+                           !.logLeadershipTermId = s.leadershipTermId], <<>>)
+
+(***************************************************************************)
+(* FollowerReady(i, s, x): tell the leader, and close the election.        *)
+(* Source: Election.followerReady.                                         *)
+(***************************************************************************)
+FollowerReady(i, s, x) ==
+    IF ~At(s, "FOLLOWER_READY") THEN {}
+    ELSE Outcome(ElectionComplete(s),
+                 Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.commitPosition, i, 0)))
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* EnterElection(i, s, x): start an election, because the leader is not    *)
+(* heard of, its followers are not, or its log stream has ended.           *)
+(*                                                                         *)
+(* When the log stream ended in good order the leader is known to have     *)
+(* closed, and need not be waited for.  The INIT step runs within this     *)
+(* one, so the member is in CANVASS after it.                              *)
+(* Source: ConsensusModuleAgent.enterElection.                             *)
+(***************************************************************************)
+NewElection(i, s, gracefulClosedLeader) ==
+    BeginElection(i, [s EXCEPT
+        !.logLeadershipTermId = s.moduleLeadershipTermId,
+        !.leadershipTermId = s.moduleLeadershipTermId,
+        !.gracefulClosedLeaderId = gracefulClosedLeader])
+
+EnterElection(i, s, x) ==
+    IF s.moduleState # "ACTIVE" \/ s.electionState # "CLOSED"
+       \/ x.gracefulClosedLeaderId \notin {NULL_VALUE, s.leaderMemberId}
+    THEN {}
+    ELSE Outcome(NewElection(i, s, x.gracefulClosedLeaderId), <<>>)
+
+(***************************************************************************)
+(* ElectionError(i, s, x): an error, a stalled replication, a time-out of  *)
+(* a state that has one.  It can strike in every election state.           *)
+(* Source: Election.handleError.                                           *)
+(***************************************************************************)
+ElectionError(i, s, x) ==
+    IF ~InElection(s) \/ s.electionState = "INIT" THEN {} ELSE Raise(s)
+
+(***************************************************************************)
+(* Restart(i, s, x): the process has ended, in whatever way, and is        *)
+(* started again on what is on disk.                                       *)
+(*                                                                         *)
+(* The commit position is not on disk.  It begins at the snapshot, and     *)
+(* everything after it is replayed once a leader says that it is           *)
+(* committed.  The log's last term is what the recording log says, its     *)
+(* length what the archive has recorded.                                   *)
+(* Source: ConsensusModuleAgent.onStart.                                   *)
+(***************************************************************************)
+Restart(i, s, x) ==
+    LET d    == Disk(s)
+        term == IF d.recordingLog # <<>> THEN LastTerm(d.recordingLog) ELSE d.snapshotLeadershipTermId
+    IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
+                                           !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
+                                           !.commitPosition = d.snapshotLogPosition,
+                                           !.logLeadershipTermId = term,
+                                           !.leadershipTermId = term]), <<>>)
+
+-----------------------------------------------------------------------------
+ForgetGracefulClosedLeader(s, j) ==
+    IF s.gracefulClosedLeaderId = j THEN [s EXCEPT !.gracefulClosedLeaderId = NULL_VALUE] ELSE s
+
+Record(s, j, term, position) ==
+    IF s.electionState \in RecordsRead
+    THEN [s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, term, position)] ELSE s
+
+(***************************************************************************)
+(* OnCanvassPosition(i, s, x): note what the sender has recorded; a leader *)
+(* answers with what follows that in its own log.                          *)
+(*                                                                         *)
+(* In an election a log term above the leader's own means that a newer     *)
+(* leader has been: give up.  Outside one such a canvass is not answered   *)
+(* (L-C).  From 1.50 a leader notes the sender's position outside          *)
+(* elections too, whatever its term: half of hazard HZ1.                   *)
+(* Source: Election.onCanvassPosition,                                     *)
+(* ConsensusModuleAgent.onCanvassPosition.                                 *)
+(***************************************************************************)
+OnCanvassPosition(i, s, x) ==
+    LET m == x.message
+        j == m.followerMemberId
+        t == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
+        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+    IN  IF InElection(s)
+        THEN IF s.electionState = "INIT" THEN Ignore(s)
+             ELSE IF m.logLeadershipTermId < s.leadershipTermId /\ s.role = "LEADER"
+             THEN Outcome(t, Send(j, ElectionNewLeadershipTerm(i, t, m.logLeadershipTermId, q)))
+             ELSE IF /\ m.logLeadershipTermId > s.leadershipTermId
+                     /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_READY"}
+             THEN Raise(t)
+             ELSE Ignore(t)
+        ELSE IF Closed(s, "LEADER") /\ m.logLeadershipTermId <= s.moduleLeadershipTermId
+        THEN LET u == [s EXCEPT !.members[j].catchupReplay = FALSE]
+                 v == IF Rev149 THEN u
+                      ELSE [u EXCEPT !.members = UpdateMemberLogPosition(u.members, j,
+                                                    m.logLeadershipTermId, m.logPosition)]
+             IN  Outcome(v, Send(j, LeaderNewLeadershipTerm(i, s, m.logLeadershipTermId)))
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnRequestVote(i, s, x): answer one ballot request.                      *)
+(*                                                                         *)
+(* At most one YES for each term: granting raises the candidate term, on   *)
+(* disk before the vote leaves, and a request at or below it is refused.   *)
+(* A refusal because the candidate's log is older uses the term up too.    *)
+(* Outside elections a request of a newer term starts an election and is   *)
+(* itself lost.  In the states that follow or lead it is not answered.     *)
+(* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.     *)
+(***************************************************************************)
+OnRequestVote(i, s, x) ==
+    LET m       == x.message
+        c       == m.candidateMemberId
+        longer  == CompareLog(s.logLeadershipTermId, s.appendPosition,
+                              m.logLeadershipTermId, m.logPosition) > 0
+        answer(yes) == Send(c, Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition, c, i, yes))
+        raised  == [s EXCEPT !.candidateTermId = Max(s.persistedCandidateTermId, m.candidateTermId),
+                             !.persistedCandidateTermId = Max(@, m.candidateTermId)]
+        q       == BoundedQuorumPosition(raised, raised.leadershipTermId, raised.appendPosition, x.active)
+    IN  IF InElection(s)
+        THEN IF s.electionState = "INIT" \/ c = i THEN Ignore(s)
+             ELSE IF m.candidateTermId <= s.candidateTermId THEN Outcome(s, answer(FALSE))
+             ELSE IF longer
+             THEN Outcome(raised, answer(FALSE) \o
+                    IF s.role = "LEADER"
+                    THEN Send(c, ElectionNewLeadershipTerm(i, raised, m.logLeadershipTermId, q)) ELSE <<>>)
+             ELSE IF s.electionState \in BallotOpen
+             THEN Outcome([raised EXCEPT !.electionState = "FOLLOWER_BALLOT",
+                                         !.members = ForgetRecords(s.members)], answer(TRUE))
+             ELSE Ignore(s)
+        ELSE IF s.moduleState = "ACTIVE" /\ m.candidateTermId > s.moduleLeadershipTermId
+        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnVote(i, s, x): note a vote in the own ballot, and the voter's log.    *)
+(* Source: Election.onVote.                                                *)
+(***************************************************************************)
+OnVote(i, s, x) ==
+    LET m == x.message
+        j == m.followerMemberId
+        t == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, m.logLeadershipTermId,
+                                                           m.logPosition)]
+    IN  IF /\ At(s, "CANDIDATE_BALLOT")
+           /\ m.candidateTermId = s.candidateTermId
+           /\ m.candidateMemberId = i
+        THEN Ignore([t EXCEPT !.members[j].candidateTermId = m.candidateTermId,
+                              !.members[j].vote = IF m.vote THEN 1 ELSE 0])
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnNewLeadershipTerm(i, s, x): a leader announces itself.                *)
+(*                                                                         *)
+(* It is accepted in CANVASS whatever its term (hazard HZ3), and in a      *)
+(* ballot if it is of the term voted in.  It must be about the term that   *)
+(* the own log ends with: then one log is a prefix of the other, up to     *)
+(* where the leader's next term begins.  What lies beyond that is cut off. *)
+(* Otherwise the member follows the leader: replays, if it lacks only the  *)
+(* current term, else copies one older term and comes back for the next.   *)
+(*                                                                         *)
+(* Nothing compares the cut with the own commit position.                  *)
+(* Source: Election.onNewLeadershipTerm,                                   *)
+(* ConsensusModuleAgent.onNewLeadershipTerm.                               *)
+(***************************************************************************)
+TruncateLog(s, position) ==
+    EnterInit([s EXCEPT !.recordedPosition = position,
+                        !.appendPosition = position,
+                        !.recordingLog = CommitLogPosition(s.recordingLog, s.logLeadershipTermId,
+                                                           position)])
+
+FollowLeader(s, m) ==
+    [s EXCEPT !.leaderMemberId = m.leaderMemberId,
+              !.leadershipTermId = m.leadershipTermId,
+              !.candidateTermId = Max(s.candidateTermId, m.leadershipTermId),
+              !.catchupJoinPosition = IF s.appendPosition < m.logPosition THEN m.logPosition
+                                      ELSE NULL_POSITION,
+              !.notifiedCommitPosition = Max(s.notifiedCommitPosition, m.commitPosition)]
+
+Replicate(s, term, base, stop) ==
+    EnterFollowerState([s EXCEPT !.replicationLeadershipTermId = term,
+                                 !.replicationTermBaseLogPosition = base,
+                                 !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
+
+AcceptNewLeadershipTerm(i, s, m) ==
+    LET t == FollowLeader(s, m)
+        a == s.appendPosition
+    IN  IF m.logLeadershipTermId # s.logLeadershipTermId
+        THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
+        ELSE IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
+        THEN TruncateLog(s, m.nextTermBaseLogPosition)
+        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
+        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
+        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
+        ELSE IF a < m.nextTermBaseLogPosition
+        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
+        ELSE IF m.nextLogPosition # NULL_POSITION
+        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
+        ELSE t
+
+AcceptsNewLeadershipTerm(s, m) ==
+    \/ s.electionState = "CANVASS" /\ (Hardened("HZ3") => m.leadershipTermId >= s.candidateTermId)
+    \/ s.electionState \in {"FOLLOWER_BALLOT", "CANDIDATE_BALLOT"} /\ m.leadershipTermId = s.candidateTermId
+
+OnNewLeadershipTerm(i, s, x) ==
+    LET m == x.message
+        t == ForgetGracefulClosedLeader(s, m.leaderMemberId)
+    IN  IF InElection(s)
+        THEN IF s.electionState = "INIT"
+                \/ (m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId) THEN Ignore(s)
+             ELSE IF AcceptsNewLeadershipTerm(t, m) THEN Ignore(AcceptNewLeadershipTerm(i, t, m))
+             ELSE Ignore(t)
+        ELSE IF s.moduleState # "ACTIVE" THEN Ignore(s)
+        ELSE IF /\ s.role = "FOLLOWER"
+                /\ m.leadershipTermId = s.moduleLeadershipTermId
+                /\ m.leaderMemberId = s.leaderMemberId
+        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, m.commitPosition)])
+        ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
+        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnAppendPosition(i, s, x): a follower reports what it has recorded.     *)
+(*                                                                         *)
+(* The term is bounded from above only, so reports of older terms count    *)
+(* (HZ1, HZ2).  One that has caught up, or says that it is catching up,    *)
+(* and has reached the end of the leader's stream is told to stop.         *)
+(* Source: ConsensusModuleAgent.onAppendPosition, trackCatchupCompletion,  *)
+(* Election.onAppendPosition.                                              *)
+(***************************************************************************)
+TrackCatchup(s, m) ==
+    LET j      == m.followerMemberId
+        caught == /\ s.members[j].catchupReplay \/ m.flags = CATCHUP_FLAG
+                  /\ m.logPosition >= s.publicationPosition
+    IN  IF caught THEN Outcome([s EXCEPT !.members[j].catchupReplay = FALSE],
+                               Send(j, StopCatchup(m.leadershipTermId, j)))
+        ELSE Ignore(s)
+
+OnAppendPosition(i, s, x) ==
+    LET m == x.message
+        j == m.followerMemberId
+    IN  IF InElection(s)
+        THEN IF s.electionState = "INIT" \/ m.leadershipTermId > s.leadershipTermId THEN Ignore(s)
+             ELSE TrackCatchup(Record(s, j, m.leadershipTermId, m.logPosition), m)
+        ELSE IF Closed(s, "LEADER") /\ m.leadershipTermId <= s.moduleLeadershipTermId
+        THEN TrackCatchup([s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, m.leadershipTermId,
+                                                                        m.logPosition)], m)
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnCommitPosition(i, s, x): the leader says what is committed.           *)
+(*                                                                         *)
+(* In an election only the sender is checked, not the term.  1.49 checks   *)
+(* the term too, except while it copies older terms.                       *)
+(* Source: Election.onCommitPosition,                                      *)
+(* ConsensusModuleAgent.onCommitPosition.                                  *)
+(***************************************************************************)
+OnCommitPosition(i, s, x) ==
+    LET m    == x.message
+        ours == m.leaderMemberId = s.leaderMemberId
+        term == Rev149 => \/ s.electionState = "FOLLOWER_LOG_REPLICATION"
+                          \/ m.leadershipTermId = s.leadershipTermId
+    IN  IF InElection(s)
+        THEN IF s.electionState = "INIT" THEN Ignore(s)
+             ELSE IF ours /\ term THEN Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
+             ELSE IF ~ours /\ m.leadershipTermId > s.leadershipTermId /\ s.electionState = "LEADER_READY"
+             THEN Raise(s)
+             ELSE Ignore(s)
+        ELSE IF s.moduleState # "ACTIVE" THEN Ignore(s)
+        ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
+        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+        ELSE IF s.role = "FOLLOWER" /\ ours /\ m.leadershipTermId = s.moduleLeadershipTermId
+        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, m.logPosition)])
+        ELSE Ignore(s)
+=============================================================================

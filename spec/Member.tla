@@ -1,0 +1,76 @@
+------------------------------- MODULE Member -------------------------------
+(***************************************************************************)
+(* A member as an automaton: the table of its actions.                     *)
+(*                                                                         *)
+(* Step(i, s, action, x) is the set of outcomes that the protocol allows   *)
+(* member i in state s when it takes the named action on input x.  The     *)
+(* same operator serves Cluster.tla (N members and a network),             *)
+(* MemberGraph.tla (one member in any well-formed environment) and         *)
+(* StepOracle.tla (given steps).                                           *)
+(*                                                                         *)
+(* The name of an action is the same here, in the Python core (snake case) *)
+(* and in traces.                                                          *)
+(***************************************************************************)
+EXTENDS Replication
+
+MessageActions ==
+    {"OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm", "OnAppendPosition",
+     "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup", "OnTerminationPosition",
+     "OnTerminationAck"}
+
+ElectionActions ==
+    {"ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",
+     "LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady", "FollowerLogReplication",
+     "FollowerReplay", "FollowerCatchupInit", "FollowerCatchupAwait", "FollowerCatchup",
+     "FollowerLogInit", "FollowerLogAwait", "FollowerReady"}
+
+OtherActions ==
+    {"EnterElection", "ElectionError", "Restart", "AppendEntry", "RecordLog", "ConsumeLog",
+     "OnReplayNewLeadershipTermEvent", "UpdateLeaderPosition", "UpdateFollowerPosition",
+     "TakeSnapshot", "InitiateTermination", "Terminate"}
+
+Actions == MessageActions \cup ElectionActions \cup OtherActions
+
+ActionOf(message) == "On" \o message.type
+
+Step(i, s, action, x) ==
+    CASE action = "OnCanvassPosition"      -> OnCanvassPosition(i, s, x)
+      [] action = "OnRequestVote"          -> OnRequestVote(i, s, x)
+      [] action = "OnVote"                 -> OnVote(i, s, x)
+      [] action = "OnNewLeadershipTerm"    -> OnNewLeadershipTerm(i, s, x)
+      [] action = "OnAppendPosition"       -> OnAppendPosition(i, s, x)
+      [] action = "OnCommitPosition"       -> OnCommitPosition(i, s, x)
+      [] action = "OnCatchupPosition"      -> OnCatchupPosition(i, s, x)
+      [] action = "OnStopCatchup"          -> OnStopCatchup(i, s, x)
+      [] action = "OnTerminationPosition"  -> OnTerminationPosition(i, s, x)
+      [] action = "OnTerminationAck"       -> OnTerminationAck(i, s, x)
+      [] action = "ElectionInit"           -> ElectionInit(i, s, x)
+      [] action = "Canvass"                -> Canvass(i, s, x)
+      [] action = "Nominate"               -> Nominate(i, s, x)
+      [] action = "CandidateBallot"        -> CandidateBallot(i, s, x)
+      [] action = "FollowerBallot"         -> FollowerBallot(i, s, x)
+      [] action = "LeaderLogReplication"   -> LeaderLogReplication(i, s, x)
+      [] action = "LeaderReplay"           -> LeaderReplay(i, s, x)
+      [] action = "LeaderInit"             -> LeaderInit(i, s, x)
+      [] action = "LeaderReady"            -> LeaderReady(i, s, x)
+      [] action = "FollowerLogReplication" -> FollowerLogReplication(i, s, x)
+      [] action = "FollowerReplay"         -> FollowerReplay(i, s, x)
+      [] action = "FollowerCatchupInit"    -> FollowerCatchupInit(i, s, x)
+      [] action = "FollowerCatchupAwait"   -> FollowerCatchupAwait(i, s, x)
+      [] action = "FollowerCatchup"        -> FollowerCatchup(i, s, x)
+      [] action = "FollowerLogInit"        -> FollowerLogInit(i, s, x)
+      [] action = "FollowerLogAwait"       -> FollowerLogAwait(i, s, x)
+      [] action = "FollowerReady"          -> FollowerReady(i, s, x)
+      [] action = "EnterElection"          -> EnterElection(i, s, x)
+      [] action = "ElectionError"          -> ElectionError(i, s, x)
+      [] action = "Restart"                -> Restart(i, s, x)
+      [] action = "AppendEntry"            -> AppendEntry(i, s, x)
+      [] action = "RecordLog"              -> RecordLog(i, s, x)
+      [] action = "ConsumeLog"             -> ConsumeLog(i, s, x)
+      [] action = "OnReplayNewLeadershipTermEvent" -> OnReplayNewLeadershipTermEvent(i, s, x)
+      [] action = "UpdateLeaderPosition"   -> UpdateLeaderPosition(i, s, x)
+      [] action = "UpdateFollowerPosition" -> UpdateFollowerPosition(i, s, x)
+      [] action = "TakeSnapshot"           -> TakeSnapshot(i, s, x)
+      [] action = "InitiateTermination"    -> InitiateTermination(i, s, x)
+      [] action = "Terminate"              -> Terminate(i, s, x)
+=============================================================================

@@ -1,0 +1,201 @@
+---------------------------- MODULE Replication -----------------------------
+(***************************************************************************)
+(* What a member does with its log, in elections and outside: append,      *)
+(* record, acknowledge, commit, consume, catch up, snapshot, terminate.    *)
+(*                                                                         *)
+(* The bytes of the log are not in the member's state.  That each byte     *)
+(* recorded is the leader's byte at that position is the business of       *)
+(* Cluster.tla, and of the checker's log causality.                        *)
+(***************************************************************************)
+EXTENDS Election
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* AppendEntry(i, s, x): a closed leader writes entries, up to x.position, *)
+(* to its log stream.  Nobody else ever does, but for the first entry of a *)
+(* term (LeaderReady).  Source: LogPublisher.                              *)
+(***************************************************************************)
+AppendEntry(i, s, x) ==
+    IF ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition THEN {}
+    ELSE Outcome([s EXCEPT !.publicationPosition = x.position], <<>>)
+
+(***************************************************************************)
+(* RecordLog(i, s, x): the archive has recorded up to x.position: what     *)
+(* this leader wrote, what its leader's stream brought, or what is copied  *)
+(* from the leader's archive.  The archive has threads of its own, so this *)
+(* may happen between any two steps of the member.                         *)
+(* Source: the archive; ArchiveConductor, RecordingSession.                *)
+(***************************************************************************)
+RecordingFromStream(s) ==
+    \/ Closed(s, "FOLLOWER") /\ s.logSubscription
+    \/ At(s, "FOLLOWER_CATCHUP")
+    \/ At(s, "FOLLOWER_LOG_INIT") /\ s.logSubscription
+    \/ At(s, "FOLLOWER_READY")
+
+RecordLog(i, s, x) ==
+    LET bound == IF At(s, "FOLLOWER_LOG_REPLICATION") /\ s.logReplication THEN s.replicationStopPosition
+                 ELSE IF Closed(s, "LEADER") THEN s.publicationPosition
+                 ELSE IF RecordingFromStream(s) THEN x.position
+                 ELSE NULL_POSITION
+    IN  IF x.position <= s.recordedPosition \/ x.position > bound THEN {}
+        ELSE Outcome([s EXCEPT !.recordedPosition = x.position], <<>>)
+
+(***************************************************************************)
+(* ConsumeLog(i, s, x): process the log up to x.position, which holds no   *)
+(* NewLeadershipTermEvent, and let the services do so too.                 *)
+(*                                                                         *)
+(* A follower stays within what it has recorded and what the leader has    *)
+(* said is committed; a replay within its bounds.                          *)
+(* Source: LogAdapter.poll, ConsensusModuleAgent.consensusWork,            *)
+(* catchupPoll, replayLogPoll.                                             *)
+(***************************************************************************)
+ConsumeBound(s) ==
+    IF Closed(s, "FOLLOWER") /\ s.logSubscription
+    THEN Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
+    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN Min(s.notifiedCommitPosition, s.recordedPosition)
+    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
+    ELSE NULL_POSITION
+
+ConsumeLog(i, s, x) ==
+    IF x.position <= s.commitPosition \/ x.position > ConsumeBound(s) THEN {}
+    ELSE Outcome([s EXCEPT !.commitPosition = x.position], <<>>)
+
+(***************************************************************************)
+(* OnReplayNewLeadershipTermEvent(i, s, x): process the first entry of a   *)
+(* term, which ends at x.position.                                         *)
+(*                                                                         *)
+(* A follower that replays or catches up takes the entry's term for the    *)
+(* term that its log ends with, even when the log goes on: hazard HZ6.     *)
+(* Source: ConsensusModuleAgent.onReplayNewLeadershipTermEvent,            *)
+(* Election.onReplayNewLeadershipTermEvent.                                *)
+(***************************************************************************)
+OnReplayNewLeadershipTermEvent(i, s, x) ==
+    LET t        == [s EXCEPT !.commitPosition = x.position,
+                              !.moduleLeadershipTermId = x.leadershipTermId]
+        follower == At(s, "FOLLOWER_REPLAY") \/ At(s, "FOLLOWER_CATCHUP")
+    IN  IF \/ x.termBaseLogPosition # s.commitPosition
+           \/ x.position <= s.commitPosition \/ x.position > ConsumeBound(s) THEN {}
+        ELSE IF follower
+        THEN Outcome([t EXCEPT !.recordingLog = OpenTerm(s, x.leadershipTermId, x.termBaseLogPosition),
+                               !.logLeadershipTermId = IF Hardened("HZ6") THEN Max(@, x.leadershipTermId)
+                                                       ELSE x.leadershipTermId], <<>>)
+        ELSE Outcome(t, <<>>)
+
+(***************************************************************************)
+(* UpdateLeaderPosition(i, s, x): a closed leader computes what a quorum   *)
+(* has recorded, tells the followers, and commits.                         *)
+(*                                                                         *)
+(* The value can fall, when a member is no longer heard of, and is sent as *)
+(* it is; the commit position only rises (1.49: is set).                   *)
+(* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
+(***************************************************************************)
+UpdateLeaderPosition(i, s, x) ==
+    LET t    == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
+                                                              s.recordedPosition)]
+        q    == Min(BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.recordedPosition, x.active),
+                    t.recordedPosition)
+        due  == q > s.commitPosition \/ x.commitInterval
+    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome([t EXCEPT !.commitPosition = IF ~due THEN @ ELSE IF Rev149 THEN q ELSE Max(@, q)],
+                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>)
+
+(***************************************************************************)
+(* UpdateFollowerPosition(i, s, x): a closed follower reports what it has  *)
+(* recorded.  Source: ConsensusModuleAgent.updateFollowerPosition.         *)
+(***************************************************************************)
+UpdateFollowerPosition(i, s, x) ==
+    IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
+    ELSE Outcome(s, Send(s.leaderMemberId,
+                         AppendPosition(s.moduleLeadershipTermId, s.recordedPosition, i, 0)))
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* OnCatchupPosition(i, s, x): replay the own log to a follower that asks. *)
+(* Elections are not consulted, only role and term.                        *)
+(* Source: ConsensusModuleAgent.onCatchupPosition.                         *)
+(***************************************************************************)
+OnCatchupPosition(i, s, x) ==
+    LET m == x.message
+    IN  IF /\ s.moduleState = "ACTIVE" /\ s.role = "LEADER"
+           /\ m.leadershipTermId <= s.moduleLeadershipTermId
+        THEN Ignore([s EXCEPT !.members[m.followerMemberId].catchupReplay = TRUE])
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnStopCatchup(i, s, x): the leader says that this member has caught up; *)
+(* from here on it listens to the live log alone.                          *)
+(* Source: ConsensusModuleAgent.onStopCatchup.                             *)
+(***************************************************************************)
+OnStopCatchup(i, s, x) ==
+    LET m == x.message
+    IN  IF /\ s.moduleState = "ACTIVE" /\ m.followerMemberId = i
+           /\ m.leadershipTermId = s.moduleLeadershipTermId
+        THEN Ignore([s EXCEPT !.catchupDestination = FALSE])
+        ELSE Ignore(s)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* TakeSnapshot(i, s, x): snapshot what has been processed.  A restart     *)
+(* begins there.  The action that asks for it is in the log, so that every *)
+(* member snapshots at the same position.                                  *)
+(* Source: ConsensusModuleAgent.takeSnapshot.                              *)
+(***************************************************************************)
+TakeSnapshot(i, s, x) ==
+    IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
+       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
+    THEN {}
+    ELSE Outcome([s EXCEPT
+            !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
+            !.snapshotTermBaseLogPosition =
+                FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition,
+            !.snapshotLogPosition = s.commitPosition], <<>>)
+
+(***************************************************************************)
+(* InitiateTermination(i, s, x): an operator shuts the cluster down; the   *)
+(* leader names the position at which all shall end.                       *)
+(* Source: ConsensusModuleAgent.checkClusterControlToggle.                 *)
+(***************************************************************************)
+InitiateTermination(i, s, x) ==
+    IF ~Closed(s, "LEADER") \/ s.terminationPosition # NULL_POSITION THEN {}
+    ELSE Outcome([s EXCEPT !.terminationPosition = s.publicationPosition,
+                           !.terminationLeadershipTermId = s.moduleLeadershipTermId],
+                 Broadcast(i, TerminationPosition(s.moduleLeadershipTermId, s.publicationPosition)))
+
+(***************************************************************************)
+(* OnTerminationPosition(i, s, x): a follower takes note; elections are    *)
+(* not consulted.  Source: ConsensusModuleAgent.onTerminationPosition.     *)
+(***************************************************************************)
+OnTerminationPosition(i, s, x) ==
+    LET m == x.message
+    IN  IF /\ s.moduleState = "ACTIVE" /\ s.role = "FOLLOWER"
+           /\ m.leadershipTermId = s.moduleLeadershipTermId
+        THEN Ignore([s EXCEPT !.terminationPosition = m.logPosition,
+                              !.terminationLeadershipTermId = m.leadershipTermId])
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* OnTerminationAck(i, s, x): the leader waits for these, but not beyond a *)
+(* deadline.  Left out: which members have acknowledged; sound because     *)
+(* Terminate may follow the deadline as well.                              *)
+(* Source: ConsensusModuleAgent.onTerminationAck.                          *)
+(***************************************************************************)
+OnTerminationAck(i, s, x) == Ignore(s)
+
+(***************************************************************************)
+(* Terminate(i, s, x): end the process at the termination position, with   *)
+(* the current term closed there.  A follower acknowledges if the term is  *)
+(* still the one in which it was asked.  Only Restart can follow.          *)
+(* Source: ConsensusModuleAgent.closeAndTerminate, ClusterTermination.     *)
+(***************************************************************************)
+Terminate(i, s, x) ==
+    LET d == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog, s.moduleLeadershipTermId,
+                                                               s.terminationPosition)])
+    IN  IF \/ s.moduleState # "ACTIVE" \/ s.electionState # "CLOSED"
+           \/ s.terminationPosition = NULL_POSITION
+           \/ (s.role = "FOLLOWER" /\ s.commitPosition < s.terminationPosition)
+        THEN {}
+        ELSE Outcome(d, IF s.role = "FOLLOWER" /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
+                        THEN Send(s.leaderMemberId, TerminationAck(s.moduleLeadershipTermId,
+                                                                   s.terminationPosition, i))
+                        ELSE <<>>)
+=============================================================================
