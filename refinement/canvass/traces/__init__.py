@@ -1,1 +1,1 @@
-"""Traces of real runs: their format, how they are recorded, read, written and brought into columns."""
+"""Traces of real runs: their format, recording, reading and writing, and their columns."""

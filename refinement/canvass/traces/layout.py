@@ -1,0 +1,165 @@
+"""Which column holds what: the names, codes and kinds of everything that events have in columns.
+
+All of it follows from the dataclasses of `canvass.cluster` and the Structs of
+`canvass.traces.wire`, so that a new field appears in columns by itself. Here are only names and
+numbers; the arrays are in `canvass.traces.columns`, the Arrow schema in `canvass.traces.arrow`.
+
+Codes are indexes into the tuples below. -1 stands for none, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import Final
+
+from canvass.cluster.member import ElectionState, ModuleState, Role
+from canvass.traces import wire
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS
+from canvass.traces.limits import MAX_ID_DIGITS
+
+NONE: Final = -1
+
+MESSAGE_TYPE_NAMES: Final = tuple(message.__name__ for message in wire.MESSAGE_TYPES)
+"""The code of a message type is its index here."""
+
+STATE_ENUMS: Final[Mapping[str, tuple[Enum, ...]]] = MappingProxyType(
+    {
+        "module_state": tuple(ModuleState),
+        "role": tuple(Role),
+        "election_state": tuple(ElectionState),
+    }
+)
+"""State columns that hold codes: the code of a value is its index."""
+
+ACTION_NAMES: Final = tuple(action.value for action in ACTIONS)
+"""The code of an action is its index here."""
+
+ACTION_MESSAGE_CODES: Final = tuple(
+    NONE if row is None else MESSAGE_TYPE_NAMES.index(row.__name__)
+    for row in (ACTION_INPUTS[action].message for action in ACTIONS)
+)
+"""For each action code the code of the message type that it consumes, -1 for none."""
+
+MESSAGE_FIELDS: Final = tuple(
+    dict.fromkeys(name for message in wire.MESSAGE_TYPES for name in message.__struct_fields__)
+)
+"""Each field that some message type has, once."""
+
+MESSAGE_COLUMNS: Final = ("type", "peer", "id", *MESSAGE_FIELDS)
+"""Columns of a message, received or sent; ``peer`` is the sender of a received message and the
+receiver of a sent one. A field that the type does not have holds -1.
+"""
+
+INPUT_COLUMNS: Final = (
+    "interval",
+    "commit_interval",
+    "timeout",
+    "active",
+    "accepted",
+    "position",
+    "leadership_term_id",
+    "term_base_log_position",
+    "graceful_closed_leader_id",
+)
+"""Columns of the input besides the message. ``active`` and ``accepted`` are masks: bit k is member
+k.
+"""
+
+STATE_COLUMNS: Final = tuple(
+    name for name in wire.Member.__struct_fields__ if name not in ("members", "recording_log")
+)
+"""Columns of the state after the step, without its two lists."""
+
+MEMBER_COLUMNS: Final = wire.MemberRecord.__struct_fields__
+"""Columns of one record of ``members``."""
+
+LOG_COLUMNS: Final = wire.TermEntry.__struct_fields__
+"""Columns of one entry of the recording log."""
+
+CHECKSUM_COLUMNS: Final = ("position", "checksum")
+"""Columns of one log checksum; the checksum's 64 bits are read as a signed integer."""
+
+
+class Kind(IntEnum):
+    """What a number means, and so how a renaming that keeps a step valid may change it."""
+
+    TERM = 0
+    POSITION = 1
+    MEMBER = 2
+    MEMBER_MASK = 3
+    CODE = 4
+    """A code, a flag, a vote or a set of flag bits: no renaming changes it."""
+    MESSAGE_ID = 5
+    CHECKSUM = 6
+
+
+def kind(column: str) -> Kind:
+    """Tell the kind of a column from its name."""
+    if column in ("active", "accepted"):
+        return Kind.MEMBER_MASK
+    if column == "id":
+        return Kind.MESSAGE_ID
+    if column == "checksum":
+        return Kind.CHECKSUM
+    if column.endswith("term_id"):
+        return Kind.TERM
+    if column.endswith("position"):
+        return Kind.POSITION
+    if column == "peer" or column.endswith(("member_id", "leader_id")):
+        return Kind.MEMBER
+    return Kind.CODE
+
+
+def index_of(columns: Sequence[str]) -> Mapping[str, int]:
+    """Map the name of each column to its index."""
+    return MappingProxyType({name: index for index, name in enumerate(columns)})
+
+
+MESSAGE_INDEX: Final = index_of(MESSAGE_COLUMNS)
+INPUT_INDEX: Final = index_of(INPUT_COLUMNS)
+STATE_INDEX: Final = index_of(STATE_COLUMNS)
+MEMBER_INDEX: Final = index_of(MEMBER_COLUMNS)
+LOG_INDEX: Final = index_of(LOG_COLUMNS)
+
+FLAG_COLUMNS: Final = frozenset(
+    {"interval", "commit_interval", "timeout"}
+    | {name for name, kept in wire.Member.__annotations__.items() if kept == "bool"}
+    | {name for name, kept in wire.MemberRecord.__annotations__.items() if kept == "bool"}
+)
+"""Columns of input, state and member record that hold truth values, 0 and 1."""
+
+_ID_BITS: Final = 50
+assert 10**MAX_ID_DIGITS <= 1 << _ID_BITS
+
+
+def message_id_code(message_id: str) -> int:
+    """Give the code of a message id: the sender above the low 50 bits, the running number in them.
+
+    ``"1:42"`` becomes ``(1 << 50) | 42``; the empty id of no message becomes -1.
+    """
+    if not message_id:
+        return NONE
+    sender, number = message_id.split(":")
+    return int(sender) << _ID_BITS | int(number)
+
+
+def message_id_text(code: int) -> str:
+    """Give the message id that a code stands for."""
+    return "" if code < 0 else f"{code >> _ID_BITS}:{code & ((1 << _ID_BITS) - 1)}"
+
+
+def message_id_sender(code: int) -> int:
+    """Give the sender in the code of a message id; works on arrays too."""
+    return code >> _ID_BITS
+
+
+def mask_of(members: frozenset[int]) -> int:
+    """Give the mask of a set of members."""
+    return sum(1 << member for member in members)
+
+
+def members_of(mask: int) -> frozenset[int]:
+    """Give the set of members of a mask."""
+    return frozenset(member for member in range(mask.bit_length()) if mask >> member & 1)
