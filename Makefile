@@ -1,0 +1,66 @@
+# The commands of canvass. `make` alone lists them. A user needs Python 3.11+, Java 17+ and make; the rest goes
+# into .venv. Every target that needs Java asks for it first, in one line and before any work is done.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/canvass.stamp
+
+# The first of these that runs and is new enough; `make PYTHON=/path/to/python setup` chooses another.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+
+.PHONY: help help-all setup demo test lint types check night bench wheel-test lock clean java
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@echo '  make help-all     the same with what each needs and takes'
+
+help-all: help
+	@tools/help-all
+
+setup: $(STAMP) ## make .venv with the locked versions (nothing else is touched)
+
+demo: java setup ## see it work: environment, models checked, a counterexample
+	@$(BIN)/python tools/demo.py
+
+test: java lint types ## everything that must hold: lint, types, all tests
+	@$(BIN)/pytest
+
+lint: setup ## ruff: rules and format
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: setup ## mypy --strict
+	@$(BIN)/mypy
+
+check: java setup ## model-check the spec against its manifest (spec/manifest.json)
+	@$(BIN)/canvass check
+
+night: java setup ## the long models and the long tests
+	@$(BIN)/canvass check --all
+	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m night
+
+bench: java setup ## measure start-up and model checking
+	@$(BIN)/python tools/bench.py
+
+wheel-test: java setup ## build the wheel and run it in an empty environment
+	@$(BIN)/pytest -m wheel
+
+lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
+	@tools/lock "$(BIN)"
+
+clean: ## remove .venv, caches and what was built
+	@rm -rf $(VENV) build dist out states .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find impl refinement tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java:
+	@tools/need-java
+
+$(STAMP): pyproject.toml requirements.lock
+	@tools/setup "$(PYTHON)" "$(VENV)"
+	@touch $@

@@ -1,0 +1,27 @@
+"""The TLA+ spec as data: where its files are, and what its manifest expects of each model.
+
+Nothing here starts TLC or reads TLA+ beyond the comment box of a definition. The files are never
+written.
+"""
+
+from canvass.spec.errors import SpecError
+from canvass.spec.files import spec_root
+from canvass.spec.manifest import (
+    Expected,
+    Manifest,
+    Mode,
+    ModelEntry,
+    ModelSet,
+    load_manifest,
+)
+
+__all__ = [
+    "Expected",
+    "Manifest",
+    "Mode",
+    "ModelEntry",
+    "ModelSet",
+    "SpecError",
+    "load_manifest",
+    "spec_root",
+]

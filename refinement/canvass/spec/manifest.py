@@ -1,0 +1,148 @@
+"""``spec/manifest.json``: every model, how it is run and what is expected of it.
+
+The file is the record that the tests hold TLC to; nothing here runs a model or judges a result.
+Reading is strict: an unknown key, a missing one or a contradiction is an error that names the
+place, never a default.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from canvass.spec.errors import SpecError
+from canvass.spec.files import MANIFEST_NAME, spec_root
+
+Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_.-]*\Z")]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+RelativePath = Annotated[str, msgspec.Meta(pattern=r"\A(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]*\Z")]
+
+
+class ModelSet(str, Enum):
+    """When a model is run: on every push, or only at night."""
+
+    PUSH = "push"
+    NIGHT = "night"
+
+
+class Mode(str, Enum):
+    """Exhaustive model checking, or random behaviours."""
+
+    CHECK = "check"
+    SIMULATE = "simulate"
+
+
+class Expected(str, Enum):
+    """How TLC is expected to end."""
+
+    SUCCESS = "success"
+    SAFETY = "safety"
+    LIVENESS = "liveness"
+    DEADLOCK = "deadlock"
+    ASSUMPTION = "assumption"
+
+
+class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """One model of the manifest.
+
+    Parameters
+    ----------
+    name
+        What a person calls it on the command line; unique.
+    module
+        The root module, without ``.tla``; may name a sub-folder (``mutants/MUT_QuorumOfOne``).
+    config
+        The configuration file, relative to the spec folder.
+    model_set
+        JSON ``set``: ``push`` or ``night``.
+    mode
+        ``check`` or ``simulate``.
+    expected
+        The outcome that counts as right. A mutant is expected to violate.
+    violates
+        The property that must be the one violated; null when none is, or when any will do.
+    distinct_states, depth
+        What an exhaustive run finds; null when the run stops at a violation with several workers,
+        or simulates.
+    seconds
+        Orientation for the reader: how long it took on two cores. Never compared.
+    workers
+        Number of TLC workers that the counts need (1: a deterministic order); null for as many as
+        there are.
+    deadlock_check
+        Whether a state without a successor is an error.
+    traces
+        How many random behaviours a simulation makes.
+    comment
+        Why the model exists, in one sentence.
+    """
+
+    name: Name
+    module: RelativePath
+    config: RelativePath
+    model_set: ModelSet = msgspec.field(name="set")
+    mode: Mode
+    expected: Expected
+    deadlock_check: bool
+    comment: str
+    violates: Name | None = None
+    distinct_states: Count | None = None
+    depth: Count | None = None
+    seconds: float | None = None
+    workers: Count | None = None
+    traces: Count | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse contradictions that the types do not."""
+        if self.violates is not None and self.expected not in (Expected.SAFETY, Expected.LIVENESS):
+            raise ValueError(f"violates is given, but expected is {self.expected.value!r}")
+        if (self.traces is not None) != (self.mode is Mode.SIMULATE):
+            raise ValueError("traces belongs to mode 'simulate', and to no other")
+        if self.mode is Mode.SIMULATE and (self.distinct_states or self.depth):
+            raise ValueError("a simulation has no distinctStates and no depth")
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The models in the order in which they are run: the cheapest first."""
+
+    models: tuple[ModelEntry, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse two models of one name."""
+        seen: set[str] = set()
+        for model in self.models:
+            if model.name in seen:
+                raise ValueError(f"two models are called {model.name!r}")
+            seen.add(model.name)
+
+
+def load_manifest(folder: Path | None = None) -> Manifest:
+    """Read and check the manifest of a spec folder.
+
+    Parameters
+    ----------
+    folder
+        The spec folder; null for the one that canvass carries.
+
+    Raises
+    ------
+    SpecError
+        If the file is absent, is not JSON of this schema, or names a file that is not there.
+    """
+    root = spec_root() if folder is None else folder
+    path = root / MANIFEST_NAME
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror or error}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: {error}") from error
+
+    for model in manifest.models:
+        for wanted in (f"{model.module}.tla", model.config):
+            if not (root / wanted).is_file():
+                raise SpecError(f"{path}: model {model.name!r} needs {wanted}, which is not there")
+    return manifest

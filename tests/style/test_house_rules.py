@@ -1,0 +1,122 @@
+"""The house rules that ruff and mypy do not know."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MAX_LINES = 600
+OVER_MAX_LINES: dict[str, int] = {}
+"""Files that are longer, with their length: they may shrink, not grow, and no name is added."""
+
+FORBIDDEN_IN_CLUSTER = {
+    *("asyncio", "datetime", "io", "logging", "multiprocessing", "os", "pathlib", "random"),
+    *("secrets", "selectors", "shutil", "socket", "subprocess", "sys", "tempfile", "threading"),
+    *("time", "uuid"),
+}
+PORTS: dict[str, frozenset[str]] = {}
+"""Modules of ``canvass.cluster`` that are doors to the outside, with what each may import."""
+
+# Assembled, so that this file does not hold what it forbids.
+MACHINE_PATHS = tuple("/" + folder + "/" for folder in ("work", "root", "home", "opt/pypi"))
+PACKAGE_HOSTS = tuple(
+    host + ending
+    for host, ending in (
+        ("pypi", ".org"),
+        ("pythonhosted", ".org"),
+        ("registry.npmjs", ".org"),
+        ("deb.debian", ".org"),
+    )
+)
+
+
+def tracked() -> Iterator[Path]:
+    """The files of the tree: tracked ones and new ones that are not ignored."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in sorted(set(listed.split("\0")) - {""}):
+        path = ROOT / name
+        if path.is_file():
+            yield path
+
+
+def sources() -> list[Path]:
+    found = [path for path in tracked() if path.suffix == ".py"]
+    assert found, "the tree has no Python: the list of files is wrong"
+    return found
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Top-level names of what a module imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_no_file_names_a_machine_or_a_package_host() -> None:
+    wrong = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # Binary.
+        wrong += [
+            f"{name_of(path)}: {word}" for word in MACHINE_PATHS + PACKAGE_HOSTS if word in text
+        ]
+
+    assert wrong == []
+
+
+def test_every_module_says_what_lives_there() -> None:
+    without = [
+        name_of(path) for path in sources() if not ast.get_docstring(ast.parse(path.read_bytes()))
+    ]
+
+    assert without == []
+
+
+def test_no_python_file_is_over_the_limit_or_over_its_recorded_length() -> None:
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in sources()}
+    over = {name: count for name, count in lengths.items() if count > MAX_LINES}
+
+    assert over == {name: over.get(name, 0) for name in OVER_MAX_LINES}
+    assert all(over[name] <= limit for name, limit in OVER_MAX_LINES.items())
+
+
+def test_the_namespace_package_has_no_init_file() -> None:
+    assert list(ROOT.glob("*/canvass/__init__.py")) == []
+
+
+def test_the_cluster_reaches_clock_chance_and_files_only_through_its_ports() -> None:
+    wrong = []
+    for path in sources():
+        name = name_of(path)
+        if name.startswith("impl/canvass/cluster/"):
+            allowed = PORTS.get(name.removeprefix("impl/canvass/cluster/"), frozenset())
+            reached = set(imported(ast.parse(path.read_bytes()))) & (FORBIDDEN_IN_CLUSTER - allowed)
+            wrong += [f"{name}: {module}" for module in sorted(reached)]
+
+    assert wrong == []
+
+
+def test_the_cluster_depends_on_no_other_part_of_canvass() -> None:
+    wrong = []
+    for path in sources():
+        if name_of(path).startswith("impl/canvass/cluster/"):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    head, _, rest = node.module.partition(".")
+                    if head == "canvass" and rest.partition(".")[0] != "cluster":
+                        wrong.append(f"{name_of(path)}: {node.module}")
+
+    assert wrong == []

@@ -1,0 +1,240 @@
+"""``canvass doctor``: is what canvass needs there, and what mends each thing that is not.
+
+It looks and asks, and changes nothing. TLC's version is told by the jar itself, not by a table.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from enum import Enum
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, result_console, write_json
+
+_BANNER_TIMEOUT_S: Final = 60
+_BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
+_EXTRAS: Final = {"spark": ("pyspark", "pandas"), "browse": ("starlette", "uvicorn")}
+
+
+class Status(str, Enum):
+    """What a finding means for the use of canvass."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """An optional part is not installed; nothing else suffers."""
+    PROBLEM = "problem"
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that was looked at.
+
+    Parameters
+    ----------
+    subject
+        What was looked at.
+    status
+        How it is.
+    detail
+        What was found.
+    fix
+        What to do about it; empty when there is nothing to do.
+    facts
+        The parts of `detail` for a machine.
+    """
+
+    subject: str
+    status: Status
+    detail: str
+    fix: str = ""
+    facts: dict[str, str | int | None] = {}
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What ``canvass doctor`` says."""
+
+    ok: bool
+    findings: tuple[Finding, ...]
+
+
+def examine(jar: Path | None = None) -> Report:
+    """Look at everything that canvass needs.
+
+    Parameters
+    ----------
+    jar
+        The ``tla2tools.jar`` to look at; null for the one that would be used.
+
+    Returns
+    -------
+    Report
+        Findings in the order of dependence: what comes first can be the reason of what follows.
+    """
+    findings = (_canvass(), _python(), *_java_and_tlc(jar), _spec(), *_extras())
+    return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
+
+
+def _canvass() -> Finding:
+    return _or_problem(
+        "canvass",
+        lambda: metadata.version("canvass"),
+        fix="make setup, or pip install canvass",
+    )
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    return Finding("Python", Status.OK, version, facts={"version": version})
+
+
+def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
+    from canvass.tlc import TlcError, find_jar, find_java
+
+    java = found = None
+    try:
+        java = find_java()
+    except TlcError as error:
+        yield _problem("Java", error)
+    else:
+        facts: dict[str, str | int | None] = {"version": java.version, "path": str(java.path)}
+        yield Finding("Java", Status.OK, f"{java.version} at {java.path}", facts=facts)
+
+    try:
+        found = find_jar(jar)
+    except TlcError as error:
+        yield _problem("tla2tools.jar", error)
+    else:
+        known = f"known, TLC {found.known}" if found.known else "not one canvass is tested with"
+        yield Finding(
+            "tla2tools.jar",
+            Status.OK,
+            f"{found.path} (from {found.source}), SHA-256 {found.sha256} ({known})",
+            facts={
+                "path": str(found.path),
+                "source": found.source,
+                "sha256": found.sha256,
+                "known": found.known,
+            },
+        )
+
+    if java is not None and found is not None:
+        yield _tlc(java.path, found.path)
+
+
+def _tlc(java: Path, jar: Path) -> Finding:
+    """Ask the jar for its version: it prints a banner before it complains of a missing module."""
+    from canvass.tlc.java import clean_environment
+
+    fix = "set CANVASS_TLA2TOOLS to another tla2tools.jar, or unset it to use the packaged one"
+    command = [str(java), "-cp", str(jar), "tlc2.TLC"]
+    try:
+        done = subprocess.run(
+            command,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_BANNER_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("TLC", Status.PROBLEM, f"does not start: {error}", fix)
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    banner = _BANNER.search(said)
+    if banner is None:
+        line = ascii(said.strip().partition("\n")[0][:100])
+        return Finding("TLC", Status.PROBLEM, f"does not tell its version: {line}", fix)
+    version = banner[1].strip()
+    return Finding("TLC", Status.OK, version, facts={"version": version})
+
+
+def _spec() -> Finding:
+    from canvass.spec import load_manifest, spec_root
+
+    def describe() -> str:
+        return f"{len(load_manifest().models)} models in {spec_root()}"
+
+    return _or_problem("spec", describe, fix="install canvass again, or mend the named file")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, packages in _EXTRAS.items():
+        versions: dict[str, str | int | None] = {}
+        for package in packages:
+            try:
+                versions[package] = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                versions[package] = None
+        missing = [package for package, version in versions.items() if version is None]
+        subject = f"extra {extra}"
+        if missing:
+            detail, fix = f"without {', '.join(missing)}", f"pip install 'canvass[{extra}]'"
+            yield Finding(subject, Status.ABSENT, detail, fix, versions)
+        else:
+            detail = ", ".join(f"{package} {version}" for package, version in versions.items())
+            yield Finding(subject, Status.OK, detail, facts=versions)
+
+
+def _problem(subject: str, error: Exception) -> Finding:
+    """Take an error of ours apart: its text ends in the fix, after the last colon and space."""
+    reason, separator, fix = str(error).rpartition(": ")
+    if not separator:
+        reason, fix = fix, ""
+    return Finding(subject, Status.PROBLEM, reason, fix)
+
+
+def _or_problem(subject: str, describe: Callable[[], str], *, fix: str) -> Finding:
+    from canvass.spec import SpecError
+
+    try:
+        return Finding(subject, Status.OK, describe())
+    except (SpecError, metadata.PackageNotFoundError) as error:
+        return Finding(subject, Status.PROBLEM, str(error), fix)
+
+
+def show(report: Report) -> None:
+    """Write a report for a person to stdout."""
+    from rich.text import Text
+
+    console = result_console()
+    style = {Status.OK: "green", Status.ABSENT: "yellow", Status.PROBLEM: "bold red"}
+    for finding in report.findings:
+        console.print(
+            Text(f"{finding.status.value:<8}", style[finding.status]),
+            Text(f"{finding.subject:<14}"),
+            Text(finding.detail),
+        )
+        if finding.fix:
+            console.print(Text(f"{'':<8} {'':<14} fix: {finding.fix}"))
+    if not report.ok:
+        console.print("canvass cannot work here yet: see the fixes above")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("doctor")
+    def doctor(
+        jar: Annotated[
+            Path | None, typer.Option(help="Look at this tla2tools.jar.", show_default=False)
+        ] = None,
+        output: Annotated[
+            Format, typer.Option("--format", help="For a person or a machine.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Say whether what canvass needs is there, with the line that fixes each problem.
+
+        Exits 0 when canvass can work here, 2 when not. A missing extra is no problem.
+        """
+        report = examine(jar)
+        if output is Format.JSON:
+            write_json(report)
+        else:
+            show(report)
+        raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)

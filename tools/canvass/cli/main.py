@@ -1,0 +1,105 @@
+"""The entry point: the list of command modules, and how every command ends.
+
+A command module has ``register(app)`` and imports what is heavy (Spark, numba, pyarrow) only inside
+its functions, so that ``canvass --help`` stays instant. It raises ``typer.Exit(code)`` for an exit
+code, and lets errors rise to here: an exception defined in ``canvass`` is shown as its one line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from canvass.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, complain
+
+COMMAND_MODULES = (
+    "canvass.cli.doctor",
+    "canvass.cli.check",
+)
+"""The sub-commands, in the order of ``canvass --help``. Each module has ``register(app)``."""
+
+
+def build_app() -> typer.Typer:
+    """Assemble the application from ``COMMAND_MODULES``."""
+    app = typer.Typer(
+        name="canvass",
+        help="Check models of Aeron Cluster's election and log replication, and runs against them.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def common(
+        version: Annotated[
+            bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+        ] = False,
+    ) -> None:
+        if version:
+            from importlib.metadata import version as installed_version
+
+            typer.echo(f"canvass {installed_version('canvass')}")
+            raise typer.Exit
+
+    for name in COMMAND_MODULES:
+        import_module(name).register(app)
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments
+        The words after ``canvass``; null for those of this process.
+
+    Returns
+    -------
+    int
+        The exit code. Total: no command's exception leaves this function, whatever it is.
+    """
+    try:
+        code = build_app()(args=arguments, prog_name="canvass", standalone_mode=False)
+        sys.stdout.flush()
+    except (typer.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of stdout has gone, as `| head` does; the flush at exit must not say so again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:  # noqa: BLE001 - the one place where errors become lines
+        return _explain(error)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    sys.exit(run())
+
+
+def _explain(error: Exception) -> int:
+    if os.environ.get("CANVASS_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    usage = getattr(error, "format_message", None)  # What typer raises for a wrong command line.
+    if callable(usage):
+        complain(f"{usage()} (see `canvass --help`)")
+    elif type(error).__module__.partition(".")[0] == "canvass":
+        complain(str(error))
+    elif isinstance(error, OSError) and error.filename is not None:
+        complain(f"{error.filename}: {error.strerror}")
+    else:
+        complain(
+            f"this is a fault of canvass: {type(error).__name__}: {error}"
+            " (CANVASS_TRACEBACK=1 shows where)"
+        )
+    return EXIT_ERROR

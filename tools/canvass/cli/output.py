@@ -1,0 +1,59 @@
+"""What all commands say alike: exit codes, the two formats, the error line, the console of stderr.
+
+Nothing here knows any command.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXIT_OK: Final = 0
+EXIT_UNEXPECTED: Final = 1
+"""The work was done, and its result is not what it should be."""
+EXIT_ERROR: Final = 2
+"""The work could not be done, or there was none."""
+EXIT_INTERRUPTED: Final = 130
+"""Ctrl-C: 128 + SIGINT."""
+
+
+class Format(str, Enum):
+    """How a result is written to stdout."""
+
+    HUMAN = "human"
+    JSON = "json"
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked to; the message is one line."""
+
+
+def complain(message: str) -> None:
+    """Write one error line to stderr, whatever line breaks the message has."""
+    print(f"canvass: {' '.join(message.split())}", file=sys.stderr)
+
+
+def write_json(value: object) -> None:
+    """Write a value to stdout as one indented JSON document."""
+    document = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    print(document.decode())
+
+
+def progress_console() -> Console:
+    """Return the console for progress: stderr, plain when that is no terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def result_console() -> Console:
+    """Return the console for results: stdout, plain and never wrapped when that is no terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
