@@ -1,0 +1,90 @@
+"""The one exception of this package, and the codes of everything that can be wrong with a log.
+
+No other exception leaves the package for anything that a file contains. What is wrong with one line
+is no exception but a record (`TruncatedLine`, `DamagedLine`) with one of the same codes.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class LogCode(str, Enum):
+    """What is wrong, as a constant that programs may compare."""
+
+    NOT_A_LOG = "NOT_A_LOG"
+    NO_LOG = "NO_LOG"
+    DUPLICATE_LOG = "DUPLICATE_LOG"
+    MIXED_MEMBERS = "MIXED_MEMBERS"
+    UNREADABLE = "UNREADABLE"
+    LINE_TOO_LONG = "LINE_TOO_LONG"
+    TOO_MANY_LINES = "TOO_MANY_LINES"
+    TOO_LARGE = "TOO_LARGE"
+    COMPRESSION_RATIO = "COMPRESSION_RATIO"
+    COMPRESSED_DATA = "COMPRESSED_DATA"
+    # Of one line: never raised, always the code of a record.
+    UNTERMINATED = "UNTERMINATED"
+    CUT_FILE = "CUT_FILE"
+    BINARY = "BINARY"
+    TORN = "TORN"
+    BAD_HEADER = "BAD_HEADER"
+    BAD_STAMP = "BAD_STAMP"
+    NO_EVENT = "NO_EVENT"
+    BAD_TOKEN = "BAD_TOKEN"
+    OPEN_QUOTE = "OPEN_QUOTE"
+    DUPLICATE_FIELD = "DUPLICATE_FIELD"
+    MISSING_FIELD = "MISSING_FIELD"
+    BAD_VALUE = "BAD_VALUE"
+    UNKNOWN_CONSTANT = "UNKNOWN_CONSTANT"
+    TRUNCATED_EVENT = "TRUNCATED_EVENT"
+
+
+MAX_SHOWN: Final = 120
+"""Characters of a line that a message repeats; enough to recognise it, short enough for a terminal.
+"""
+
+
+class AeronLogError(Exception):
+    """The input is not an event log of Aeron, or asks for more than a reader may be asked for.
+
+    Parameters
+    ----------
+    file
+        As the caller named it; empty if the bytes came from nowhere.
+    line
+        Counted from 1; 0 if the error is about the file as a whole.
+    column
+        Counted from 1 in characters; 0 if the error is about the line as a whole.
+    code
+        Which of the table above.
+    reason
+        One sentence; text of the log in it is quoted and escaped.
+    """
+
+    def __init__(self, file: str, line: int, column: int, code: LogCode, reason: str) -> None:
+        super().__init__(file, line, column, code, reason)
+        self.file = file
+        self.line = line
+        self.column = column
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        place = ":".join([self.file or "<bytes>", *(str(n) for n in (self.line, self.column) if n)])
+        return f"{place}: {self.reason} ({self.code.value})"
+
+
+class LineProblem(Exception):
+    """Why one line is no event; caught in this package and turned into a record."""
+
+    def __init__(self, code: LogCode, column: int, reason: str) -> None:
+        super().__init__(code, column, reason)
+        self.code = code
+        self.column = column
+        self.reason = reason
+
+
+def shown(text: str) -> str:
+    """Text of a log made safe to print: quoted, escaped, cut."""
+    return ascii(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")

@@ -1,0 +1,351 @@
+"""One line of the cluster component, to a record: an exact pattern first, a scan by field name
+where it does not fit.
+
+Nothing here knows of files, of lives or of what precedes a line. Both ways are linear in the line's
+length: in the patterns every part ends at a character that it cannot contain, and the scan never
+goes back.
+
+`ClusterLineParser` is made from one row of `table`, so the two generations and every release read
+by the same row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NoReturn
+
+from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
+from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.table import (
+    ALIASES,
+    CONSTANTS,
+    EVENT_TYPES,
+    PAIRS,
+    EventType,
+    Field,
+    Kind,
+)
+from canvass.traces.limits import MAX_INT, MIN_INT
+
+NS_PER_S: Final = 1_000_000_000
+TRUNCATED_SUFFIX: Final = " (truncated)"
+
+_INT: Final = r"-?(?:[1-8][0-9]{18}|[0-9]{1,18})"
+_NAME: Final = r"[A-Z][A-Z0-9_]*|null"
+_STAMP: Final = re.compile(r"\[(-?[0-9]{1,10})\.(-?[0-9]{1,9})\] ")
+_LENGTHS: Final = re.compile(r"(?: \[[0-9]{1,10}/[0-9]{1,10}\])?:?(?= |$)")
+_TRANSITION: Final = re.compile(r"([A-Za-z][A-Za-z0-9_]*) -> ([A-Za-z][A-Za-z0-9_]*)(?= |$)")
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9]{0,63})=")
+_NEXT_KEY: Final = re.compile(r"$| (?=[A-Za-z][A-Za-z0-9]{0,63}=)")
+_ANY_INT: Final = re.compile(r"-?[0-9]{1,19}")
+_VERSION: Final = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})")
+_ANY_NAME: Final = re.compile(r'(?:[A-Za-z][A-Za-z0-9_]*)|"null"')
+_FLAGS: Final = re.compile(r"0b([01]{1,8})")
+
+
+def stamp_of(line: str) -> tuple[int, int] | None:
+    """Read the monotonic stamp: nanoseconds, and the index at which the rest of the line begins.
+
+    Notes
+    -----
+    Java divides towards zero, so a negative clock prints a negative fraction, which is then not
+    padded.
+    """
+    match = _STAMP.match(line)
+    if match is None:
+        return None
+    seconds, fraction = match.groups()
+    if fraction[0] != "-" and len(fraction) != 9:
+        return None
+    nanos = abs(int(fraction))
+    negative = seconds[0] == "-" or fraction[0] == "-"
+    time_ns = abs(int(seconds)) * NS_PER_S + nanos
+    return (-time_ns if negative else time_ns), match.end()
+
+
+def _int(text: str, column: int) -> int:
+    if _ANY_INT.fullmatch(text):
+        value = int(text)
+        if MIN_INT <= value <= MAX_INT:
+            return value
+    raise LineProblem(LogCode.BAD_VALUE, column, f"not a 64-bit integer: {shown(text)}")
+
+
+def _bool(text: str, column: int) -> bool:
+    if text in ("true", "false"):
+        return text == "true"
+    raise LineProblem(LogCode.BAD_VALUE, column, f"neither true nor false: {shown(text)}")
+
+
+def _flags(text: str, column: int) -> int:
+    match = _FLAGS.fullmatch(text)
+    return int(match[1], 2) if match else _int(text, column)
+
+
+def _version(text: str, column: int) -> int:
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        return _int(text, column)
+    major, minor, patch = map(int, match.groups())
+    return major << 16 | minor << 8 | patch
+
+
+def _name(text: str, column: int) -> str:
+    if _ANY_NAME.fullmatch(text):
+        return text.strip('"')
+    raise LineProblem(LogCode.BAD_VALUE, column, f"not a constant: {shown(text)}")
+
+
+def _text(text: str, column: int) -> str:
+    del column
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+_READ: Final[dict[Kind, Callable[[str, int], object]]] = {
+    Kind.INT: _int,
+    Kind.BOOL: _bool,
+    Kind.FLAGS: _flags,
+    Kind.VERSION: _version,
+    Kind.NAME: _name,
+    Kind.TEXT: _text,
+    Kind.REASON: _text,
+}
+
+_G1: Final = {
+    Kind.INT: rf"({_INT})",
+    Kind.BOOL: r"(true|false)",
+    Kind.FLAGS: r"0b([01]{8})",
+    Kind.VERSION: r"([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|[0-9]{1,9})",
+    Kind.NAME: rf"({_NAME})",
+    Kind.TEXT: r'([^" ]*)',
+    Kind.REASON: r'"(.*)"',
+}
+_G2: Final = {**_G1, Kind.FLAGS: r"([0-9]{1,3})", Kind.TEXT: r'"([^"]*)"'}
+
+
+def _version_fast(text: str) -> int:
+    return _version(text, 0)
+
+
+_CONVERT: Final[dict[Kind, Callable[[str], object]]] = {
+    Kind.INT: int,
+    Kind.BOOL: "true".__eq__,
+    Kind.VERSION: _version_fast,
+    Kind.NAME: str,
+    Kind.TEXT: str,
+    Kind.REASON: str,
+}
+
+
+def _binary(text: str) -> int:
+    return int(text, 2)
+
+
+def _pattern(row: EventType, parts: dict[Kind, str], built_in: bool) -> re.Pattern[str]:
+    """The whole line as one release family prints it; the stamp's two halves are the first two
+    groups.
+    """
+    body = rf" memberId=({_INT})"
+    for field in row.fields:
+        if field.kind in PAIRS:
+            names = "|".join(sorted(CONSTANTS.get(field.kind, ()), key=len, reverse=True)) or _NAME
+            body += (
+                rf" oldState=({names}) newState=({names})"
+                if built_in
+                else rf" ({names}) -> ({names})"
+            )
+        else:
+            body += f" {field.log_name}={parts[field.kind]}"
+    lengths = "" if built_in else r" \[[0-9]{1,10}/[0-9]{1,10}\]:"
+    return re.compile(
+        rf"\[([0-9]{{1,9}})\.([0-9]{{9}})\] CLUSTER: {row.name}{lengths}{body}", re.DOTALL
+    )
+
+
+def _converters(row: EventType, flags: Callable[[str], object]) -> list[Callable[[str], object]]:
+    found: list[Callable[[str], object]] = [int]
+    for field in row.fields:
+        if field.kind in PAIRS:
+            found += [str, str]
+        else:
+            found.append(flags if field.kind is Kind.FLAGS else _CONVERT[field.kind])
+    return found
+
+
+class ClusterLineParser:
+    """Reads the lines of one event.
+
+    Parameters
+    ----------
+    row
+        The event's row of the table.
+
+    Attributes
+    ----------
+    unknown_fields
+        Names of fields that no row knows, each with how often it was met: a release newer than this
+        table.
+    """
+
+    def __init__(self, row: EventType) -> None:
+        self.name = row.name
+        # The table ties the classes to their fields' types; a test holds the two together.
+        self._record: Callable[..., ClusterEvent] = row.record
+        self.fields = row.fields
+        self.unknown_fields: dict[str, int] = {}
+        self._agent = _pattern(row, _G1, built_in=False).fullmatch
+        self._agent_converters = _converters(row, _binary)
+        self._built_in = _pattern(row, _G2, built_in=True).fullmatch
+        self._built_in_converters = _converters(row, int)
+
+    def match(self, file: int, number: int, line: str) -> ClusterEvent | None:
+        """Make the record of a line that is exactly as 1.52 or 1.53 prints it, else none."""
+        match = self._agent(line)
+        converters = self._agent_converters
+        if match is None:
+            match = self._built_in(line)
+            converters = self._built_in_converters
+            if match is None:
+                return None
+        seconds, nanos, *values = match.groups()
+        return self._record(
+            file,
+            number,
+            int(seconds + nanos),
+            *[convert(value) for convert, value in zip(converters, values, strict=True)],
+        )
+
+    def scan(self, file: int, number: int, line: str) -> ClusterEvent:
+        """Make the record of a line in any release's form, by the names of its fields.
+
+        Raises
+        ------
+        LineProblem
+            If the line does not give every field that every release prints.
+        """
+        stamp = stamp_of(line)
+        if stamp is None:
+            raise LineProblem(LogCode.BAD_STAMP, 1, "no monotonic stamp of seconds and nine digits")
+        cut = line.endswith(TRUNCATED_SUFFIX)
+        text = line[: -len(TRUNCATED_SUFFIX)] if cut else line
+        start = stamp[1] + len("CLUSTER: ") + len(self.name)
+        lengths = _LENGTHS.match(text, start)
+        try:
+            found = split_fields(text, lengths.end() if lengths else start)
+            values = list(self._values(found, len(text)))
+        except LineProblem as problem:
+            if cut:
+                raise LineProblem(LogCode.TRUNCATED_EVENT, problem.column, problem.reason) from None
+            raise
+        member = found.pop("memberId", None)
+        member_id = NULL_VALUE if member is None else _int(*member)
+        for name in found:
+            self.unknown_fields[name] = self.unknown_fields.get(name, 0) + 1
+        return self._record(file, number, stamp[0], member_id, *values)
+
+    def _values(self, found: dict[str, tuple[str, int]], length: int) -> Iterator[object]:
+        """The record's fields after the member, taken out of what the line gives."""
+        for field in self.fields:
+            if field.kind in PAIRS:
+                yield from self._pair(field, found, length)
+                continue
+            value = found.pop(field.log_name, None)
+            if value is not None:
+                yield _READ[field.kind](*value)
+            elif field.default is None:
+                _missing(field.log_name, length)
+            else:
+                yield field.default
+
+    def _pair(self, field: Field, found: dict[str, tuple[str, int]], length: int) -> Iterator[str]:
+        for name in ("oldState", "newState"):
+            if name not in found:
+                _missing(name, length)
+            text, column = found.pop(name)
+            constant = _name(text, column)
+            if constant not in CONSTANTS.get(field.kind, (constant,)):
+                reason = (
+                    f"{shown(constant)} is none of the {field.kind.name.lower().replace('_', ' ')}"
+                )
+                raise LineProblem(LogCode.UNKNOWN_CONSTANT, column, reason)
+            yield constant
+
+
+def _missing(name: str, length: int) -> NoReturn:
+    raise LineProblem(LogCode.MISSING_FIELD, length + 1, f"the line ends without {name}")
+
+
+def split_fields(text: str, start: int) -> dict[str, tuple[str, int]]:
+    """Take a line's values apart by name.
+
+    Parameters
+    ----------
+    start
+        Index at which the first value may begin.
+
+    Returns
+    -------
+    dict
+        For each name the value as written (quotes kept) and its column. The bare pair ``OLD ->
+        NEW`` is returned under the names that 1.53 gives it. A name of `ALIASES` is returned under
+        the newer one.
+
+    Raises
+    ------
+    LineProblem
+        If something is no value, a quoted value does not end, or a name comes twice.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    at, end = start, len(text)
+    while at < end:
+        if text[at] == " ":
+            at += 1
+            continue
+        pair = _TRANSITION.match(text, at)
+        if pair:
+            _add(found, "oldState", pair[1], pair.start(1))
+            _add(found, "newState", pair[2], pair.start(2))
+            at = pair.end()
+            continue
+        key = _KEY.match(text, at)
+        if key is None:
+            raise LineProblem(
+                LogCode.BAD_TOKEN, at + 1, f"neither name=value nor OLD -> NEW: {shown(text[at:])}"
+            )
+        stop = _value_end(text, key[1], key.end())
+        _add(found, ALIASES.get(key[1], key[1]), text[key.end() : stop], key.end())
+        at = stop
+    return found
+
+
+def _add(found: dict[str, tuple[str, int]], name: str, value: str, index: int) -> None:
+    if name in found:
+        raise LineProblem(LogCode.DUPLICATE_FIELD, index + 1, f"{name} comes twice")
+    found[name] = (value, index + 1)
+
+
+def _value_end(text: str, name: str, at: int) -> int:
+    """Index after the value that begins at ``at``."""
+    if text[at : at + 1] == '"':
+        # A reason may hold quotes and even ` name=`: its end is the last quote that an end or a
+        # field can follow.
+        quote = text.rfind('"', at + 1) if name == "reason" else text.find('"', at + 1)
+        while quote > at and not _NEXT_KEY.match(text, quote + 1):
+            if name == "reason":
+                break
+            quote = text.find('"', quote + 1)
+        if quote <= at or not _NEXT_KEY.match(text, quote + 1):
+            raise LineProblem(
+                LogCode.OPEN_QUOTE, at + 1, f"the quoted value of {name} does not end"
+            )
+        return quote + 1
+    if name == "reason":
+        return len(text)
+    space = text.find(" ", at)
+    return len(text) if space < 0 else space
+
+
+def cluster_line_parsers() -> dict[str, ClusterLineParser]:
+    """Make one parser for each event of the table."""
+    return {name: ClusterLineParser(row) for name, row in EVENT_TYPES.items()}

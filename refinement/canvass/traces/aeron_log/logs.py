@@ -1,0 +1,242 @@
+"""The logs of a cluster: which files are whose, in which order, read whole.
+
+A folder holds ``member-<id>.log``, optionally ``.gz`` or ``.zst``, with the files that the agent
+has rolled beside it as ``member-<id>.log.<n>``. Files named one by one may be called anything:
+their lines say whose they are.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.parser import LogParser
+from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    ClusterEvent,
+    CommitPosition,
+    ElectionStateChange,
+    LifeStart,
+    LogRecord,
+    NewLeadershipTerm,
+    RequestVote,
+    TerminationAck,
+    Vote,
+)
+from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.aeron_log.summary import LifeSummary
+
+_NAME: Final = re.compile(r"member-([0-9]{1,9})\.log(?:\.([0-9]{1,9}))?(\.gz|\.zst)?")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLog:
+    """What one member logged.
+
+    Parameters
+    ----------
+    member_id
+        As its lines say; `NULL_VALUE` if no line does.
+    files
+        In reading order; a record's ``file`` is an index into it.
+    records
+        In the order of the lines.
+    lives
+        Counts, one per process life.
+    unknown_fields
+        Fields that this reader does not know, as ``EVENT.name``, each with how often it came.
+    """
+
+    member_id: int
+    files: tuple[Path, ...]
+    records: list[LogRecord]
+    lives: list[LifeSummary]
+    unknown_fields: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLogs:
+    """What the members of one cluster logged.
+
+    Parameters
+    ----------
+    members
+        By member id.
+    missing
+        Members that others have heard of, and whose log is not there.
+    ignored
+        Names in the folder that are no member's log.
+    """
+
+    members: dict[int, MemberLog]
+    missing: tuple[int, ...]
+    ignored: tuple[str, ...]
+
+
+def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogRecord]]:
+    """Read the log of one member, file after file, in bounded memory.
+
+    Raises
+    ------
+    AeronLogError
+        If a file is no event log, cannot be read, or breaks a limit.
+    """
+    for path in files:
+        source = LogSource(path)
+        parser.begin_file(str(path))
+        for piece in source.pieces():
+            yield parser.feed(piece)
+        yield parser.end_file(cut=source.cut)
+    yield parser.close()
+
+
+def read_member(files: Sequence[Path], components: Collection[str] = ()) -> MemberLog:
+    """Read the log of one member whole.
+
+    Parameters
+    ----------
+    files
+        In the order in which they were written.
+    components
+        As for `LogParser`.
+
+    Raises
+    ------
+    AeronLogError
+        As for `read_records`; also if lines of two members stand in the log.
+    """
+    parser = LogParser(components)
+    records = [record for batch in read_records(files, parser) for record in batch]
+    members: dict[int, tuple[int, int]] = {}
+    for life in parser.lives:
+        members = {**life.members, **members}
+    members.pop(NULL_VALUE, None)
+    if len(members) > 1:
+        first, second, *_ = members
+        file, line = members[second]
+        reason = f"lines of members {first} and {second} stand in one log"
+        raise AeronLogError(str(files[file]), line, 0, LogCode.MIXED_MEMBERS, reason)
+    member_id = next(iter(members), NULL_VALUE)
+    return MemberLog(member_id, tuple(files), records, parser.lives, parser.unknown_fields)
+
+
+def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> ClusterLogs:
+    """Read the logs of a cluster's members.
+
+    Parameters
+    ----------
+    paths
+        One folder, or files. Several files of one member may stand in any order.
+    components
+        As for `LogParser`.
+
+    Raises
+    ------
+    AeronLogError
+        As for `read_member`; also if there is no log at all, or one is there twice.
+    """
+    ignored: tuple[str, ...] = ()
+    if len(paths) == 1 and paths[0].is_dir():
+        groups, ignored = _folder(paths[0])
+    else:
+        groups = [[path] for path in paths]
+    if not groups:
+        place = str(paths[0]) if paths else ""
+        reason = "there is no member-<id>.log, member-<id>.log.gz or member-<id>.log.zst"
+        raise AeronLogError(place, 0, 0, LogCode.NO_LOG, reason)
+    by_member: dict[int, list[Path]] = {}
+    for group in groups:
+        by_member.setdefault(_member_of(group), []).extend(group)
+    members = {
+        member_id: read_member(_in_order(files), components)
+        for member_id, files in sorted(by_member.items())
+    }
+    heard = set().union(*(_heard_of(log.records) for log in members.values()))
+    missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
+    return ClusterLogs(members, missing, ignored)
+
+
+def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
+    """Files of each member, and what else is there."""
+    groups: dict[str, list[Path]] = {}
+    taken: set[tuple[str, str | None]] = set()
+    ignored = []
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        reason = error.strerror or "cannot be listed"
+        raise AeronLogError(str(folder), 0, 0, LogCode.UNREADABLE, reason) from None
+    for path in paths:
+        name = _NAME.fullmatch(path.name)
+        if name is None or path.is_symlink() or not path.is_file():
+            ignored.append(path.name)
+            continue
+        part = (name[1], name[2])
+        if part in taken:
+            reason = "the same log is there plain and compressed"
+            raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)
+        taken.add(part)
+        groups.setdefault(name[1], []).append(path)
+    return list(groups.values()), tuple(ignored)
+
+
+def _first(path: Path) -> tuple[LifeStart | None, ClusterEvent | None]:
+    """The header and the first cluster event of a file, if it has them."""
+    parser = LogParser()
+    header, event = None, None
+    for batch in read_records([path], parser):
+        for record in batch:
+            if isinstance(record, LifeStart) and event is None:
+                header = header or record
+            elif isinstance(record, ClusterEvent) and record.member_id >= 0:
+                return header, record
+            elif isinstance(record, ClusterEvent):
+                event = event or record
+    return header, event
+
+
+def _member_of(files: Sequence[Path]) -> int:
+    for path in files:
+        _, event = _first(path)
+        if event is not None:
+            return event.member_id
+    return NULL_VALUE
+
+
+def _in_order(files: Sequence[Path]) -> list[Path]:
+    """Files of a member as they were written.
+
+    The agent numbers the files that it rolls from 1 on, again after each start, and fills gaps; so
+    the numbers do not give the order. The headers do: first the wall clock, then the stamp. If a
+    file has no header the stamps alone decide, which is right within one boot of the host.
+    """
+    if len(files) == 1:
+        return list(files)
+    firsts = [(path, *_first(path)) for path in files]
+    if all(header is not None for _, header, _ in firsts):
+        keys = [(h.wall_time_ms, h.time_ns) for _, h, _ in firsts if h]
+    else:
+        starts = [header or event for _, header, event in firsts]
+        keys = [(0, start.time_ns if start else 0) for start in starts]
+    return [path for _, path in sorted(zip(keys, files, strict=True), key=lambda pair: pair[0])]
+
+
+def _heard_of(records: Iterable[LogRecord]) -> set[int]:
+    """Members that a log names."""
+    heard: set[int] = set()
+    for record in records:
+        if isinstance(record, AppendPosition | CanvassPosition | CatchupPosition | Vote):
+            heard.add(record.follower_member_id)
+        elif isinstance(record, CommitPosition | NewLeadershipTerm | ElectionStateChange):
+            heard.add(record.leader_member_id)
+        elif isinstance(record, RequestVote):
+            heard.add(record.candidate_member_id)
+        elif isinstance(record, TerminationAck):
+            heard.add(record.sender_member_id)
+    return heard

@@ -1,0 +1,283 @@
+"""From the bytes of one member's log to records: what each line is, and which are not the log's.
+
+Bytes go in, records come out; nothing here opens a file. The records do not depend on how the bytes
+are cut into pieces. Memory is bounded by one line and the piece at hand, however long the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
+from canvass.traces.aeron_log.header import find_header, parse_header
+from canvass.traces.aeron_log.line import cluster_line_parsers, stamp_of
+from canvass.traces.aeron_log.lives import Broken, LifeStream
+from canvass.traces.aeron_log.records import ComponentEvent, LogRecord
+from canvass.traces.aeron_log.summary import LifeSummary
+from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
+
+PROBE_LINES: Final = 1000
+"""Lines within which a file must show one of the log; an application's start-up may precede it."""
+
+JOINED_LINES: Final = 64
+"""Lines that an event with line ends in its text may take; the bound keeps the work linear."""
+
+_EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
+_LAST_FIELDS: Final = (
+    "leaderId|flags|voterId|vote|protocolVersion|isStartup|serviceId|timeUnit|appendPosition"
+    "|newPosition|senderMemberId|hasSynced|followerMemberId|catchupPosition|catchupEndpoint"
+    "|logPosition"
+)
+_TORN: Final = re.compile(rf'(?:^| )(?:{_LAST_FIELDS})=[\w.:-]+$|(?:^| )reason="[^"]*"$')
+_TORN_TAIL_CHARS: Final = 400
+
+
+class LogParser:
+    """Reads the log of one member, which may be spread over several files.
+
+    Parameters
+    ----------
+    components
+        Other components whose lines are wanted as `ComponentEvent`, for instance ``{"ARCHIVE"}``.
+    max_lines
+        Lines of all files together.
+
+    Notes
+    -----
+    Calls: for each file `begin_file`, any number of `feed`, `end_file`; at last `close`.
+    """
+
+    def __init__(self, components: Collection[str] = (), max_lines: int = MAX_STREAM_LINES) -> None:
+        self._stream = LifeStream()
+        self._components = frozenset(components)
+        self._lines_left = max_lines
+        self._parsers = cluster_line_parsers()
+        self._name, self._file, self._line = "", -1, 0
+        self._tail = bytearray()
+        self._is_log, self._probed, self._joined = False, 0, 0
+
+    @property
+    def lives(self) -> list[LifeSummary]:
+        """What has been read so far; the last one is still growing."""
+        return self._stream.lives
+
+    @property
+    def unknown_fields(self) -> dict[str, int]:
+        """Fields that the table does not know, as ``EVENT.name``, each with how often it came."""
+        parsers = sorted(self._parsers.items())
+        return {f"{e}.{n}": count for e, p in parsers for n, count in p.unknown_fields.items()}
+
+    def begin_file(self, name: str = "") -> None:
+        """Go on with the next file; the first one must be begun, too."""
+        self._name, self._file, self._line = name, self._file + 1, 0
+        self._tail.clear()
+        self._is_log, self._probed = False, 0
+
+    def feed(self, data: bytes) -> list[LogRecord]:
+        """Read the next piece of the file, of any length.
+
+        Raises
+        ------
+        AeronLogError
+            If the file is no event log, or breaks a limit.
+        """
+        end = data.rfind(b"\n")
+        if end >= 0:
+            block = bytes(self._tail) + data[:end]
+            self._tail.clear()
+            self._read(block)
+        self._tail += data[end + 1 :]
+        if len(self._tail) > MAX_LINE_BYTES:
+            raise self._too_long(self._line + 1)
+        return self._stream.take()
+
+    def end_file(self, *, cut: bool = False) -> list[LogRecord]:
+        """Say that the file ends here.
+
+        Parameters
+        ----------
+        cut
+            More of it is missing than the bytes show: its compressed form ends too early.
+
+        Raises
+        ------
+        AeronLogError
+            If the file has lines, and none of them is of an event log.
+        """
+        text = decoded(bytes(self._tail))
+        self._tail.clear()
+        if text or cut:
+            self._allow(1)
+            self._line += 1
+            code, reason = LogCode.UNTERMINATED, "the line does not end"
+            if cut:
+                code, reason = LogCode.CUT_FILE, "the compressed file ends too early"
+            if stamp_of(text) is not None:
+                self._is_log = True
+            elif text:
+                self._probe()
+            self._break(text, LineProblem(code, len(text) + 1, reason))
+        if self._probed and not self._is_log:
+            raise self._not_a_log()
+        return self._stream.take()
+
+    def close(self) -> list[LogRecord]:
+        """Say that all files have been read."""
+        self._stream.close()
+        return self._stream.take()
+
+    def _read(self, block: bytes) -> None:
+        """Read whole lines; the end of the last one is already taken off."""
+        too_long = -1
+        if len(block) > MAX_LINE_BYTES:
+            sizes = enumerate(map(len, block.split(b"\n")))
+            too_long = next((n for n, size in sizes if size > MAX_LINE_BYTES), -1)
+        lines = decoded_lines(block)[: too_long if too_long >= 0 else None]
+        parsers, file, number = self._parsers, self._file, self._line
+        event = self._stream.event
+        for line in lines[: self._lines_left]:
+            number += 1
+            head = line.split(" ", 3)
+            if len(head) > 3 and head[1] == "CLUSTER:":
+                parser = parsers.get(head[2])
+                record = parser.match(file, number, line) if parser else None
+                if record is not None:
+                    event(head[2], record)
+                    self._is_log = True
+                    continue
+            self._line = number
+            self._other(line)
+        self._line = number
+        self._allow(len(lines))
+        if too_long >= 0:
+            raise self._too_long(self._line + 1)
+
+    def _allow(self, count: int) -> None:
+        if count > self._lines_left:
+            reason = "the log has more lines than a log may have"
+            place = (self._name, self._line + 1, 0)
+            raise AeronLogError(*place, LogCode.TOO_MANY_LINES, reason)
+        self._lines_left -= count
+
+    def _other(self, line: str) -> None:
+        """Read a line that is not exactly a cluster event as 1.52 or 1.53 prints it."""
+        at = find_header(line)
+        if at >= 0:
+            self._header(line, at)
+            return
+        stamp = stamp_of(line)
+        if stamp is None:
+            self._unstamped(line)
+            return
+        self._is_log = True
+        found = _EVENT.match(line, stamp[1])
+        if found is None:
+            reason = "no component and event after the stamp"
+            self._break(line, LineProblem(LogCode.NO_EVENT, stamp[1] + 1, reason))
+        elif found[1] == "CLUSTER":
+            self._cluster(found[2], line)
+        else:
+            component, event = found.groups()
+            record = None
+            if component in self._components:
+                text = line[found.end() :]
+                record = ComponentEvent(self._file, self._line, stamp[0], component, event, text)
+            self._stream.component(component, record)
+
+    def _header(self, line: str, at: int) -> None:
+        """Read a header; a line that a crash has cut may stand before it, without an end."""
+        if at > 0:
+            reason = "the line goes over into a header"
+            self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
+        self._is_log = True
+        try:
+            self._stream.header(parse_header(self._file, self._line, line[at:]))
+        except LineProblem as problem:
+            self._break(line[at:], problem)
+
+    def _cluster(self, event: str, line: str) -> None:
+        """Read a line of the cluster component by the names of its fields."""
+        parser = self._parsers.get(event)
+        if parser is None:
+            self._stream.unknown_event(event)
+            return
+        try:
+            record = parser.scan(self._file, self._line, line)
+        except LineProblem as problem:
+            self._break(line, problem)
+        else:
+            self._stream.event(event, record)
+
+    def _unstamped(self, line: str) -> None:
+        """Read a line without stamp: the rest of an event, a torn piece, or none of the log's."""
+        if self._joins(line):
+            return
+        if line:
+            self._probe()
+        if _CONTROL.search(line):
+            reason = "the line holds control characters"
+            self._break(line, LineProblem(LogCode.BINARY, 1, reason))
+        elif _TORN.search(line[-_TORN_TAIL_CHARS:]):
+            reason = "the line has the end of an event and not its beginning"
+            self._break(line, LineProblem(LogCode.TORN, 1, reason))
+        else:
+            self._stream.foreign()
+
+    def _joins(self, line: str) -> bool:
+        """Whether the line goes on with an event before it whose text holds a line end."""
+        broken = self._stream.broken
+        if broken is None or broken.problem.code is not LogCode.OPEN_QUOTE:
+            return False
+        text = f"{broken.text}\n{line}"
+        event = _EVENT.search(text)
+        full = self._joined >= JOINED_LINES or len(text) > MAX_LINE_BYTES
+        if event is None or full or broken.file != self._file:
+            return False
+        self._joined += 1
+        self._stream.foreign()
+        self._stream.broken = broken._replace(text=text)
+        if '"' in line:
+            try:
+                record = self._parsers[event[2]].scan(broken.file, broken.line, text)
+            except LineProblem:
+                return True
+            self._stream.broken = None
+            self._stream.event(event[2], record)
+        return True
+
+    def _break(self, text: str, problem: LineProblem) -> None:
+        self._joined = 0
+        self._stream.break_off(Broken(self._file, self._line, text, problem))
+
+    def _probe(self) -> None:
+        self._probed += 1
+        if self._probed >= PROBE_LINES and not self._is_log:
+            raise self._not_a_log()
+
+    def _not_a_log(self) -> AeronLogError:
+        reason = "no line is of the form `[seconds.nanoseconds] COMPONENT: EVENT ...`"
+        return AeronLogError(self._name, 1, 1, LogCode.NOT_A_LOG, reason)
+
+    def _too_long(self, number: int) -> AeronLogError:
+        reason = f"the line is longer than {MAX_LINE_BYTES} bytes"
+        return AeronLogError(self._name, number, 0, LogCode.LINE_TOO_LONG, reason)
+
+
+def decoded(data: bytes) -> str:
+    """Text of one line. The agent writes one byte for a character, the built-in logger UTF-8."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.removesuffix("\r")
+
+
+def decoded_lines(block: bytes) -> list[str]:
+    """Text of several lines, without their ends."""
+    if block.isascii():
+        lines = block.decode("ascii").split("\n")
+        return [line.removesuffix("\r") for line in lines] if b"\r" in block else lines
+    return [decoded(line) for line in block.split(b"\n")]

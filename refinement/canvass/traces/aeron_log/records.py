@@ -1,0 +1,373 @@
+"""What a line of an event log says, one frozen class per event of Aeron's cluster component.
+
+Here live the types only; which log name fills which field is in `table`. Fields that belong to a
+consensus message have the message's SBE name in snake_case, so that a record's fields can be handed
+to the message of the same name. ``member_id`` is always the member that wrote the line: for a
+message its *receiver*. The order of the fields is the order in which `table` lists them.
+
+The classes are left out of garbage collection: their fields are numbers and texts, which cannot
+form cycles.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+NULL_VALUE: Final = -1
+"""A term, position or id that is not there, or that this release of Aeron did not log."""
+
+NULL_NAME: Final = "null"
+"""The state before the first one, as Aeron prints it."""
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """Where a record comes from.
+
+    Parameters
+    ----------
+    file
+        Index into the files of the member, counted from 0 in reading order.
+    line
+        Line of that file, counted from 1.
+    time_ns
+        The host's monotonic clock; any origin, may be negative, comparable within one host and boot
+        only.
+    """
+
+    file: int
+    line: int
+    time_ns: int
+
+
+class LifeStart(Line, frozen=True, gc=False):
+    """A process started: what follows is written by a new life of the member.
+
+    Parameters
+    ----------
+    wall_time_ms
+        The wall clock at ``time_ns``, in ms since the Unix epoch. Where the first file begins
+        with the header of a rolled file it may be the start of the process instead.
+    utc_offset_minutes
+        Of the host's time zone.
+    loggers
+        Component and version, as far as the header names them.
+    """
+
+    wall_time_ms: int
+    utc_offset_minutes: int
+    loggers: tuple[tuple[str, str], ...]
+
+
+class LogContinued(Line, frozen=True, gc=False):
+    """The header of a file that the agent opened when it rolled the last one; the process is the
+    same.
+    """
+
+    wall_time_ms: int
+
+
+class TruncatedLine(Line, frozen=True, gc=False):
+    """The last line of a life is incomplete: the process or host went down while it was written.
+
+    ``time_ns`` is 0 where the stamp is part of what is missing.
+    """
+
+    column: int
+    code: str
+    reason: str
+    text: str
+
+
+class DamagedLine(TruncatedLine, frozen=True, gc=False):
+    """A line within a life is incomplete or unreadable: what it said is lost."""
+
+
+class ComponentEvent(Line, frozen=True, gc=False):
+    """A line of a component other than the cluster's, for instance of the archive; its text is
+    split on demand.
+    """
+
+    component: str
+    event: str
+    text: str
+
+
+class ClusterEvent(Line, frozen=True, gc=False):
+    """A line of the cluster component.
+
+    Parameters
+    ----------
+    member_id
+        The member that wrote the line; `NULL_VALUE` where a release did not log it.
+    """
+
+    member_id: int
+
+
+class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
+    """The election went from one state to another; the other fields are the election's variables at
+    that moment.
+    """
+
+    old_state: str
+    new_state: str
+    leader_member_id: int
+    candidate_term_id: int
+    leadership_term_id: int
+    log_position: int
+    log_leadership_term_id: int
+    append_position: int
+    catchup_join_position: int
+    reason: str
+
+
+class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
+    """Received: a leader announces its term."""
+
+    log_leadership_term_id: int
+    next_leadership_term_id: int
+    next_term_base_log_position: int
+    next_log_position: int
+    leadership_term_id: int
+    term_base_log_position: int
+    log_position: int
+    commit_position: int
+    leader_recording_id: int
+    timestamp: int
+    leader_member_id: int
+    log_session_id: int
+    app_version: int
+    is_startup: bool
+
+
+class StateChange(ClusterEvent, frozen=True, gc=False):
+    """The consensus module went from one state to another."""
+
+    old_state: str
+    new_state: str
+    reason: str
+
+
+class RoleChange(ClusterEvent, frozen=True, gc=False):
+    """The member's role changed; the election state change that brings it is the next line."""
+
+    old_state: str
+    new_state: str
+    reason: str
+
+
+class CanvassPosition(ClusterEvent, frozen=True, gc=False):
+    """Received: a member in CANVASS or NOMINATE tells the end of its log."""
+
+    log_leadership_term_id: int
+    log_position: int
+    leadership_term_id: int
+    follower_member_id: int
+    protocol_version: int
+
+
+class RequestVote(ClusterEvent, frozen=True, gc=False):
+    """Received: a candidate asks for a vote."""
+
+    log_leadership_term_id: int
+    log_position: int
+    candidate_term_id: int
+    candidate_member_id: int
+    protocol_version: int
+
+
+class Vote(ClusterEvent, frozen=True, gc=False):
+    """Received: an answer to a request for votes; log term and position are the voter's own."""
+
+    log_leadership_term_id: int
+    log_position: int
+    candidate_term_id: int
+    candidate_member_id: int
+    follower_member_id: int
+    vote: bool
+
+
+class CatchupPosition(ClusterEvent, frozen=True, gc=False):
+    """Received: a follower asks its leader for a replay."""
+
+    leadership_term_id: int
+    log_position: int
+    follower_member_id: int
+    catchup_endpoint: str
+
+
+class StopCatchup(ClusterEvent, frozen=True, gc=False):
+    """Received: the leader has ended the replay; ``follower_member_id`` is the addressee, the
+    sender is not logged.
+    """
+
+    leadership_term_id: int
+    follower_member_id: int
+
+
+class TruncateLogEntry(ClusterEvent, frozen=True, gc=False):
+    """The member is about to cut its log from ``old_position`` back to ``new_position``."""
+
+    election_state: str
+    log_leadership_term_id: int
+    leadership_term_id: int
+    candidate_term_id: int
+    commit_position: int
+    log_position: int
+    append_position: int
+    old_position: int
+    new_position: int
+
+
+class ReplayNewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
+    """A NewLeadershipTermEvent was read from the log, live or in a replay; ``log_position`` is its
+    end.
+    """
+
+    is_in_election: bool
+    leadership_term_id: int
+    log_position: int
+    term_base_log_position: int
+    app_version: int
+    timestamp: int
+    time_unit: str
+
+
+class AppendPosition(ClusterEvent, frozen=True, gc=False):
+    """Received: how far a member has recorded the log."""
+
+    leadership_term_id: int
+    log_position: int
+    follower_member_id: int
+    flags: int
+
+
+class CommitPosition(ClusterEvent, frozen=True, gc=False):
+    """Received: how far the leader says that the log is committed."""
+
+    leadership_term_id: int
+    log_position: int
+    leader_member_id: int
+
+
+class AppendSessionClose(ClusterEvent, frozen=True, gc=False):
+    """The leader appended the close of a client's session."""
+
+    cluster_session_id: int
+    close_reason: str
+    leadership_term_id: int
+    timestamp: int
+    time_unit: str
+
+
+class AppendSessionOpen(ClusterEvent, frozen=True, gc=False):
+    """The leader appended the opening of a client's session; ``log_position`` is the end of that
+    entry.
+    """
+
+    cluster_session_id: int
+    leadership_term_id: int
+    log_position: int
+    timestamp: int
+    time_unit: str
+
+
+class ClusterSessionStateChange(ClusterEvent, frozen=True, gc=False):
+    """A client's session went from one state to another."""
+
+    cluster_session_id: int
+    action: str
+    old_state: str
+    new_state: str
+    reason: str
+
+
+class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
+    """A backup node went from one state to another."""
+
+    old_state: str
+    new_state: str
+    reason: str
+
+
+class TerminationPosition(ClusterEvent, frozen=True, gc=False):
+    """Received: the leader says where the cluster is to stop; the sender is not logged."""
+
+    leadership_term_id: int
+    log_position: int
+
+
+class TerminationAck(ClusterEvent, frozen=True, gc=False):
+    """Received: a follower has stopped. ``sender_member_id`` is the message's own ``memberId``."""
+
+    leadership_term_id: int
+    log_position: int
+    sender_member_id: int
+
+
+class ServiceAck(ClusterEvent, frozen=True, gc=False):
+    """A clustered service has reached a position that the consensus module waits for."""
+
+    log_position: int
+    timestamp: int
+    time_unit: str
+    ack_id: int
+    relevant_id: int
+    service_id: int
+
+
+class ReplicationEnded(ClusterEvent, frozen=True, gc=False):
+    """A copy from another member's archive ended. Aeron hands the two ids over exchanged; they are
+    as printed.
+    """
+
+    purpose: str
+    channel: str
+    src_recording_id: int
+    dst_recording_id: int
+    position: int
+    has_synced: bool
+
+
+class StandbySnapshotNotification(ClusterEvent, frozen=True, gc=False):
+    """Received: a standby node has taken a snapshot."""
+
+    recording_id: int
+    leadership_term_id: int
+    term_base_log_position: int
+    log_position: int
+    timestamp: int
+    time_unit: str
+    service_id: int
+    archive_endpoint: str
+
+
+class NewElection(ClusterEvent, frozen=True, gc=False):
+    """An election object was made; ``log_position`` is the commit position."""
+
+    leadership_term_id: int
+    log_position: int
+    append_position: int
+    reason: str
+
+
+class SnapshotEntryInvalidation(ClusterEvent, frozen=True, gc=False):
+    """A snapshot of the recording log was found missing and marked invalid."""
+
+    entry_index: int
+    recording_id: int
+    log_position: int
+    service_id: int
+
+
+class Start(ClusterEvent, frozen=True, gc=False):
+    """The logger of 1.53 says which version it belongs to."""
+
+    version: str
+
+
+LogRecord: TypeAlias = (
+    ClusterEvent | LifeStart | LogContinued | TruncatedLine | DamagedLine | ComponentEvent
+)
