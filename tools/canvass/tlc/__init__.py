@@ -1,0 +1,80 @@
+"""TLC from Python: run it as a process, read what it says as typed events, results and values.
+
+:func:`check` is the simple way, :class:`Tlc` and :func:`run` stream. Nothing here knows of any
+particular specification.
+"""
+
+from __future__ import annotations
+
+from canvass.tlc.api import Tlc, check
+from canvass.tlc.config import TlcConfig, parse_config
+from canvass.tlc.convert import from_python, to_itf_trace, to_python, to_tla
+from canvass.tlc.dump import Dump, DumpEdge, DumpState, read_dump
+from canvass.tlc.errors import (
+    ConfigError,
+    DumpError,
+    JarError,
+    JavaError,
+    OptionError,
+    RunError,
+    TlaValueError,
+    TlcError,
+    ValueSyntaxError,
+)
+from canvass.tlc.events import Event, TraceState, UserOutput
+from canvass.tlc.jar import Jar, find_jar
+from canvass.tlc.java import Java, find_java
+from canvass.tlc.options import TlcOptions
+from canvass.tlc.parse import ValueReader, join_values, parse_state, parse_value
+from canvass.tlc.results import CheckResult, Outcome, Violation
+from canvass.tlc.runner import TlcRun, run
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value, format_value, sort_key
+
+__all__ = [
+    "CheckResult",
+    "ConfigError",
+    "Dump",
+    "DumpEdge",
+    "DumpError",
+    "DumpState",
+    "Event",
+    "Function",
+    "Jar",
+    "JarError",
+    "Java",
+    "JavaError",
+    "ModelValue",
+    "OptionError",
+    "Outcome",
+    "Record",
+    "RunError",
+    "Seq",
+    "Set",
+    "TlaValueError",
+    "Tlc",
+    "TlcConfig",
+    "TlcError",
+    "TlcOptions",
+    "TlcRun",
+    "TraceState",
+    "UserOutput",
+    "Value",
+    "ValueReader",
+    "ValueSyntaxError",
+    "Violation",
+    "check",
+    "find_jar",
+    "find_java",
+    "format_value",
+    "from_python",
+    "join_values",
+    "parse_config",
+    "parse_state",
+    "parse_value",
+    "read_dump",
+    "run",
+    "sort_key",
+    "to_itf_trace",
+    "to_python",
+    "to_tla",
+]

@@ -1,0 +1,274 @@
+"""TLC's configuration files: read, changed, written. Data only; nothing here knows of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from canvass.tlc.atoms import check_identifier
+from canvass.tlc.convert import from_python, to_tla
+from canvass.tlc.errors import ConfigError, OptionError, TlaValueError
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+
+_TOKEN: Final = re.compile(
+    r"(?P<skip>\s+|\\\*[^\n]*|\(\*.*?\*\))"
+    r'|(?P<token>"(?:[^"\\\n]|\\.)*"|<-|[\w!]+|\S)',
+    re.DOTALL | re.ASCII,
+)
+_SINGLE: Final = {
+    "SPECIFICATION": "specification",
+    "INIT": "init",
+    "NEXT": "next",
+    "SYMMETRY": "symmetry",
+    "VIEW": "view",
+    "ALIAS": "alias",
+    "POSTCONDITION": "postcondition",
+    "CHECK_DEADLOCK": "check_deadlock",
+}
+_MANY: Final = {
+    "INVARIANT": "invariants",
+    "PROPERTY": "properties",
+    "CONSTRAINT": "constraints",
+    "ACTION_CONSTRAINT": "action_constraints",
+}
+_PLURAL: Final = {
+    "CONSTANTS": "CONSTANT",
+    "INVARIANTS": "INVARIANT",
+    "PROPERTIES": "PROPERTY",
+    "CONSTRAINTS": "CONSTRAINT",
+    "ACTION_CONSTRAINTS": "ACTION_CONSTRAINT",
+}
+_BRACKETS: Final = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
+
+MODULE_PREFIX: Final = "canvass_"
+"""Names of generated modules and operators begin with this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlcConfig:
+    """The contents of a configuration file.
+
+    Attributes
+    ----------
+    constants : dict
+        By name of the constant (or ``name(arguments)``), the text after it: ``= value`` or
+        ``<- operator``.
+    specification, init, next, symmetry, view, alias, postcondition : str or None
+        Names of operators. ``alias`` and ``postcondition`` are not in TLC 2.15.
+    invariants, properties, constraints, action_constraints : tuple of str
+        Names of operators.
+    check_deadlock : bool or None
+        ``None`` when not said. Written as an option, since TLC 2.15 rejects it in the file.
+    """
+
+    constants: Mapping[str, str] = field(default_factory=dict)
+    specification: str | None = None
+    init: str | None = None
+    next: str | None = None
+    symmetry: str | None = None
+    view: str | None = None
+    alias: str | None = None
+    postcondition: str | None = None
+    invariants: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    action_constraints: tuple[str, ...] = ()
+    check_deadlock: bool | None = None
+
+    def text(self) -> str:
+        """Return the file's text, without ``CHECK_DEADLOCK``."""
+        lines = [f"CONSTANT {name} {value}" for name, value in self.constants.items()]
+        for keyword, attribute in _SINGLE.items():
+            value = getattr(self, attribute)
+            if value is not None and attribute != "check_deadlock":
+                lines.append(f"{keyword} {value}")
+        for keyword, attribute in _MANY.items():
+            lines += [f"{keyword} {name}" for name in getattr(self, attribute)]
+        return "\n".join(lines) + "\n"
+
+
+def parse_config(text: str, name: str = "configuration") -> TlcConfig:
+    """Read a configuration file.
+
+    Parameters
+    ----------
+    text
+        Of the file.
+    name
+        Of the file, for messages.
+
+    Raises
+    ------
+    ConfigError
+        When a keyword is missing or its names are, or an assignment has no value.
+    """
+    tokens = [match["token"] for match in _TOKEN.finditer(text) if match["token"]]
+    singles: dict[str, str] = {}
+    many: dict[str, list[str]] = {attribute: [] for attribute in _MANY.values()}
+    constants: dict[str, str] = {}
+    at = 0
+    while at < len(tokens):
+        keyword = _PLURAL.get(tokens[at], tokens[at])
+        end = at + 1
+        while end < len(tokens) and not _is_keyword(tokens[end]):
+            end += 1
+        words = tokens[at + 1 : end]
+        if keyword == "CONSTANT":
+            constants.update(_assignments(words, name))
+        elif keyword in _MANY:
+            many[_MANY[keyword]] += words
+        elif keyword in _SINGLE and len(words) == 1:
+            singles[_SINGLE[keyword]] = words[0]
+        elif keyword in _SINGLE:
+            raise ConfigError(
+                f"{name}: {keyword} needs one name, not {ascii(' '.join(words))[:60]}"
+            )
+        else:
+            raise ConfigError(f"{name}: a keyword was expected, not {ascii(keyword)[:60]}")
+        at = end
+    deadlock = singles.pop("check_deadlock", None)
+    if deadlock not in (None, "TRUE", "FALSE"):
+        raise ConfigError(f"{name}: CHECK_DEADLOCK is TRUE or FALSE, not {ascii(deadlock)[:60]}")
+    names: dict[str, Any] = {attribute: tuple(listed) for attribute, listed in many.items()}
+    names.update(singles)
+    checks = None if deadlock is None else deadlock == "TRUE"
+    return TlcConfig(constants=constants, check_deadlock=checks, **names)
+
+
+def _is_keyword(token: str) -> bool:
+    return token in _SINGLE or token in _MANY or token in _PLURAL or token == "CONSTANT"
+
+
+def _assignments(words: list[str], name: str) -> dict[str, str]:
+    """Read ``a = 1  b = {x, y}  c <- d  f(x) = 2``: each ends where the next ``name =`` begins."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(words):
+        start = at
+        at = _skip_group(words, at + 1) if words[at + 1 : at + 2] == ["("] else at + 1
+        constant = "".join(words[start:at])
+        if words[at : at + 1] not in (["="], ["<-"]) or at + 1 >= len(words):
+            raise ConfigError(f"{name}: '= value' or '<- operator' was expected after {constant}")
+        sign, begin = words[at], at + 1
+        at = _skip_group(words, begin)
+        if words[begin] == "[":  # `<- [Module] operator`
+            at += 1
+        value = " ".join(words[begin:at])
+        if value == "-":
+            at += 1
+            value = "-" + " ".join(words[at - 1 : at])
+        found[constant] = f"{sign} {value}"
+    return found
+
+
+def _skip_group(words: list[str], at: int) -> int:
+    """Return the index after the word or bracketed group that begins at ``at``."""
+    depth = 0
+    while at < len(words):
+        depth += _BRACKETS.get(words[at], 0)
+        at += 1
+        if depth <= 0:
+            break
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class BoundConfig:
+    """A configuration with constants bound, and the module that defines their values.
+
+    Attributes
+    ----------
+    config : TlcConfig
+        To be used in place of the one given.
+    module : str or None
+        Name of the generated root module; ``None`` when none is needed.
+    module_text : str
+        Its text, which extends the specification.
+    """
+
+    config: TlcConfig
+    module: str | None
+    module_text: str
+
+
+def bind_constants(config: TlcConfig, spec: str, constants: Mapping[str, Any]) -> BoundConfig:
+    """Give constants their values, in place of those in the configuration.
+
+    Integers, strings, booleans, model values and sets of them go into the configuration. Whatever
+    else (sequences, records, functions) goes into a module that extends the specification.
+
+    Parameters
+    ----------
+    config
+        The configuration to start from.
+    spec
+        Name of the specification's module.
+    constants
+        Python data or values by name of the constant; see
+        :func:`~canvass.tlc.convert.from_python`.
+
+    Raises
+    ------
+    OptionError
+        When a name is no identifier or a value cannot be expressed.
+    """
+    assigned = dict(config.constants)
+    definitions: list[str] = []
+    declared: set[str] = set()
+    for name, data in constants.items():
+        try:
+            check_identifier(name)
+            value = from_python(data)
+            direct = _config_text(value)
+            if direct is not None:
+                assigned[name] = f"= {direct}"
+                continue
+            definitions.append(f"{MODULE_PREFIX}{name} == {to_tla(value)}")
+        except TlaValueError as error:
+            raise OptionError(f"constant {name!a}: {error}") from None
+        assigned[name] = f"<- {MODULE_PREFIX}{name}"
+        declared |= {model for model in _model_values(value) if model not in assigned}
+    for model in sorted(declared):
+        assigned[model] = f"= {model}"
+    bound = replace(config, constants=assigned)
+    if not definitions:
+        return BoundConfig(bound, None, "")
+    body = "\n".join(definitions)
+    extended = [spec, *(["Integers"] if "-" in body else []), *(["TLC"] if ":>" in body else [])]
+    declaration = f"CONSTANTS {', '.join(sorted(declared))}\n" if declared else ""
+    module = f"{MODULE_PREFIX}{spec}"
+    text = f"---- MODULE {module} ----\nEXTENDS {', '.join(extended)}\n{declaration}{body}\n====\n"
+    return BoundConfig(bound, module, text)
+
+
+def _config_text(value: Value) -> str | None:
+    """Return a value as the grammar of configuration files has it, or ``None`` when it cannot."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value) if value >= 0 else None
+    if isinstance(value, str):
+        plain = value.isascii() and value.isprintable() and not set(value) & set('"\\')
+        return f'"{value}"' if plain else None
+    if isinstance(value, ModelValue):
+        return value.name
+    if isinstance(value, Set):
+        parts = [_config_text(element) for element in value]
+        if all(part is not None for part in parts):
+            return "{" + ", ".join(str(part) for part in parts) + "}"
+    return None
+
+
+def _model_values(value: Value) -> set[str]:
+    if isinstance(value, ModelValue):
+        return {value.name}
+    parts: list[Value] = []
+    if isinstance(value, (Set, Seq)):
+        parts = list(value)
+    elif isinstance(value, Record):
+        parts = list(value.values())
+    elif isinstance(value, Function):
+        parts = [part for pair in value.pairs for part in pair]
+    return set().union(*map(_model_values, parts))

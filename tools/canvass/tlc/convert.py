@@ -1,0 +1,287 @@
+"""Between values and plain Python, and to the Informal Trace Format (ITF) of other TLA+ tools.
+
+:func:`to_tla` is the only door by which data from outside becomes text of a module: it escapes
+strings, checks identifiers and integers, and can express nothing but data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+from canvass.tlc.atoms import IDENTIFIER, INTEGER_MIN, check_integer, format_string
+from canvass.tlc.errors import TlaValueError
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+
+# Words that TLA+ reserves: TLC prints them as field names, its parser refuses them there.
+RESERVED: Final = frozenset(
+    {
+        "ACTION",
+        "ASSUME",
+        "ASSUMPTION",
+        "AXIOM",
+        "BY",
+        "CASE",
+        "CHOOSE",
+        "CONSTANT",
+        "CONSTANTS",
+        "COROLLARY",
+        "DEF",
+        "DEFINE",
+        "DEFS",
+        "DOMAIN",
+        "ELSE",
+        "ENABLED",
+        "EXCEPT",
+        "EXTENDS",
+        "HAVE",
+        "HIDE",
+        "IF",
+        "IN",
+        "INSTANCE",
+        "LAMBDA",
+        "LEMMA",
+        "LET",
+        "LOCAL",
+        "MODULE",
+        "NEW",
+        "OBVIOUS",
+        "OMITTED",
+        "OTHER",
+        "PICK",
+        "PROOF",
+        "PROPOSITION",
+        "PROVE",
+        "QED",
+        "RECURSIVE",
+        "SF_",
+        "STATE",
+        "SUBSET",
+        "SUFFICES",
+        "TAKE",
+        "TEMPORAL",
+        "THEN",
+        "THEOREM",
+        "UNCHANGED",
+        "UNION",
+        "USE",
+        "VARIABLE",
+        "VARIABLES",
+        "WF_",
+        "WITH",
+        "WITNESS",
+        "TRUE",
+        "FALSE",
+        "BOOLEAN",
+        "STRING",
+    }
+)
+
+
+def from_python(data: Any) -> Value:
+    """Return the value that plain Python data stands for.
+
+    Parameters
+    ----------
+    data
+        ``bool``, ``int``, ``str``; ``tuple`` or ``list`` (sequence); ``set`` or ``frozenset``;
+        a mapping (a record when every key is a string that is an identifier and there is one at
+        least, else a function); values themselves, and all of these nested.
+
+    Raises
+    ------
+    TlaValueError
+        For ``None``, ``float``, ``bytes`` and every other type, an integer beyond 32 bits, or a
+        string that TLA+ cannot hold.
+    """
+    kind = type(data)
+    if kind is bool or isinstance(data, (ModelValue, Set, Seq, Record, Function)):
+        return data  # type: ignore[no-any-return]
+    if isinstance(data, int):
+        return check_integer(int(data))
+    if isinstance(data, str):
+        format_string(data)
+        return str(data)
+    if isinstance(data, (tuple, list)):
+        return Seq(map(from_python, data))
+    if isinstance(data, AbstractSet):
+        return Set(map(from_python, data))
+    if isinstance(data, Mapping):
+        if data and all(isinstance(key, str) and IDENTIFIER.match(key) for key in data):
+            return Record({name: from_python(value) for name, value in data.items()})
+        return Function((from_python(key), from_python(value)) for key, value in data.items())
+    raise TlaValueError(f"a Python {kind.__name__} has no TLA+ value: {ascii(data)[:60]}")
+
+
+def to_python(value: Value) -> Any:
+    """Return a value as plain Python data.
+
+    Returns
+    -------
+    object
+        ``bool``, ``int``, ``str``; model values as their name; sequences as ``tuple``; records and
+        functions as ``dict``; sets as ``frozenset``. What Python cannot hash (a record or function
+        inside a set or as an argument) stays the value, which is itself a mapping.
+    """
+    if isinstance(value, ModelValue):
+        return value.name
+    if isinstance(value, Seq):
+        return tuple(map(to_python, value.items))
+    if isinstance(value, Set):
+        return frozenset(map(_hashable, value.elements))
+    if isinstance(value, Record):
+        return {name: to_python(part) for name, part in value.items()}
+    if isinstance(value, Function):
+        return {_hashable(argument): to_python(part) for argument, part in value.pairs}
+    return value
+
+
+def _hashable(value: Value) -> Any:
+    plain = to_python(value)
+    try:
+        hash(plain)
+    except TypeError:
+        return value
+    return plain
+
+
+def to_tla(data: Any) -> str:
+    """Return the TLA+ expression for Python data or a value, fit to be put into a module.
+
+    The module must extend ``Integers`` for negative numbers and ``TLC`` for functions.
+
+    Raises
+    ------
+    TlaValueError
+        As :func:`from_python`, and for a string with a character outside ASCII, which the parser
+        of TLA+ does not read.
+    """
+    return _source(from_python(data))
+
+
+def _source(value: Value) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        # 2147483648 is not an integer of TLC, so its negation cannot be written directly.
+        number = check_integer(value)
+        return f"({number + 1} - 1)" if number == INTEGER_MIN else str(number)
+    if isinstance(value, str):
+        if not value.isascii():
+            raise TlaValueError(f"a string in a TLA+ module must be ASCII: {ascii(value)[:60]}")
+        return format_string(value)
+    if isinstance(value, ModelValue):
+        return value.name
+    if isinstance(value, Set):
+        return "{" + ", ".join(map(_source, value.elements)) + "}"
+    if isinstance(value, Seq):
+        return "<<" + ", ".join(map(_source, value.items)) + ">>"
+    pairs: Iterable[tuple[Any, Value]] = value.items() if isinstance(value, Record) else value.pairs
+    listed = list(pairs)
+    if not listed:
+        return "<<>>"
+    names = [name for name, _ in listed]
+    if isinstance(value, Record) and all(map(_writable_field, names)):
+        return "[" + ", ".join(f"{name} |-> {_source(part)}" for name, part in listed) + "]"
+    return "(" + " @@ ".join(f"{_source(name)} :> {_source(part)}" for name, part in listed) + ")"
+
+
+def _writable_field(name: str) -> bool:
+    return name[:1].isalpha() and name not in RESERVED and not name.startswith(("WF_", "SF_"))
+
+
+def to_itf_value(value: Value) -> Any:
+    """Return a value in ITF: ``#bigint``, ``#tup``, ``#set``, ``#map``, records as objects.
+
+    A model value becomes ``{"#unserializable": name}``, so that it is not taken for a string.
+    """
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return {"#bigint": str(check_integer(value))}
+    if isinstance(value, ModelValue):
+        return {"#unserializable": value.name}
+    if isinstance(value, Seq):
+        return {"#tup": [to_itf_value(item) for item in value.items]}
+    if isinstance(value, Set):
+        return {"#set": [to_itf_value(element) for element in value.elements]}
+    if isinstance(value, Record) and value:
+        return {name: to_itf_value(part) for name, part in value.items()}
+    pairs = () if isinstance(value, Record) else value.pairs
+    return {"#map": [[to_itf_value(argument), to_itf_value(part)] for argument, part in pairs]}
+
+
+def from_itf_value(data: Any) -> Value:
+    """Return the value that ITF data stands for; the inverse of :func:`to_itf_value`.
+
+    JSON integers and JSON arrays (ITF's sequences) are read as well.
+
+    Raises
+    ------
+    TlaValueError
+        When the data is not ITF or its value has no place in TLC.
+    """
+    if isinstance(data, list):
+        return Seq(map(from_itf_value, data))
+    if not isinstance(data, dict):
+        return from_python(data)
+    special = next((key for key in data if key.startswith("#")), None)
+    if special is None:
+        return Record({name: from_itf_value(part) for name, part in data.items()})
+    body = data[special]
+    match special, body:
+        case "#bigint", str() if len(body) < 30 and body.removeprefix("-").isdecimal():
+            return check_integer(int(body))
+        case "#unserializable", str():
+            return ModelValue(body)
+        case "#tup", list():
+            return Seq(map(from_itf_value, body))
+        case "#set", list():
+            return Set(map(from_itf_value, body))
+        case "#map", list() if all(isinstance(pair, list) and len(pair) == 2 for pair in body):
+            return Function((from_itf_value(one), from_itf_value(two)) for one, two in body)
+        case _:
+            raise TlaValueError(f"not an ITF value: {ascii(data)[:60]}")
+
+
+def to_itf_trace(
+    states: Sequence[Mapping[str, Value]],
+    *,
+    actions: Sequence[str | None] = (),
+    loop: int | None = None,
+    source: str | None = None,
+) -> dict[str, Any]:
+    """Return a behaviour as an ITF document, ready for ``json.dumps``.
+
+    Parameters
+    ----------
+    states
+        Value by variable, one mapping per state, with the same variables in each.
+    actions
+        The action that led to each state, as long as ``states`` when given; in ``#meta``.
+    loop
+        Zero-based index of the state that follows the last one, for a lasso.
+    source
+        The specification's name.
+
+    Raises
+    ------
+    TlaValueError
+        When two states have different variables.
+    """
+    names = list(states[0]) if states else []
+    rows = []
+    for index, state in enumerate(states):
+        if set(state) != set(names):
+            raise TlaValueError(f"state {index} of the trace has other variables than state 0")
+        meta: dict[str, Any] = {"index": index}
+        if index < len(actions) and actions[index] is not None:
+            meta["action"] = actions[index]
+        rows.append({"#meta": meta, **{name: to_itf_value(state[name]) for name in names}})
+    document: dict[str, Any] = {"#meta": {"format": "ITF"}, "vars": names, "states": rows}
+    if source is not None:
+        document["#meta"]["source"] = source
+    if loop is not None:
+        document["loop"] = loop
+    return document

@@ -1,0 +1,137 @@
+"""Read the state graph that ``-dump dot,actionlabels`` writes, state by state and edge by edge.
+
+A line is read once and in linear time; nothing is kept but the line. Both forms are read: that of
+2.15 and the newer one with ``node [..]`` lines and tooltips.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from canvass.tlc.errors import DumpError
+from canvass.tlc.parse import ValueReader
+from canvass.tlc.values import Value
+
+_HEAD: Final = re.compile(r"(-?[0-9]+)(?: -> (-?[0-9]+))?(?=[ ;\[])", re.ASCII)
+_ATTRIBUTE: Final = re.compile(
+    r'[\[,; ]*([A-Za-z_]+) *= *(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^",;\] ]+))', re.DOTALL | re.ASCII
+)
+_CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpState:
+    """A node of the graph.
+
+    Attributes
+    ----------
+    id : int
+        TLC's fingerprint, signed, 64 bits; the same in another run only with the same polynomial.
+    text : str
+        The state as TLC printed it, with real line breaks.
+    initial : bool
+        Whether it is an initial state.
+    """
+
+    id: int
+    text: str
+    initial: bool
+    _values: ValueReader
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """Value by variable, read when asked for.
+
+        Raises
+        ------
+        ValueSyntaxError
+            When the label is no state, or holds what cannot be listed.
+        """
+        return self._values.state(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpEdge:
+    """An edge of the graph: from, to, and the action's name, empty when the dump has none.
+
+    ``arguments`` is the text between the parentheses of newer labels such as ``Send(1)``.
+    """
+
+    source: int
+    target: int
+    action: str
+    arguments: str | None
+
+
+Dump: TypeAlias = Iterator[DumpState | DumpEdge]
+
+
+def read_dump(path: str | os.PathLike[str], values: ValueReader | None = None) -> Dump:
+    """Yield the states and edges of a dot file in the order of the file.
+
+    Every edge line is an edge, so parallel edges are kept, although the file calls the graph
+    ``strict``. A state is yielded for each line that describes it, which TLC writes once.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    values
+        Reader to be used for the values of states; share one to share its memory.
+
+    Raises
+    ------
+    DumpError
+        When the file cannot be read, a line has another form, or the end of the graph is missing,
+        as it is when TLC was killed while it wrote.
+    """
+    reader = values or ValueReader()
+    name = Path(path).name
+    try:
+        with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            started, last = False, ""
+            for number, line in enumerate(lines, 1):
+                head = _HEAD.match(line)
+                if not head:
+                    started = started or line.startswith(("strict digraph", "digraph"))
+                elif started:
+                    yield _item(head, line, reader, f"{name}, line {number}")
+                if not started:
+                    raise DumpError(f"{name}, line {number}: not a state graph in dot")
+                last = line if line.strip() else last
+            if not last.rstrip().endswith("}"):
+                raise DumpError(f"{name}: the end is missing; TLC did not finish writing it")
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _item(head: re.Match[str], line: str, reader: ValueReader, place: str) -> DumpState | DumpEdge:
+    attributes: dict[str, str] = {}
+    at = head.end()
+    while match := _ATTRIBUTE.match(line, at):
+        quoted = match[2]
+        attributes[match[1]] = match[3] if quoted is None else _unescape(quoted)
+        at = match.end()
+    if line[at:].strip() not in ("]", "];", ";"):
+        raise DumpError(f"{place}: attributes were expected: {line[at : at + 40]!a}")
+    source = int(head[1])
+    if head[2] is None:
+        if "label" not in attributes:
+            raise DumpError(f"{place}: a state without a label")
+        initial = "filled" in attributes.get("style", "")
+        return DumpState(source, attributes["label"], initial, reader)
+    label = attributes.get("label", "")
+    call = _CALL.match(label)
+    action, arguments = (call[1], call[2]) if call else (label, None)
+    return DumpEdge(source, int(head[2]), action, arguments)
+
+
+def _unescape(text: str) -> str:
+    # Cut at escaped backslashes first: what is left holds no escape but of a quote or line break.
+    parts = text.split("\\\\")
+    return "\\".join(part.replace('\\"', '"').replace("\\n", "\n") for part in parts)

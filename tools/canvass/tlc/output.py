@@ -1,0 +1,315 @@
+"""From the lines of ``tlc2.TLC -tool`` to events: the only module that knows TLC's wording.
+
+:class:`OutputReader` does no I/O: lines go in, events come out, in the order of the lines. It reads
+the wording of 2.15 and of the newest versions, and turns what it does not know into
+:class:`~canvass.tlc.events.Message`; no input makes it fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.tlc import codes
+from canvass.tlc.events import (
+    ActionCoverage,
+    BackToState,
+    Banner,
+    CoverageFinished,
+    CoverageStarted,
+    ErrorReported,
+    Event,
+    ExpressionCoverage,
+    FinalStats,
+    Finished,
+    InitialStates,
+    Location,
+    Message,
+    ParseFinished,
+    ParseOutput,
+    ParseStarted,
+    Progress,
+    SearchDepth,
+    Severity,
+    Started,
+    Stuttering,
+    SuccessReported,
+    TraceState,
+    UserOutput,
+    WarningReported,
+)
+
+_MARK: Final = "@!@!@"
+_START: Final = re.compile(r"@!@!@STARTMSG (-?\d+):(\d+) @!@!@")
+_END: Final = re.compile(r"@!@!@ENDMSG (-?\d+) @!@!@")
+
+_PLACE: Final = r"line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+)"
+_BANNER: Final = re.compile(r"TLC2 Version (\S+)(?:.*?\(rev: (\w+)\))?")
+_STATE: Final = re.compile(rf"(?:State )?(\d+): <(.*?)(?: {_PLACE}(?: \([\d ]+\))?)?>\s*\Z")
+_BACK: Final = re.compile(rf"(?:(\d+): )?Back to state:?(?: (\d+):?)?(?: <(.*?)(?: {_PLACE})?>)?")
+_CALL: Final = re.compile(r"([\w!]+)\((.*)\)\Z", re.DOTALL)
+_INITIAL: Final = frozenset({"Initial predicate", "Initial Predicate", "Init"})
+_PROGRESS: Final = re.compile(
+    r"Progress\((-?[\d,]+)\) at .*?: ([\d,]+) states generated(?: \(([\d,]+) s/min\))?, "
+    r"(-?[\d,]+) distinct states found(?: \(([\d,]+) ds/min\))?, (-?[\d,]+) states left"
+)
+_PROGRESS_SIMULATE: Final = re.compile(
+    r"Progress: ([\d,]+) states checked(?:, ([\d,]+) traces generated)?"
+)
+_STATS: Final = re.compile(
+    r"([\d,]+) states generated, ([\d,]+) distinct states found(?:, ([\d,]+))?"
+)
+_STATS_SIMULATE: Final = re.compile(r"The number of states generated: ([\d,]+)")
+_DEPTH: Final = re.compile(r"The depth of the complete state graph search is ([\d,]+)")
+_INITIAL_STATES: Final = re.compile(
+    r"initial states: ([\d,]+)(?: states? generated, with ([\d,]+))?"
+)
+_ACTION_COVERAGE: Final = re.compile(rf"<(.*?) {_PLACE}(?: \([\d ]+\))?>: ([\d,]+)(?::([\d,]+))?")
+_EXPRESSION_COVERAGE: Final = re.compile(rf"\s*(\|*){_PLACE}: ([\d,]+)(?::([\d,]+))?")
+_DURATION: Final = re.compile(r"(\d+)\s*(ms|min|s|h|d)\b")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NAMED: Final = re.compile(
+    r"(?:Evaluating )?(?:[Ii]nvariant|Action property|Temporal property|Property|Assumption) (.+?) "
+    r"(?:is|was|failed|of)\b"
+)
+_SEED: Final = re.compile(r"\bseed (-?\d+)")
+_FINGERPRINT: Final = re.compile(r"\bfp (\d+)")
+_WORKERS: Final = re.compile(r"\bwith (\d+) workers?\b")
+_PID: Final = re.compile(r"\[pid: (\d+)\]")
+
+
+def _number(text: str | None) -> int | None:
+    """Read a count with thousands separators; negative is TLC's "not known"."""
+    if text is None:
+        return None
+    number = int(text.replace(",", ""))
+    return number if number >= 0 else None
+
+
+def _count(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _place(groups: tuple[str | None, ...]) -> Location | None:
+    line, column, end_line, end_column, module = groups
+    if not (line and column and end_line and end_column and module):
+        return None
+    return Location(module, int(line), int(column), int(end_line), int(end_column))
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One message that has begun: its lines so far and the codes of messages inside it."""
+
+    code: int
+    severity: Severity
+    lines: list[str] = field(default_factory=list)
+    inner: list[int] = field(default_factory=list)
+
+
+class OutputReader:
+    """Turns lines of TLC's tool output into events.
+
+    Attributes
+    ----------
+    messages : int
+        How many messages were complete so far; 0 at the end means that TLC never spoke.
+    """
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self._frames: list[_Frame] = []
+        self._parsing = False
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a message has begun and not ended."""
+        return bool(self._frames)
+
+    def feed(self, line: str) -> Iterator[Event]:
+        """Take one line without its line end and yield the events that it completes."""
+        if not self._frames and not line.startswith(_MARK):
+            early = self._parsing or not self.messages
+            yield ParseOutput(line) if early else UserOutput(line)
+            return
+        end = _END.match(line)
+        if end and self._frames:
+            yield from self._end(int(end[1]))
+            return
+        # Inside a message another one may begin in the middle of a line: an exception's text.
+        start = _START.search(line) if self._frames else _START.match(line)
+        if start:
+            if self._frames and start.start():
+                self._frames[-1].lines.append(line[: start.start()])
+            severity = Severity(int(start[2])) if int(start[2]) <= 4 else Severity.NONE
+            self._frames.append(_Frame(int(start[1]), severity))
+        elif self._frames:
+            self._frames[-1].lines.append(line)
+        else:
+            yield UserOutput(line)
+
+    def _end(self, code: int) -> Iterator[Event]:
+        # A message whose end is missing is ended by the end of the one around it.
+        while self._frames:
+            frame = self._frames.pop()
+            if self._frames:
+                outer = self._frames[-1]
+                outer.lines += frame.lines
+                outer.inner += [frame.code, *frame.inner]
+            if frame.code == code:
+                break
+        if not self._frames:
+            self.messages += 1
+            yield from self._decode(frame)
+
+    def _decode(self, frame: _Frame) -> Iterator[Event]:
+        text = "\n".join(frame.lines).strip("\n")
+        code = frame.code
+        if code == codes.PARSER_START:
+            self._parsing = True
+            yield ParseStarted()
+        elif code == codes.PARSER_END:
+            self._parsing = False
+            yield ParseFinished()
+        elif code in _DECODERS:
+            event = _DECODERS[code](text)
+            yield Message(code, frame.severity, text) if event is None else event
+        elif frame.severity in (Severity.ERROR, Severity.BUG):
+            yield from _error(code, text, tuple(frame.inner))
+        elif frame.severity is Severity.WARNING:
+            yield WarningReported(code, text)
+        else:
+            yield Message(code, frame.severity, text)
+
+
+def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
+    named = _NAMED.match(text)
+    name = named[1] if named else None
+    initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
+    head, _, state = text.partition("\n")
+    if initial and state:
+        yield ErrorReported(code, head, name, inner)
+        yield TraceState(1, None, None, None, state)
+    else:
+        yield ErrorReported(code, text, name, inner)
+
+
+def _banner(text: str) -> Event | None:
+    match = _BANNER.match(text)
+    return Banner(match[1], match[2], text) if match else None
+
+
+def _started(text: str, mode: str) -> Event:
+    seed, fingerprint, workers, pid = (
+        int(match[1]) if (match := pattern.search(text)) else None
+        for pattern in (_SEED, _FINGERPRINT, _WORKERS, _PID)
+    )
+    return Started(mode, seed, fingerprint, workers, pid, text)
+
+
+def _state(text: str) -> Event | None:
+    head, _, body = text.partition("\n")
+    match = _STATE.match(head)
+    if not match:
+        return None
+    name, arguments = _action(match[2])
+    return TraceState(int(match[1]), name, arguments, _place(match.groups()[2:7]), body.rstrip())
+
+
+def _action(text: str | None) -> tuple[str | None, str | None]:
+    if text is None or text in _INITIAL:
+        return None, None
+    call = _CALL.match(text)
+    return (call[1], call[2]) if call else (text, None)
+
+
+def _back(text: str) -> Event | None:
+    match = _BACK.match(text)
+    if not match or not (match[1] or match[2]):
+        return None
+    # "4: Back to state: <..>" for tools, "Back to state 4: <..>" for people.
+    action, _ = _action(match[3])
+    return BackToState(int(match[2] or match[1]), action, _place(match.groups()[3:8]))
+
+
+def _progress(text: str) -> Event | None:
+    match = _PROGRESS.match(text)
+    if match:
+        depth, generated, rate, distinct, distinct_rate, queue = match.groups()
+        return Progress(
+            _count(generated),
+            _number(distinct),
+            _number(queue),
+            _number(depth),
+            _number(rate),
+            _number(distinct_rate),
+        )
+    match = _PROGRESS_SIMULATE.match(text)
+    if match:
+        return Progress(_count(match[1]), None, None, None, traces=_number(match[2]))
+    return None
+
+
+def _stats(text: str) -> Event | None:
+    match = _STATS.match(text)
+    if match:
+        return FinalStats(_count(match[1]), _number(match[2]), _number(match[3]))
+    match = _STATS_SIMULATE.match(text)
+    return FinalStats(_count(match[1]), None, None) if match else None
+
+
+def _depth(text: str) -> Event | None:
+    match = _DEPTH.match(text)
+    return SearchDepth(_count(match[1])) if match else None
+
+
+def _initial_states(text: str) -> Event | None:
+    match = _INITIAL_STATES.search(text)
+    return InitialStates(_count(match[2] or match[1])) if match else None
+
+
+def _action_coverage(text: str, kind: str) -> Event | None:
+    match = _ACTION_COVERAGE.match(text)
+    if not match:
+        return None
+    place = _place(match.groups()[1:6])
+    distinct, total = _count(match[7]), _count(match[8] or match[7])
+    return ActionCoverage(kind, match[1], place, distinct, total) if place else None
+
+
+def _expression_coverage(text: str) -> Event | None:
+    match = _EXPRESSION_COVERAGE.match(text)
+    place = _place(match.groups()[1:6]) if match else None
+    if not match or not place:
+        return None
+    return ExpressionCoverage(place, len(match[1]), _count(match[7]), _number(match[8]))
+
+
+def _finished(text: str) -> Event:
+    parts = _DURATION.findall(text.partition(" at ")[0])
+    seconds = sum(int(number) * _SECONDS[unit] for number, unit in parts)
+    return Finished(seconds if parts else None)
+
+
+_DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
+    codes.VERSION: _banner,
+    codes.MODE_SIMULATE: lambda text: _started(text, "simulate"),
+    codes.BACK_TO_STATE: _back,
+    codes.STUTTERING: lambda _: Stuttering(),
+    codes.SUCCESS: SuccessReported,
+    codes.DEPTH: _depth,
+    codes.STATS_SIMULATE: _stats,
+    codes.COVERAGE_START: lambda _: CoverageStarted(),
+    codes.COVERAGE_END: lambda _: CoverageFinished(),
+    codes.COVERAGE_INIT: lambda text: _action_coverage(text, "init"),
+    codes.COVERAGE_NEXT: lambda text: _action_coverage(text, "next"),
+    codes.FINISHED: _finished,
+    **dict.fromkeys(codes.MODE_CHECK, lambda text: _started(text, "check")),
+    **dict.fromkeys(codes.STATE_PRINT, _state),
+    **dict.fromkeys(codes.PROGRESS, _progress),
+    **dict.fromkeys(codes.STATS, _stats),
+    **dict.fromkeys(codes.INITIAL_STATES, _initial_states),
+    **dict.fromkeys(codes.COVERAGE_EXPRESSION, _expression_coverage),
+}

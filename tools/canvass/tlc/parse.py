@@ -1,0 +1,320 @@
+"""From text that TLC printed to values: one value, one state, or values wrapped over many lines.
+
+Only values are read, never expressions. The reader is made for millions of short texts: one regular
+expression cuts the text into tokens, a recursive descent over the tokens builds the value, and
+:class:`ValueReader` remembers texts that it has read, since variables of neighbouring states mostly
+have the same value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from operator import length_hint
+from typing import Final, TypeAlias
+
+from canvass.tlc.atoms import IDENTIFIER, check_integer
+from canvass.tlc.errors import TlaValueError, ValueSyntaxError
+from canvass.tlc.values import Function, ModelValue, Record, Seq, Set, Value
+
+MAX_DEPTH: Final = 200
+"""Nesting beyond this is refused; it keeps the reader far from Python's recursion limit."""
+
+MAX_INTERVAL: Final = 1 << 20
+"""Intervals ``a..b`` with more elements are refused, for they are listed one by one."""
+
+_TOKEN: Final = re.compile(
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'  # string
+    r"|-?[0-9]+\.\.-?[0-9]+"  # interval
+    r"|[A-Za-z0-9_]+(?: *\|->)?"  # field with its arrow, or word or number
+    r"|-[0-9]+"
+    r"|<< >>|<<|>>|:>|@@"
+    r"|\S",
+    re.ASCII,
+)
+_INTEGER: Final = re.compile(r"-?[0-9]+\Z", re.ASCII)
+_INTERVAL: Final = re.compile(r"(-?[0-9]+)\.\.(-?[0-9]+)\Z", re.ASCII)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
+_CONJUNCT: Final = re.compile(r"\s*(?:/\\ )?([A-Za-z0-9_]+) = ", re.ASCII)
+_OPENERS: Final = ("<<", "{", "[", "(")
+_CLOSERS: Final = (">>", "}", "]", ")")
+
+_Next: TypeAlias = Callable[[], str]
+
+# The end of the text; it is no token, so every place that does not expect it refuses it.
+_END: Final = ""
+
+# Atoms by their text. Cleared when full: texts are few in practice, yet may come from outside.
+_ATOMS: dict[str, Value] = {"TRUE": True, "FALSE": False}
+_ATOMS_MAX: Final = 1 << 16
+
+
+class _Refused(Exception):
+    """The last token taken is not what the grammar wants there."""
+
+
+def parse_value(text: str) -> Value:
+    """Read one TLA+ value as TLC prints it, wrapped over lines or not.
+
+    Parameters
+    ----------
+    text
+        A whole value with nothing after it: an integer, string, ``TRUE``, ``FALSE``, model value,
+        ``{..}``, ``a..b`` (read as the set), ``<<..>>``, ``[f |-> ..]`` or ``(a :> b @@ ..)``.
+        ``<< >>`` with one space is TLC's empty function, ``<<>>`` its empty sequence.
+
+    Raises
+    ------
+    ValueSyntaxError
+        When the text is anything else, is nested deeper than ``MAX_DEPTH``, has an interval of more
+        than ``MAX_INTERVAL`` elements, a field or argument twice, or an integer beyond 32 bits.
+    """
+    return _parse_tokens(_TOKEN.findall(text), text)
+
+
+def _parse_tokens(tokens: list[str], text: str) -> Value:
+    tokens.append(_END)
+    remaining = iter(tokens)
+    take = remaining.__next__
+    try:
+        value = _value(take(), take, 0)
+        if take() is not _END:
+            raise _Refused("the end of the value was expected")
+    except (_Refused, TlaValueError) as refusal:
+        # Positions are found only now, by cutting the text once more.
+        taken = len(tokens) - length_hint(remaining)
+        starts = [match.start() for match in _TOKEN.finditer(text)]
+        offset = starts[taken - 1] if taken <= len(starts) else len(text)
+        raise ValueSyntaxError(str(refusal), text, offset) from None
+    return value
+
+
+def _value(token: str, take: _Next, depth: int) -> Value:
+    """Read the value that begins with ``token``."""
+    atom = _ATOMS.get(token)
+    if atom is not None:
+        return atom
+    if depth > MAX_DEPTH:
+        raise _Refused(f"nesting is deeper than {MAX_DEPTH}")
+    if token == "<<":
+        return Seq(_items(">>", take, depth + 1))
+    if token == "{":
+        return Set(_items("}", take, depth + 1))
+    if token == "[":
+        return _record(take, depth + 1)
+    if token == "(":
+        return _function(take, depth + 1)
+    if token == "<< >>":
+        return Function()
+    return _atom(token)
+
+
+def _items(close: str, take: _Next, depth: int) -> list[Value]:
+    token = take()
+    items: list[Value] = []
+    if token == close:
+        return items
+    known = _ATOMS.get
+    while True:
+        atom = known(token)
+        items.append(_value(token, take, depth) if atom is None else atom)
+        token = take()
+        if token == ",":
+            token = take()
+        elif token == close:
+            return items
+        else:
+            raise _Refused(f"',' or '{close}' was expected")
+
+
+def _record(take: _Next, depth: int) -> Record:
+    fields: dict[str, Value] = {}
+    known = _ATOMS.get
+    while True:
+        token = take()
+        if token[-3:] != "|->":
+            raise _Refused("'name |->' was expected")
+        name = token[:-3].rstrip()
+        if name in fields:
+            raise _Refused(f"the record has the field {name} twice")
+        if not IDENTIFIER.match(name):
+            raise _Refused(f"{name} is not a field name")
+        token = take()
+        atom = known(token)
+        fields[name] = _value(token, take, depth) if atom is None else atom
+        token = take()
+        if token == "]":
+            return Record._of_checked(fields)
+        if token != ",":
+            raise _Refused("',' or ']' was expected")
+
+
+def _function(take: _Next, depth: int) -> Function:
+    pairs: list[tuple[Value, Value]] = []
+    while True:
+        argument = _value(take(), take, depth)
+        if take() != ":>":
+            raise _Refused("':>' was expected")
+        pairs.append((argument, _value(take(), take, depth)))
+        token = take()
+        if token == ")":
+            return Function(pairs)
+        if token != "@@":
+            raise _Refused("'@@' or ')' was expected")
+
+
+def _atom(token: str) -> Value:
+    atom = _new_atom(token)
+    if len(_ATOMS) >= _ATOMS_MAX:
+        _ATOMS.clear()
+        _ATOMS.update(TRUE=True, FALSE=False)
+    _ATOMS[token] = atom
+    return atom
+
+
+def _new_atom(token: str) -> Value:
+    if token[:1] == '"' and len(token) > 1:
+        return _ESCAPE.sub(_unescape, token[1:-1])
+    if _INTEGER.match(token):
+        return check_integer(_decimal(token))
+    if IDENTIFIER.match(token):
+        return ModelValue(token)
+    bounds = _INTERVAL.match(token)
+    if bounds:
+        low, high = (check_integer(_decimal(text)) for text in bounds.groups())
+        if high - low >= MAX_INTERVAL:
+            raise _Refused(f"the interval has more than {MAX_INTERVAL} elements")
+        return Set(range(low, high + 1))
+    raise _Refused("a value was expected")
+
+
+def _decimal(digits: str) -> int:
+    # A cap of our own, before int(): its cost is quadratic and it has a limit of its own.
+    if len(digits) > 30:
+        raise _Refused("TLC integers have 32 bits, the number is outside -2^31..2^31-1")
+    return int(digits)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    try:
+        return _ESCAPED[match.group(1)]
+    except KeyError:
+        raise _Refused(f"'{match.group()}' is not an escape of TLA+") from None
+
+
+class ValueReader:
+    """Reads values and states, and remembers what it read.
+
+    Parameters
+    ----------
+    capacity
+        How many texts to remember; when full, everything is forgotten. 0 remembers nothing.
+    """
+
+    def __init__(self, capacity: int = 1 << 17) -> None:
+        self._capacity = capacity
+        self._known: dict[str, Value] = {}
+
+    def value(self, text: str) -> Value:
+        """Read one value; see :func:`parse_value`."""
+        value = self._known.get(text)
+        if value is None:
+            value = parse_value(text)
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            if self._capacity:
+                self._known[text] = value
+        return value
+
+    def state(self, text: str) -> dict[str, Value]:
+        r"""Read a state: ``/\ x = 1`` on a line of its own for each variable, or a bare ``x = 1``.
+
+        Returns
+        -------
+        dict
+            Value by variable, in TLC's order. Empty when the text is blank.
+
+        Raises
+        ------
+        ValueSyntaxError
+            When a line has another form, a variable occurs twice, or a value cannot be read.
+        """
+        state: dict[str, Value] = {}
+        body = text.rstrip()
+        if not body:
+            return state
+        # Strings hold no raw newline, so no value can hold this separator.
+        for conjunct in body.split("\n/\\ "):
+            head = _CONJUNCT.match(conjunct)
+            if not head:
+                raise ValueSyntaxError("'variable = ' was expected", text, text.find(conjunct))
+            name = head.group(1)
+            if name in state:
+                raise ValueSyntaxError(f"{name} occurs twice", text, text.find(conjunct))
+            state[name] = self.value(conjunct[head.end() :])
+        return state
+
+
+def parse_state(text: str) -> dict[str, Value]:
+    """Read one state; see :meth:`ValueReader.state`."""
+    return ValueReader(0).state(text)
+
+
+def join_values(
+    lines: Iterable[str], on_other: Callable[[str], None] | None = None
+) -> Iterator[Value]:
+    """Read the values that ``PrintT`` printed, wrapped over lines or not.
+
+    Memory is bounded by the longest value.
+
+    Parameters
+    ----------
+    lines
+        Lines without their line ends, as in :class:`~canvass.tlc.events.UserOutput`.
+    on_other
+        Called with each line that belongs to no value. Without it such a line is an error.
+
+    Yields
+    ------
+    Value
+        In the order of printing.
+
+    Raises
+    ------
+    ValueSyntaxError
+        When a line belongs to no value and ``on_other`` is absent.
+    """
+    pending: list[str] = []
+    tokens: list[str] = []
+    depth = 0
+
+    def refuse(offending: list[str]) -> None:
+        if on_other is None:
+            parse_value("\n".join(offending))
+            raise ValueSyntaxError("a value was expected", "\n".join(offending), 0)
+        for line in offending:
+            on_other(line)
+
+    for line in lines:
+        # TLC indents what it wraps: a line at the margin ends whatever was open.
+        if depth > 0 and line[:1] not in (" ", ")"):
+            refuse(pending)
+            pending, tokens, depth = [], [], 0
+        cut = _TOKEN.findall(line)
+        depth += sum(map(cut.count, _OPENERS)) - sum(map(cut.count, _CLOSERS))
+        pending.append(line)
+        tokens += cut
+        if depth > 0:
+            continue
+        try:
+            value = _parse_tokens(tokens, "\n".join(pending))
+        except ValueSyntaxError:
+            if on_other is None:
+                raise
+            refuse(pending)
+        else:
+            yield value
+        pending, tokens, depth = [], [], 0
+    if pending:
+        refuse(pending)

@@ -1,0 +1,270 @@
+"""Run TLC as a process of its own and stream its events; the only module that starts one.
+
+Invariant: when a :class:`TlcRun` is closed - at its end, by leaving its ``with`` block, by the time
+limit, by Ctrl-C, or because this process died - the whole process group of TLC is gone, and so is
+the folder of the run.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from canvass.tlc.config import TlcConfig
+from canvass.tlc.errors import RunError
+from canvass.tlc.events import Event, UserOutput
+from canvass.tlc.jar import Jar, find_jar
+from canvass.tlc.java import Java, clean_environment, find_java
+from canvass.tlc.options import TlcOptions
+from canvass.tlc.output import OutputReader
+from canvass.tlc.results import CheckResult, Outcome
+from canvass.tlc.verdict import OUTPUT_LINES, Verdict
+from canvass.tlc.workspace import prepare
+
+_GUARD = Path(__file__).with_name("guard.py")
+
+
+class TlcRun(Iterator[Event]):
+    """A run of TLC: a context manager, an iterator of its events, and then its result.
+
+    Iterating to the end, or :meth:`wait`, gives ``result``. Leaving the ``with`` block earlier
+    kills TLC; the result then has the outcome ``INTERRUPTED``. Nothing that the specification
+    prints is kept, so a run may print without bound.
+
+    Attributes
+    ----------
+    argv : tuple of str
+        The command.
+    """
+
+    def __init__(
+        self,
+        spec_file: str | os.PathLike[str],
+        config: str | os.PathLike[str] | TlcConfig | None = None,
+        options: TlcOptions | None = None,
+        *,
+        constants: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._options = options or TlcOptions()
+        jar, java = self._options.jar, self._options.java
+        self._workspace = prepare(
+            spec_file,
+            config,
+            constants or {},
+            self._options,
+            jar if isinstance(jar, Jar) else find_jar(jar),
+            java if isinstance(java, Java) else find_java(java),
+        )
+        self.argv = tuple(self._workspace.argv)
+        self._reader = OutputReader()
+        self._verdict = Verdict(self._workspace.config.properties)
+        self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._lock = threading.Lock()
+        self._stopped: Outcome | None = None
+        self._started_s = 0.0
+        self._result: CheckResult | None = None
+        self._events = self._run()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def __del__(self) -> None:
+        # A run that was neither finished nor closed must not leave Java behind.
+        if getattr(self, "_workspace", None) is not None and self._result is None:
+            self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Leader of the run's process group; ``None`` before the first event and after the end."""
+        process = self._process
+        return process.pid if process is not None and process.returncode is None else None
+
+    @property
+    def result(self) -> CheckResult:
+        """What the run found.
+
+        Raises
+        ------
+        RunError
+            While the run goes on.
+        """
+        if self._result is None:
+            raise RunError("the run is not finished: iterate to its end, or call wait()")
+        return self._result
+
+    def user_output(self) -> Iterator[str]:
+        """Run to the end and yield the lines that the specification prints, and nothing else."""
+        for event in self:
+            if isinstance(event, UserOutput):
+                yield event.line
+
+    def wait(self) -> CheckResult:
+        """Run to the end, pass over the events, and return the result."""
+        for _ in self:
+            pass
+        return self.result
+
+    def cancel(self) -> None:
+        """Kill TLC; may be called from any thread. The iterator ends soon after."""
+        self._stop(Outcome.INTERRUPTED)
+
+    def close(self) -> None:
+        """Kill TLC if it runs, and remove what the run left on disk. Closing twice is allowed."""
+        if self._result is not None:
+            return
+        self._stop(Outcome.INTERRUPTED)
+        self._events.close()
+        self._settle(None if self._process is None else self._process.returncode)
+
+    def _stop(self, outcome: Outcome) -> None:
+        """Kill the process group and remember why, unless the run has ended by itself."""
+        with self._lock:
+            process = self._process
+            # Holding the lock, the leader is not reaped, so its number cannot be anyone else's.
+            if process is not None and process.returncode is not None:
+                return
+            self._stopped = self._stopped or outcome
+            if process is not None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def _reap(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for the end of the leader without giving up its number before the lock is held."""
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with self._lock:
+            # Whatever the leader left behind ends with it.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _run(self) -> Generator[Event, None, None]:
+        if self._stopped is not None:
+            return
+        self._started_s = time.monotonic()
+        process = self._start()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        drain = threading.Thread(target=self._drain, args=(process.stderr,), daemon=True)
+        drain.start()
+        timer: threading.Timer | None = None
+        if self._options.timeout_s is not None:
+            timer = threading.Timer(self._options.timeout_s, self._stop, (Outcome.TIMEOUT,))
+            timer.daemon = True
+            timer.start()
+        ended = False
+        try:
+            for raw in process.stdout:
+                line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+                for event in self._reader.feed(line):
+                    self._verdict.add(event)
+                    yield event
+            ended = True
+        finally:
+            if not ended:
+                self._stop(Outcome.INTERRUPTED)
+            self._reap(process)
+            if timer is not None:
+                timer.cancel()
+            drain.join()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            self._settle(process.returncode)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-I", "-S", str(_GUARD), *self.argv]
+        with self._lock:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=self._workspace.folder,
+                    env=clean_environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise RunError(f"TLC cannot be started: {error}") from None
+        return self._process
+
+    def _drain(self, stream: IO[bytes]) -> None:
+        for raw in stream:
+            self._stderr.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+
+    def _settle(self, exit_code: int | None) -> None:
+        """Write the result once, and remove the run's folder."""
+        if self._result is not None:
+            return
+        self._workspace.close()
+        self._result = self._verdict.result(
+            exit_code=exit_code,
+            stopped=self._stopped,
+            seconds=time.monotonic() - self._started_s if self._started_s else 0.0,
+            argv=self.argv,
+            stderr=self._stderr,
+            truncated=self._reader.truncated,
+            spoke=self._reader.messages > 0,
+        )
+
+
+def run(
+    spec_file: str | os.PathLike[str],
+    config_file: str | os.PathLike[str] | TlcConfig | None = None,
+    options: TlcOptions | None = None,
+    *,
+    constants: Mapping[str, Any] | None = None,
+) -> TlcRun:
+    """Prepare a run of TLC; it starts with the first event that is asked for.
+
+    Parameters
+    ----------
+    spec_file
+        The root module, ``Name.tla``.
+    config_file
+        The configuration, or its contents; ``None`` is ``Name.cfg`` beside the module.
+    options
+        How to run; ``None`` is ``TlcOptions()``.
+    constants
+        Python data or values, by name of the constant, in place of those in the configuration.
+
+    Returns
+    -------
+    TlcRun
+        A context manager and iterator.
+
+    Raises
+    ------
+    JarError, JavaError
+        When there is no usable jar or Java.
+    OptionError, ConfigError
+        When a file does not exist or cannot be used.
+    RunError
+        When the run's folder cannot be made.
+    """
+    return TlcRun(spec_file, config_file, options, constants=constants)

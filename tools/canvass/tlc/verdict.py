@@ -1,0 +1,294 @@
+"""From events and an exit code to a :class:`~canvass.tlc.results.CheckResult`.
+
+Invariant: nothing is a success but a run that ended with exit code 0, said itself that it found no
+error (a simulation: that it finished), and reported no error. Whatever is not understood is
+``UNKNOWN``, which is a failure.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from canvass.tlc import codes
+from canvass.tlc.events import (
+    ActionCoverage,
+    BackToState,
+    Banner,
+    CoverageStarted,
+    ErrorReported,
+    Event,
+    FinalStats,
+    Finished,
+    ParseOutput,
+    Progress,
+    SearchDepth,
+    Started,
+    Stuttering,
+    SuccessReported,
+    TraceState,
+    UserOutput,
+    WarningReported,
+)
+from canvass.tlc.results import CheckResult, Outcome, Violation
+
+OUTPUT_LINES: Final = 400
+"""How many lines of the parser and of standard error a result keeps, the last ones of each."""
+
+_BY_MESSAGE: Final[dict[int, Outcome]] = {
+    **dict.fromkeys(codes.EVALUATION, Outcome.EVALUATION_ERROR),
+    **dict.fromkeys(codes.CONFIGURATION, Outcome.CONFIG_ERROR),
+    **dict.fromkeys(codes.PARSING, Outcome.PARSE_ERROR),
+    **dict.fromkeys(codes.TOO_MANY_STATES, Outcome.STATE_SPACE_TOO_LARGE),
+    **dict.fromkeys(codes.OUT_OF_MEMORY, Outcome.SYSTEM_ERROR),
+    **dict.fromkeys(codes.WRONG_ARGUMENTS, Outcome.SYSTEM_ERROR),
+    **dict.fromkeys(codes.METADIR_EXISTS, Outcome.SYSTEM_ERROR),
+    codes.STACK_OVERFLOW: Outcome.SYSTEM_ERROR,
+    codes.ASSUMPTION_FALSE: Outcome.ASSUMPTION,
+    codes.INVARIANT_VIOLATED_INITIAL: Outcome.SAFETY,
+    codes.PROPERTY_VIOLATED_INITIAL: Outcome.SAFETY,
+    codes.INVARIANT_VIOLATED: Outcome.SAFETY,
+    codes.ACTION_PROPERTY_VIOLATED: Outcome.SAFETY,
+    codes.DEADLOCK: Outcome.DEADLOCK,
+    codes.TEMPORAL_PROPERTY_VIOLATED: Outcome.LIVENESS,
+    codes.ASSERTION_FAILED: Outcome.ASSERTION,
+}
+
+_BY_EXIT: Final[dict[int, Outcome]] = {
+    codes.EXIT_ASSUMPTION: Outcome.ASSUMPTION,
+    codes.EXIT_DEADLOCK: Outcome.DEADLOCK,
+    codes.EXIT_SAFETY: Outcome.SAFETY,
+    codes.EXIT_LIVENESS: Outcome.LIVENESS,
+    codes.EXIT_ASSERTION: Outcome.ASSERTION,
+    **dict.fromkeys(codes.EXIT_EVALUATION, Outcome.EVALUATION_ERROR),
+    codes.EXIT_PARSING: Outcome.PARSE_ERROR,
+    codes.EXIT_CONFIGURATION: Outcome.CONFIG_ERROR,
+    codes.EXIT_TOO_MANY_STATES: Outcome.STATE_SPACE_TOO_LARGE,
+    codes.EXIT_SYSTEM: Outcome.SYSTEM_ERROR,
+    codes.EXIT_ERROR: Outcome.SYSTEM_ERROR,
+}
+
+# Words that only introduce the states that follow.
+_INTRODUCTIONS: Final = frozenset({codes.TRACE_FOLLOWS, codes.COUNTER_EXAMPLE_FOLLOWS})
+
+# What TLC says before the text of an exception; the exception's class ends it.
+_EXCEPTION: Final = re.compile(
+    r"TLC threw an unexpected exception\..*?The exception was an? \S+\s*:? ?", re.DOTALL
+)
+_SUMMARY_MAX: Final = 300
+
+
+class Verdict:
+    """Takes the events of one run and gives its result. Holds no user output.
+
+    Parameters
+    ----------
+    properties
+        Names of the temporal properties in the configuration. TLC 2.15 does not say which of them
+        is violated; when there is one only, it is that one.
+    """
+
+    def __init__(self, properties: Sequence[str] = ()) -> None:
+        self._properties = tuple(properties)
+        self._result = CheckResult(outcome=Outcome.UNKNOWN, message="")
+        self._violations: list[Violation] = []
+        self._coverage: list[ActionCoverage] = []
+        self._warnings: list[str] = []
+        self._parser: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._claims_success = False
+        self._finished = False
+        self._simulation = False
+
+    def add(self, event: Event) -> None:  # noqa: C901 - one flat case per kind of event
+        """Take the next event."""
+        match event:
+            case UserOutput():
+                pass
+            case ErrorReported():
+                self._error(event)
+            case TraceState() if self._violations:
+                self._extend(states=(*self._violations[-1].states, event))
+            case BackToState(number=number) if self._violations:
+                self._extend(loop=number - 1)
+            case Stuttering() if self._violations and self._violations[-1].states:
+                self._extend(stuttering=True, loop=len(self._violations[-1].states) - 1)
+            case Progress() | FinalStats():
+                self._count(event)
+            case SearchDepth(depth=depth):
+                self._set(depth=depth)
+            case CoverageStarted():
+                self._coverage.clear()
+            case ActionCoverage():
+                self._coverage.append(event)
+            case Banner(version=version):
+                self._set(tlc_version=version)
+            case Started(seed=seed, fingerprint=fingerprint, mode=mode):
+                self._set(seed=seed, fingerprint=fingerprint)
+                self._simulation = mode == "simulate"
+            case ParseOutput(line=line):
+                self._parser.append(line)
+            case WarningReported(text=text):
+                self._warnings.append(text)
+            case SuccessReported():
+                self._claims_success = True
+            case Finished():
+                self._finished = True
+            case _:
+                pass
+
+    def _set(self, **changes: object) -> None:
+        self._result = replace(self._result, **changes)  # type: ignore[arg-type]
+
+    def _count(self, event: Progress | FinalStats) -> None:
+        self._set(generated=event.generated, distinct=event.distinct, queue=event.queue)
+        if isinstance(event, Progress) and event.depth is not None:
+            self._set(depth=event.depth)
+
+    def _extend(self, **changes: object) -> None:
+        self._violations[-1] = replace(self._violations[-1], **changes)  # type: ignore[arg-type]
+
+    def _error(self, event: ErrorReported) -> None:
+        if event.code in _INTRODUCTIONS:
+            return
+        text = _EXCEPTION.sub("", event.text, count=1).strip()
+        known = [
+            _BY_MESSAGE[code] for code in (*event.inner_codes, event.code) if code in _BY_MESSAGE
+        ]
+        outcome = known[0] if known else Outcome.UNKNOWN
+        if self._violations and not outcome.is_violation:
+            # TLC explains the error that it reported before.
+            self._extend(message=f"{self._violations[-1].message}\n\n{text}")
+            return
+        name = event.name
+        if outcome is Outcome.LIVENESS and name is None and len(self._properties) == 1:
+            name = self._properties[0]
+        self._violations.append(Violation(outcome, name, text))
+
+    def result(
+        self,
+        *,
+        exit_code: int | None,
+        stopped: Outcome | None = None,
+        seconds: float,
+        argv: Sequence[str],
+        stderr: Iterable[str] = (),
+        truncated: bool = False,
+        spoke: bool = True,
+    ) -> CheckResult:
+        """Return the result.
+
+        Parameters
+        ----------
+        exit_code
+            Of the process, negative for a signal; ``None`` when it was not waited for.
+        stopped
+            ``TIMEOUT`` or ``INTERRUPTED`` when the caller ended the run.
+        seconds, argv
+            As in the result.
+        stderr
+            Lines of standard error.
+        truncated
+            Whether the output ended in the middle of a message.
+        spoke
+            Whether TLC said anything at all.
+        """
+        errors = [line for line in stderr if line.strip()]
+        if stopped is not None:
+            outcome = stopped
+        elif exit_code is None or exit_code < 0 or not spoke:
+            outcome = Outcome.UNKNOWN if exit_code is None else Outcome.SYSTEM_ERROR
+        elif exit_code == codes.EXIT_SUCCESS:
+            outcome = self._at_success(truncated)
+        else:
+            outcome = self._at_failure(exit_code)
+        # An exception without a code of its own is of the kind that the exit code says.
+        found = [
+            replace(one, outcome=outcome) if one.outcome is Outcome.UNKNOWN else one
+            for one in self._violations
+        ]
+        shown = [one for one in found if one.states or one.outcome.is_violation]
+        output = (*self._parser, *errors[-OUTPUT_LINES:])
+        return replace(
+            self._result,
+            outcome=outcome,
+            message=self._message(outcome, exit_code, spoke, seconds, errors),
+            violations=tuple(shown),
+            coverage=tuple(self._coverage),
+            seconds=seconds,
+            exit_code=exit_code,
+            argv=tuple(argv),
+            output=output,
+            warnings=tuple(self._warnings),
+        )
+
+    def _at_success(self, truncated: bool) -> Outcome:
+        if self._violations:
+            return self._violations[0].outcome
+        says_so = self._claims_success or self._simulation
+        return Outcome.SUCCESS if says_so and self._finished and not truncated else Outcome.UNKNOWN
+
+    def _at_failure(self, exit_code: int) -> Outcome:
+        reported = self._violations[0].outcome if self._violations else Outcome.UNKNOWN
+        if exit_code not in _BY_EXIT:
+            # Arguments that TLC does not know end it with 1.
+            return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
+        return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported
+
+    def _message(
+        self,
+        outcome: Outcome,
+        exit_code: int | None,
+        spoke: bool,
+        seconds: float,
+        stderr: Sequence[str],
+    ) -> str:
+        first = self._violations[0] if self._violations else None
+        if outcome is Outcome.SUCCESS:
+            return "No error has been found."
+        if outcome is Outcome.TIMEOUT:
+            return f"Stopped after {seconds:.1f} s by the time limit."
+        if outcome is Outcome.INTERRUPTED:
+            return f"Interrupted after {seconds:.1f} s."
+        if exit_code is not None and exit_code < 0:
+            return f"Java was ended by {_signal_name(-exit_code)}."
+        if outcome is Outcome.PARSE_ERROR:
+            return _parser_summary(self._parser) or _summary(first.message if first else "")
+        if outcome is Outcome.LIVENESS and first and first.name:
+            return f"Temporal property {first.name} is violated."
+        if first:
+            return _summary(first.message.partition("\n\n")[0])
+        said = next((line for line in (*stderr, *self._parser) if line.strip()), "")
+        what = "TLC did not say that it found no error" if spoke else "TLC said nothing"
+        return _summary(f"{what} (exit code {exit_code}){': ' + said if said else '.'}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _summary(text: str) -> str:
+    """Return the text on one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SUMMARY_MAX else line[: _SUMMARY_MAX - 3] + "..."
+
+
+def _parser_summary(lines: Iterable[str]) -> str:
+    """Return the parser's first complaint with its place on one line, or nothing."""
+    said = [line.strip() for line in lines if line.strip()]
+    for index, line in enumerate(said):
+        rest = said[index + 1 : index + 3]
+        if line.startswith("***Parse Error***") and rest:
+            module = next((one.split()[-1] for one in said if one.startswith("In module ")), "")
+            return _summary(f"{rest[0]}{f' in module {module}' if module else ''}")
+        if line.startswith(("*** Errors:", "*** Abort messages:")) and len(rest) == 2:
+            place, complaint = rest
+            known = "" if place == "Unknown location" else f" ({place})"
+            return _summary(f"{complaint}{known}")
+    return next((_summary(line) for line in said if "rror" in line or "xception" in line), "")
