@@ -3,6 +3,7 @@
 A folder holds ``member-<id>.log``, optionally ``.gz`` or ``.zst``, with the files that the agent
 has rolled beside it as ``member-<id>.log.<n>``. Files named one by one may be called anything:
 their lines say whose they are.
+"""
 
 from __future__ import annotations
 
