@@ -74,8 +74,10 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         there are.
     deadlock_check
         Whether a state without a successor is an error.
-    traces
-        How many random behaviours a simulation makes.
+    heap_mib
+        Java heap that the model needs, in MiB; null for the usual.
+    traces, trace_depth
+        How many random behaviours a simulation makes, and where each is cut off (null: TLC's 100).
     comment
         Why the model exists, in one sentence.
     """
@@ -93,15 +95,18 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     depth: Count | None = None
     seconds: float | None = None
     workers: Count | None = None
+    heap_mib: Count | None = None
     traces: Count | None = None
+    trace_depth: Count | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictions that the types do not."""
         if self.violates is not None and self.expected not in (Expected.SAFETY, Expected.LIVENESS):
             raise ValueError(f"violates is given, but expected is {self.expected.value!r}")
-        if (self.traces is not None) != (self.mode is Mode.SIMULATE):
-            raise ValueError("traces belongs to mode 'simulate', and to no other")
-        if self.mode is Mode.SIMULATE and (self.distinct_states or self.depth):
+        simulates = self.mode is Mode.SIMULATE
+        if simulates != (self.traces is not None) or (self.trace_depth and not simulates):
+            raise ValueError("a simulation needs traces, and nothing else has traces or traceDepth")
+        if simulates and (self.distinct_states or self.depth):
             raise ValueError("a simulation has no distinctStates and no depth")
 
 

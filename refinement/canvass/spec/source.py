@@ -1,0 +1,118 @@
+"""What the TLA+ source says about a definition: its place and the comment box above it.
+
+This reads layout, not TLA+: definitions begin in the first column, and a box is a run of comment
+lines that ends on the line before a definition. A definition without one of its own has the nearest
+box above it that has its name, as a box may speak of several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_EXTENDS: Final = re.compile(r"^\s*EXTENDS\s+((?:\w+\s*,\s*)*\w+)", re.MULTILINE)
+_INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
+_TEXT_LINE: Final = re.compile(r"^\s*(?:\(\*+(.*?)\*+\)|\\\*(.*))\s*$")
+_RULED: Final = re.compile(r"^[\s*]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Where a name is defined and what is said about it there.
+
+    Parameters
+    ----------
+    module
+        The module's file.
+    line
+        Line of the definition, from 1.
+    comment
+        Text of the comment box, as lines; empty when there is none.
+    """
+
+    module: Path
+    line: int
+    comment: tuple[str, ...]
+
+
+def find_definition(root: Path, module: Path, name: str) -> Definition | None:
+    """Find a definition in a module or in what it extends.
+
+    Parameters
+    ----------
+    root
+        The spec folder, where modules are looked for after the module's own folder.
+    module
+        The ``.tla`` file to begin with.
+    name
+        An operator without parameters, as configurations name properties.
+
+    Returns
+    -------
+    Definition or None
+        The first in the order in which the modules extend each other; null when there is none.
+    """
+    wanted = re.compile(rf"^(?:LOCAL\s+)?{re.escape(name)}\s*==")
+    for file, text in _closure(root, module):
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            if wanted.match(line):
+                return Definition(file, number + 1, _comment(lines, number, name))
+    return None
+
+
+def _closure(root: Path, module: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the module and what it extends or instantiates, each once, nearest first."""
+    waiting, seen = [module], {module.stem}
+    while waiting:
+        file = waiting.pop(0)
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        yield file, text
+        named = [word for found in _EXTENDS.finditer(text) for word in found[1].split(",")]
+        for word in (*named, *_INSTANCE.findall(text)):
+            stem = word.strip()
+            places = (folder / f"{stem}.tla" for folder in (file.parent, root))
+            place = next((path for path in places if path.is_file()), None)
+            if place is not None and stem not in seen:
+                seen.add(stem)
+                waiting.append(place)
+
+
+def _comment(lines: list[str], number: int, name: str) -> tuple[str, ...]:
+    """Read the box that ends above a line, or else the nearest box above that has the name."""
+    above = _box_ending_at(lines, number)
+    if above:
+        return above
+    mentioned = re.compile(rf"\b{re.escape(name)}\b")
+    for end in range(number, 0, -1):
+        if _TEXT_LINE.match(lines[end - 1]) and not (
+            end < len(lines) and _TEXT_LINE.match(lines[end])
+        ):
+            box = _box_ending_at(lines, end)
+            if any(mentioned.search(line) for line in box):
+                return box
+    return ()
+
+
+def _box_ending_at(lines: list[str], end: int) -> tuple[str, ...]:
+    """Read the comment lines directly above line `end` (from 0), without the ruled ones."""
+    start = end
+    while start > 0 and _TEXT_LINE.match(lines[start - 1]):
+        start -= 1
+    text = []
+    for line in lines[start:end]:
+        found = _TEXT_LINE.match(line)
+        said = (found[1] if found[1] is not None else found[2]) if found else ""
+        if not _RULED.match(said):
+            text.append(said.strip())
+        elif text and text[-1] and "*" not in said:
+            text.append("")
+    while text and not text[-1]:
+        text.pop()
+    return tuple(text)

@@ -1,0 +1,248 @@
+"""``canvass check``: model-check the spec, and hold what TLC finds to the manifest.
+
+The command line and what it prints are here; running and judging are in `models` and `judge`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+
+from canvass.cli.judge import Standing
+from canvass.cli.output import (
+    EXIT_ERROR,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    complain,
+    result_console,
+    write_json,
+)
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, spec_root
+
+if TYPE_CHECKING:
+    from canvass.cli.models import ModelReport, ModelRun
+
+_HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
+_MARK: Final = {
+    Standing.AS_EXPECTED: ("ok", "green"),
+    Standing.NOT_AS_EXPECTED: ("FAIL", "bold red"),
+    Standing.NOT_CHECKED: ("ERROR", "bold red"),
+}
+
+
+class CheckReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What ``canvass check --format json`` writes."""
+
+    ok: bool
+    models: list[ModelReport]
+
+
+def heap_mib(text: str) -> int:
+    """Read a size of Java's heap: ``4g``, ``512m``, or a number of MiB.
+
+    Raises
+    ------
+    CommandError
+        If it is no size.
+    """
+    found = _HEAP.fullmatch(text.strip())
+    if found is None:
+        raise CommandError(f"--heap {text!r} is no size; write 4g, 512m or a number of MiB")
+    number, unit = int(found[1]), found[2].lower()
+    return {"k": number // 1024, "g": number * 1024}.get(unit, number)
+
+
+def exit_code(standings: Sequence[Standing]) -> int:
+    """Return 2 when a model could not be checked or there was none, else 1 or 0."""
+    if not standings or Standing.NOT_CHECKED in standings:
+        return EXIT_ERROR
+    return EXIT_UNEXPECTED if Standing.NOT_AS_EXPECTED in standings else EXIT_OK
+
+
+def show_list(models: Sequence[ModelEntry]) -> None:
+    """Write the models for a person."""
+    width = max(len(model.name) for model in models)
+    for model in models:
+        expected = f"{model.expected.value}: {model.violates}" if model.violates else "success"
+        if model.violates is None:
+            expected = model.expected.value
+        counted = f"{model.distinct_states:,} states" if model.distinct_states else ""
+        head = f"{model.name:<{width}}  {model.model_set.value:<5}  {model.mode.value:<8}"
+        print(f"{head}  {expected:<32}  {counted:>18}  {model.comment}".rstrip())
+
+
+def show_result(run: ModelRun, width: int) -> None:
+    """Write the one line of a model for a person."""
+    from rich.text import Text
+
+    result, judgement = run.result, run.judgement
+    mark, style = _MARK[judgement.standing]
+    found = result.outcome.value + (f": {result.violated}" if result.violated else "")
+    counts = [] if result.distinct is None else [f"{result.distinct:,} distinct states"]
+    if run.mode is Mode.SIMULATE and result.generated is not None:
+        counts = [f"{result.generated:,} states"]
+    if result.depth is not None and run.mode is Mode.CHECK:
+        counts.append(f"depth {result.depth}")
+    parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
+    line = "  ".join([*parts, f"({judgement.reason})" if judgement.reason else "as expected"])
+    result_console().print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
+
+
+def show_coverage(run: ModelRun) -> None:
+    """Write how often each action was taken; what never was is marked."""
+    for one in run.result.coverage:
+        never = "  never taken" if not one.total and one.kind == "next" else ""
+        place = f"{one.location.module}:{one.location.line}"
+        print(f"      {one.action:<28} {one.total:>14,} {one.distinct:>14,} new  {place}{never}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("check")
+    def check(
+        models: Annotated[
+            list[str] | None,
+            typer.Argument(metavar="[MODEL]...", help="Models; without any, those of every push."),
+        ] = None,
+        listing: Annotated[
+            bool, typer.Option("--list", help="List the models and run none.")
+        ] = False,
+        night: Annotated[
+            bool, typer.Option("--night", help="The models of the night instead.")
+        ] = False,
+        everything: Annotated[bool, typer.Option("--all", help="Push and night.")] = False,
+        workers: Annotated[
+            int | None,
+            typer.Option(
+                min=1, help="Threads that search; else the manifest's, else all there are."
+            ),
+        ] = None,
+        heap: Annotated[
+            str | None, typer.Option(metavar="SIZE", help="Java heap: 4g, 512m.")
+        ] = None,
+        timeout: Annotated[
+            float | None, typer.Option(min=0.001, metavar="SECONDS", help="Limit for each model.")
+        ] = None,
+        simulate: Annotated[
+            bool, typer.Option("--simulate", help="Random behaviours instead of a full search.")
+        ] = False,
+        traces: Annotated[
+            int | None, typer.Option(min=1, help="In simulation: how many behaviours.")
+        ] = None,
+        seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
+        coverage: Annotated[
+            bool, typer.Option("--coverage", help="How often each action was taken.")
+        ] = False,
+        export_to: Annotated[
+            Path | None,
+            typer.Option(
+                "--export",
+                metavar="PATH",
+                help="Counterexamples: FILE.json, FILE.itf.json, or a folder for both of each.",
+            ),
+        ] = None,
+        jar: Annotated[Path | None, typer.Option(help="Another tla2tools.jar.")] = None,
+        spec: Annotated[
+            Path | None, typer.Option(help="Another folder with modules and manifest.json.")
+        ] = None,
+        output: Annotated[
+            Format, typer.Option("--format", help="For a person or a machine.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Check models of the spec with TLC and hold the results to the manifest.
+
+        Exit code 0: all ended as expected (a mutant is expected to violate).
+        1: one did not. 2: TLC could not run or come to an end. 130: interrupted.
+
+        A counterexample is printed if it was not expected, or the model is named.
+        """
+        from canvass.cli.models import Settings, run_model, select
+        from canvass.cli.progress import CheckProgress
+
+        root = spec.absolute() if spec else spec_root()
+        manifest = load_manifest(root)
+        sets = _sets(night=night, everything=everything)
+        names = models or []
+        chosen = select(manifest, names, frozenset(ModelSet) if listing else sets)
+        if listing:
+            _list(chosen, output)
+            return
+
+        from canvass.tlc import find_jar, find_java
+
+        settings = Settings(
+            jar=find_jar(jar),
+            java=find_java(),
+            workers=workers,
+            heap_mib=None if heap is None else heap_mib(heap),
+            timeout_s=timeout,
+            seed=seed,
+            simulate=simulate,
+            traces=traces,
+            coverage=coverage,
+        )
+        width = max(len(entry.name) for entry in chosen)
+        runs: list[ModelRun] = []
+        for entry in chosen:
+            with CheckProgress(len(runs) + 1, len(chosen), entry.name) as progress:
+                runs.append(run_model(root, entry, settings, progress.on_event))
+            if output is Format.HUMAN:
+                _show(runs[-1], width, named=entry.name in names)
+            for line in _explain_error(runs[-1]):
+                complain(line)
+
+        code = exit_code([run.judgement.standing for run in runs])
+        if output is Format.JSON:
+            reports = [run.report(coverage=coverage) for run in runs]
+            write_json(CheckReport(code == EXIT_OK, reports))
+        if export_to is not None:
+            _export(runs, export_to)
+        raise typer.Exit(code)
+
+
+def _sets(*, night: bool, everything: bool) -> frozenset[ModelSet]:
+    if everything:
+        return frozenset(ModelSet)
+    return frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
+
+
+def _list(models: Sequence[ModelEntry], output: Format) -> None:
+    if output is Format.JSON:
+        write_json(Manifest(tuple(models)))
+    else:
+        show_list(models)
+
+
+def _show(run: ModelRun, width: int, *, named: bool) -> None:
+    show_result(run, width)
+    if run.result.coverage:
+        show_coverage(run)
+    unexpected = run.judgement.standing is Standing.NOT_AS_EXPECTED
+    if run.counterexample is not None and (named or unexpected):
+        for line in run.counterexample.lines():
+            print(line)
+
+
+def _explain_error(run: ModelRun) -> list[str]:
+    """One line on stderr for a model that TLC could not check; the result line is on stdout."""
+    if run.judgement.standing is not Standing.NOT_CHECKED:
+        return []
+    return [f"{run.entry.name}: {run.result.outcome.value}: {run.judgement.reason}"]
+
+
+def _export(runs: Sequence[ModelRun], target: Path) -> None:
+    from canvass.cli.export import export
+
+    written = export(runs, target)
+    if not written:
+        complain("there is no counterexample to export")
+    for path in written:
+        complain(f"wrote {path}")

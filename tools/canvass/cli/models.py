@@ -1,0 +1,240 @@
+"""Run one model of the manifest, and say in a record how it went.
+
+`check` is the command around this; here is which models are meant, how TLC is set, and the report.
+Nothing here writes to stdout.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from canvass.cli.judge import Judgement, Standing, judge
+from canvass.cli.output import CommandError
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
+
+if TYPE_CHECKING:
+    from canvass.cli.counterexample import Counterexample
+    from canvass.tlc import CheckResult, Event, Jar, Java
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the caller wants models to be run; null leaves it to the manifest.
+
+    Parameters
+    ----------
+    jar, java
+        The programs.
+    workers, heap_mib, timeout_s, seed
+        As in `canvass.tlc.TlcOptions`.
+    simulate
+        Random behaviours for models that are otherwise searched.
+    traces
+        How many random behaviours.
+    coverage
+        Whether to ask for coverage.
+    """
+
+    jar: Jar
+    java: Java
+    workers: int | None = None
+    heap_mib: int | None = None
+    timeout_s: float | None = None
+    seed: int | None = None
+    simulate: bool = False
+    traces: int | None = None
+    coverage: bool = False
+
+
+class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
+    """Coverage of one action: states that it found, and states that it reached."""
+
+    action: str
+    module: str
+    line: int
+    distinct: int
+    total: int
+
+
+class ModelReport(msgspec.Struct, frozen=True, rename="camel"):
+    """How a model went: one element of ``canvass check --format json``.
+
+    Parameters
+    ----------
+    name
+        The model.
+    standing, reason
+        ``as expected``, ``not as expected`` or ``not checked``, and why.
+    outcome, expected
+        What TLC found and what the manifest expects.
+    violated, violates
+        The same of the violated property.
+    generated, distinct_states, queue, depth
+        TLC's counts; null where there are none.
+    seconds
+        How long it took, start of Java included.
+    tlc_version
+        As TLC said it.
+    mode, workers, seed
+        How it was run.
+    message
+        One line of what TLC said.
+    output
+        What else it said, when it could not check the model.
+    coverage
+        By action; null unless asked for.
+    counterexample
+        The first violation's behaviour, in the schema that ``--export`` writes; null without.
+    """
+
+    name: str
+    standing: str
+    reason: str
+    outcome: str
+    expected: str
+    violated: str | None
+    violates: str | None
+    generated: int | None
+    distinct_states: int | None
+    queue: int | None
+    depth: int | None
+    seconds: float
+    tlc_version: str | None
+    mode: str
+    workers: int
+    seed: int | None
+    message: str
+    output: list[str]
+    coverage: list[ActionCount] | None
+    counterexample: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """A model, what TLC found and how that stands to the manifest."""
+
+    entry: ModelEntry
+    result: CheckResult
+    judgement: Judgement
+    counterexample: Counterexample | None
+    mode: Mode
+    workers: int
+
+    def report(self, *, coverage: bool) -> ModelReport:
+        """Return the record for a machine."""
+        result = self.result
+        counts = [
+            ActionCount(one.action, one.location.module, one.location.line, one.distinct, one.total)
+            for one in result.coverage
+        ]
+        failed = self.judgement.standing is Standing.NOT_CHECKED
+        return ModelReport(
+            name=self.entry.name,
+            standing=self.judgement.standing.value,
+            reason=self.judgement.reason,
+            outcome=result.outcome.value,
+            expected=self.entry.expected.value,
+            violated=result.violated,
+            violates=self.entry.violates,
+            generated=result.generated,
+            distinct_states=result.distinct,
+            queue=result.queue,
+            depth=result.depth,
+            seconds=round(result.seconds, 3),
+            tlc_version=result.tlc_version,
+            mode=self.mode.value,
+            workers=self.workers,
+            seed=result.seed,
+            message=result.message,
+            output=list(result.output) if failed else [],
+            coverage=counts if coverage else None,
+            counterexample=self.counterexample.document() if self.counterexample else None,
+        )
+
+
+def select(
+    manifest: Manifest, names: Sequence[str], sets: frozenset[ModelSet]
+) -> tuple[ModelEntry, ...]:
+    """Return the models that are meant: those named, or else those of the sets.
+
+    Raises
+    ------
+    CommandError
+        For a name that is not in the manifest, and when no model is meant.
+    """
+    by_name = {model.name: model for model in manifest.models}
+    for name in names:
+        if name not in by_name:
+            near = difflib.get_close_matches(name, by_name, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise CommandError(f"there is no model {name!r}{hint} (canvass check --list)")
+    if names:
+        return tuple(by_name[name] for name in dict.fromkeys(names))
+    chosen = tuple(model for model in manifest.models if model.model_set in sets)
+    if not chosen:
+        wanted = " or ".join(sorted(one.value for one in sets))
+        raise CommandError(f"nothing to check: the manifest has no model in the set {wanted}")
+    return chosen
+
+
+def run_model(
+    root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
+) -> ModelRun:
+    """Run TLC on a model and judge what it found.
+
+    Parameters
+    ----------
+    root
+        The spec folder.
+    entry
+        The model.
+    settings
+        How to run it.
+    on_event
+        Called with each event.
+
+    Raises
+    ------
+    TlcError
+        If TLC cannot be started.
+    """
+    from canvass.cli.counterexample import counterexample
+    from canvass.tlc import TlcOptions
+    from canvass.tlc import check as check_with_tlc
+
+    mode = Mode.SIMULATE if settings.simulate else entry.mode
+    simulates = mode is Mode.SIMULATE
+    workers = settings.workers or entry.workers or processors()
+    options = TlcOptions(
+        jar=settings.jar,
+        java=settings.java,
+        workers=workers,
+        heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
+        timeout_s=settings.timeout_s,
+        check_deadlock=entry.deadlock_check,
+        simulate=simulates,
+        traces=(settings.traces or entry.traces or 1000) if simulates else None,
+        depth=entry.trace_depth if simulates else None,
+        seed=settings.seed,
+        coverage=settings.coverage,
+        library=(root,),
+    )
+    module = root / f"{entry.module}.tla"
+    result = check_with_tlc(module, root / entry.config, options=options, on_event=on_event)
+    judged = judge(entry, result, workers=workers, as_listed=mode is entry.mode)
+    told = None
+    if result.violations and result.outcome.is_violation:
+        told = counterexample(root, module, entry.name, result.violations[0])
+    return ModelRun(entry, result, judged, told, mode, workers)
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

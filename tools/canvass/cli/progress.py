@@ -1,0 +1,95 @@
+"""Live progress of TLC on stderr: one line that changes on a terminal, plain lines elsewhere.
+
+Nothing here is a result. TLC itself says how far it is three seconds after its start and then once
+a minute; between that only the clock moves.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from canvass.cli.output import progress_console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from canvass.tlc import Event
+    from canvass.tlc.events import Progress
+
+
+class CheckProgress:
+    """Shows how far TLC is with one model, from entering to leaving the ``with`` block.
+
+    Parameters
+    ----------
+    number, total
+        Which model it is, from 1, of how many.
+    model
+        Its name.
+    """
+
+    def __init__(self, number: int, total: int, model: str) -> None:
+        self._title = f"[{number}/{total}] {model}"
+        self._began_s = time.monotonic()
+        self._console = progress_console()
+        self._last: Progress | None = None
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            self._bar = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task(f"{self._title}: starting", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def on_event(self, event: Event) -> None:
+        """Show what TLC says about how far it is; pass over everything else."""
+        from canvass.tlc.events import InitialStates, Progress
+
+        if isinstance(event, Progress) and event != self._last:
+            self._last = event  # TLC says the last one twice.
+            self._show(self._numbers(event))
+        elif isinstance(event, InitialStates) and self._bar is not None:
+            self._show(f"{event.distinct:,} initial states, searching")
+
+    def _show(self, text: str) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=f"{self._title}: {text}")
+        else:
+            line = f"canvass: {self._title}: {text}"
+            self._console.print(line, markup=False, soft_wrap=True)
+
+    def _numbers(self, event: Progress) -> str:
+        parts = [f"{event.generated:,} states"]
+        if event.distinct is not None:
+            parts.append(f"{event.distinct:,} distinct")
+        if event.queue is not None:
+            parts.append(f"queue {event.queue:,}")
+        if event.depth is not None:
+            parts.append(f"depth {event.depth}")
+        if event.traces is not None:
+            parts.append(f"{event.traces:,} behaviours")
+        elapsed_s = max(time.monotonic() - self._began_s, 0.001)
+        per_s = event.rate / 60 if event.rate else event.generated / elapsed_s
+        return ", ".join([*parts, f"{per_s:,.0f}/s"])
