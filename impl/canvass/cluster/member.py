@@ -1,10 +1,10 @@
 """The protocol state of one member, and the inputs that drive it.
 
-The field names are those of the TLA+ record ``Member`` in snake_case; ``Member.tla`` says what each one means to the
-protocol. The values are immutable, and nothing here decides anything.
+The field names are those of the TLA+ record in snake_case; ``MemberState.tla`` says what each one
+means to the protocol. The values are immutable, and nothing here decides anything.
 
-An election variable is null while no election runs: the election object is dropped when it closes. A member record
-of a follower is null too: it is not read before the next CANVASS resets it.
+An election variable is null while no election runs: the election object is dropped when it closes.
+A member record of a follower is null too: it is not read before the next CANVASS resets it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Role(str, Enum):
 
 
 class ModuleState(str, Enum):
-    """Whether the consensus module works or has terminated; Aeron's other module states are left out."""
+    """Whether the consensus module works or has terminated; Aeron's other states are left out."""
 
     ACTIVE = "ACTIVE"
     CLOSED = "CLOSED"
@@ -56,7 +56,7 @@ class ModuleState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord:
-    """What a member believes of one member of the cluster, itself included (Aeron's ``ClusterMember``)."""
+    """What a member believes of one member, itself included (Aeron's ``ClusterMember``)."""
 
     leadership_term_id: int = NULL_VALUE
     log_position: int = NULL_VALUE
@@ -70,10 +70,10 @@ class MemberRecord:
 
 @dataclass(frozen=True, slots=True)
 class TermEntry:
-    """One TERM entry of the recording log. ``log_position`` is the end of the term, -1 while it is open.
+    """One TERM entry of the recording log. ``log_position`` is the end of the term, -1 if open.
 
-    A term that no entry names, below the last one, is an empty term at the base of the next entry: the entries with
-    which Aeron fills such gaps are implied.
+    A term that no entry names, below the last one, is an empty term at the base of the next entry:
+    the entries with which Aeron fills such gaps are implied.
     """
 
     leadership_term_id: int
@@ -123,7 +123,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a step consumes besides the state: a message, or facts of clock, transport, archive and log.
+    """What a step consumes: a message, or facts of clock, transport, archive and log.
 
     Only the fields that an action reads may differ from their defaults.
     """

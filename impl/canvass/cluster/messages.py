@@ -1,9 +1,12 @@
-"""The consensus messages that members exchange, one frozen class each, fields named as in Aeron's SBE schema.
+"""The consensus messages that members exchange, one frozen class each, fields named as in Aeron's
+SBE schema.
 
-Nothing here decides anything. Left out, because no protocol rule of the model reads them: ``protocolVersion``,
-``appVersion``, ``timestamp``, ``logSessionId``, ``leaderRecordingId``, ``isStartup`` and ``catchupEndpoint``.
+Nothing here decides anything. Left out, because no protocol rule of the model reads them:
+``protocolVersion``, ``appVersion``, ``timestamp``, ``logSessionId``, ``leaderRecordingId``,
+``isStartup`` and ``catchupEndpoint``.
 
-Terms and positions are integers; -1 (`NULL_VALUE`) means none. Positions are bytes from the start of the log.
+Terms and positions are integers; -1 (`NULL_VALUE`) means none. Positions are bytes from the start
+of the log.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class NewLeadershipTerm:
-    """A leader announces its term and what follows ``log_leadership_term_id`` in its log (SBE id 53)."""
+    """A leader announces its term and what follows a log term in its log (SBE id 53)."""
 
     log_leadership_term_id: int
     next_leadership_term_id: int

@@ -1,0 +1,236 @@
+"""The election of one member up to the ballot: what one duty cycle does in the states without a
+leader, and how elections begin and fail.
+
+A step is a pure function of (rules, own id, state, input); None means that it is not enabled. The
+states that lead are in `canvass.cluster.election_leader`, those that follow in
+`canvass.cluster.election_follower`, the messages in `canvass.cluster.election_messages`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm
+from canvass.cluster.member import (
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+)
+from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
+from canvass.cluster.outcome import Outcome, broadcast, send_to_each
+from canvass.cluster.predicates import (
+    in_election,
+    is_at,
+    is_quorum_candidate,
+    is_quorum_leader,
+    is_unanimous_candidate,
+    is_unanimous_leader,
+)
+from canvass.cluster.recording_log import last_term
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import (
+    begin_election,
+    disk,
+    enter_canvass,
+    enter_init,
+    enter_leader_log_replication,
+    new_election,
+    stop_catchup_replays,
+    tear_down,
+)
+
+
+def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """Clear the decks after an error, then canvass, or lead if there is nobody else.
+
+    Notes
+    -----
+    Source: ``Election.init``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.INIT):
+        return None
+
+    # Effects.
+    stopped = stop_catchup_replays(s)
+    begun = begin_election(rules, i, stopped.next)
+    return begun.after(*stopped.effects, *tear_down(stopped.next))
+
+
+def _publish_canvass_position(rules: Rules, i: int, s: Member) -> Effects:
+    message = CanvassPosition(s.log_leadership_term_id, s.append_position, s.leadership_term_id, i)
+    return broadcast(i, rules.member_count, message)
+
+
+def canvass(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Publish the own position each interval; stand if all others would vote for this member, or,
+    once the deadline has passed, if a quorum would.
+
+    Notes
+    -----
+    A member that is not the appointed leader never stands by itself. Source: ``Election.canvass``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.CANVASS):
+        return None
+
+    # Decide.
+    may_stand = rules.appointed_leader_id in (NULL_VALUE, i)
+    nominates = may_stand and (
+        is_unanimous_candidate(rules, i, s) or (x.timeout and is_quorum_candidate(rules, i, s))
+    )
+
+    # Effects.
+    after = replace(s, election_state=ElectionState.NOMINATE) if nominates else s
+    return Outcome(after, _publish_canvass_position(rules, i, s) if x.interval else ())
+
+
+def _become_candidate(i: int, s: Member, term: int) -> Outcome:
+    """Open a ballot: forget all votes but the own one."""
+    members = tuple(
+        MemberRecord(
+            leadership_term_id=record.leadership_term_id,
+            log_position=record.log_position,
+            candidate_term_id=term if j == i else NULL_VALUE,
+            vote=1 if j == i else NULL_VALUE,
+            ballot_sent=j == i,
+            catchup_replay=record.catchup_replay,
+        )
+        for j, record in enumerate(s.members)
+    )
+    after = replace(
+        s,
+        election_state=ElectionState.CANDIDATE_BALLOT,
+        role=Role.CANDIDATE,
+        candidate_term_id=term,
+        persisted_candidate_term_id=term,
+        members=members,
+    )
+    return Outcome(after, (PersistCandidateTerm(term),))
+
+
+def nominate(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Wait for the random nomination deadline, then open a ballot in the next candidate term.
+
+    Notes
+    -----
+    The term is on disk before anybody hears of it. Whether the member is still a good candidate is
+    not asked again. It goes on canvassing while it waits, for those that start late. Source:
+    ``Election.nominate``, ``ClusterMember.becomeCandidate``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.NOMINATE):
+        return None
+
+    # Effects.
+    if x.timeout:
+        term = max(s.persisted_candidate_term_id, s.candidate_term_id + 1)
+        return _become_candidate(i, s, term)
+    return Outcome(s, _publish_canvass_position(rules, i, s) if x.interval else ())
+
+
+def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Ask for votes, once each, and count them.
+
+    Notes
+    -----
+    All votes win at once. A quorum wins only when the ballot has timed out, and only without a
+    single vote against: one NO vetoes, however many are in favour. Source:
+    ``Election.candidateBallot``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.CANDIDATE_BALLOT):
+        return None
+
+    # Decide.
+    if is_unanimous_leader(rules, s) or (x.timeout and is_quorum_leader(rules, s)):
+        return enter_leader_log_replication(i, s)
+    if x.timeout:
+        return enter_canvass(i, s)
+
+    # Effects.
+    unsent = {j for j in x.accepted if not s.members[j].ballot_sent}
+    ballot = RequestVote(s.log_leadership_term_id, s.append_position, s.candidate_term_id, i)
+    members = tuple(
+        replace(record, ballot_sent=True) if j in unsent else record
+        for j, record in enumerate(s.members)
+    )
+    return Outcome(replace(s, members=members), send_to_each(i, unsent, ballot))
+
+
+def follower_ballot(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Await the result of the ballot voted in; back to canvassing when it does not come.
+
+    Notes
+    -----
+    Source: ``Election.followerBallot``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_BALLOT):
+        return None
+
+    # Effects.
+    return enter_canvass(i, s) if x.timeout else Outcome(s)
+
+
+def enter_election(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Start an election: the leader is not heard of, its followers are not, or its log stream has
+    ended.
+
+    Notes
+    -----
+    When the stream ended in good order the leader is known to have closed, and need not be waited
+    for. The INIT step runs within this one, so the member is in CANVASS after it. Source:
+    ``ConsensusModuleAgent.enterElection``.
+    """
+    # Refuse.
+    if s.module_state is not ModuleState.ACTIVE or in_election(s):
+        return None
+    if x.graceful_closed_leader_id not in (NULL_VALUE, s.leader_member_id):
+        return None
+
+    # Effects.
+    return new_election(rules, i, s, x.graceful_closed_leader_id)
+
+
+def election_error(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+    """Fail: an error, a stalled replication, a time-out of a state that has one.
+
+    Notes
+    -----
+    It can strike in every election state. Source: ``Election.handleError``.
+    """
+    # Refuse.
+    if not in_election(s) or s.election_state is ElectionState.INIT:
+        return None
+
+    # Effects.
+    return enter_init(s)
+
+
+def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """End the process, in whatever way, and start it again on what is on disk.
+
+    Notes
+    -----
+    The commit position is not on disk. It begins at the snapshot, and everything after it is
+    replayed once a leader says that it is committed. The log's last term is what the recording log
+    says, its length what the archive has recorded. Source: ``ConsensusModuleAgent.onStart``.
+    """
+    # Decide.
+    found = disk(rules, s)
+    term = last_term(found.recording_log) if found.recording_log else s.snapshot_leadership_term_id
+
+    # Effects.
+    started = replace(
+        found,
+        module_state=ModuleState.ACTIVE,
+        module_leadership_term_id=s.snapshot_leadership_term_id,
+        commit_position=s.snapshot_log_position,
+        log_leadership_term_id=term,
+        leadership_term_id=term,
+    )
+    return begin_election(rules, i, started).after(AdvanceCommit(s.snapshot_log_position))

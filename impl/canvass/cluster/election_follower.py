@@ -1,0 +1,294 @@
+"""The election of one member that has found its leader: what one duty cycle does in the states that
+follow.
+
+A follower copies the older terms that it lacks, one at a time, processes its own log as far as it
+is known to be committed, catches up with the current term and joins the live log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from canvass.cluster.effects import (
+    AddCatchupDestination,
+    Effects,
+    JoinLog,
+    OpenLogSubscription,
+    Send,
+    StartRecording,
+    StartReplay,
+    StartReplication,
+    StopReplay,
+)
+from canvass.cluster.member import ElectionState, Input, Member
+from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, AppendPosition, CatchupPosition
+from canvass.cluster.outcome import Outcome, record_terms
+from canvass.cluster.predicates import is_at
+from canvass.cluster.recording_log import ensure_coherent, ensure_coherent_raises
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import election_complete, enter_canvass, enter_init, open_term
+
+
+def _append_position(i: int, s: Member, term: int, position: int, flags: int = 0) -> Effects:
+    return (Send(s.leader_member_id, AppendPosition(term, position, i, flags)),)
+
+
+def _finish_replication(i: int, s: Member) -> Outcome:
+    """Write the copied term into the recording log, and canvass for the next one."""
+    term, base = s.replication_leadership_term_id, s.replication_term_base_log_position
+    if ensure_coherent_raises(s.recording_log, term, base):
+        return enter_init(s)
+    log = ensure_coherent(
+        s.recording_log,
+        s.snapshot_leadership_term_id,
+        s.snapshot_term_base_log_position,
+        term,
+        base,
+        s.replication_stop_position,
+    )
+    finished = replace(
+        s,
+        append_position=s.recorded_position,
+        recording_log=log,
+        log_leadership_term_id=term,
+    )
+    return enter_canvass(i, finished).also(*record_terms(s, finished))
+
+
+def _start_replication(rules: Rules, s: Member) -> Outcome:
+    term, base = s.replication_leadership_term_id, s.replication_term_base_log_position
+    opened, log_term = s.recording_log, s.log_leadership_term_id
+    if rules.is_hardened("HZ2") and base != NULL_VALUE:
+        opened = open_term(s, term, base)
+        log_term = s.log_leadership_term_id if opened == s.recording_log else term
+    after = replace(s, log_replication=True, recording_log=opened, log_leadership_term_id=log_term)
+    start = StartReplication(s.leader_member_id, s.recorded_position, s.replication_stop_position)
+    return Outcome(after, (*record_terms(s, after), start))
+
+
+def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Copy the rest of one term from the leader's archive, wait until the leader's commit position
+    covers it, write the term into the recording log, and canvass again.
+
+    Notes
+    -----
+    The copied bytes are reported, in the *new* leader's term, before their own term is in the
+    recording log: hazards HZ2 and HZ7. An empty term is written without waiting. The copying is
+    ``RecordLog``. Source: ``Election.followerLogReplication``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
+        return None
+
+    # Decide.
+    if not s.log_replication:
+        if s.append_position < s.replication_stop_position:
+            return _start_replication(rules, s)
+        return _finish_replication(i, s)
+    reported = replace(s, append_position=s.recorded_position) if x.interval else s
+    done = (
+        s.recorded_position == s.replication_stop_position
+        and reported.notified_commit_position >= reported.append_position
+    )
+
+    # Effects.
+    report: Effects = ()
+    if x.interval:
+        report = _append_position(i, s, s.leadership_term_id, s.recorded_position)
+    outcome = _finish_replication(i, reported) if done else Outcome(reported)
+    return outcome.also(*report)
+
+
+def _join_log(s: Member) -> Outcome:
+    """Leave the replay: catch up if the leader is ahead, else join the live log."""
+    behind = s.catchup_join_position != NULL_VALUE
+    after = replace(
+        s,
+        election_state=(
+            ElectionState.FOLLOWER_CATCHUP_INIT if behind else ElectionState.FOLLOWER_LOG_INIT
+        ),
+        replay_stop_position=NULL_VALUE,
+    )
+    return Outcome(after, (StopReplay(),) if s.replay_stop_position != NULL_VALUE else ())
+
+
+def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
+    """Replay what is known to be committed; wait while nothing is, canvass if nothing is left."""
+    if s.commit_position >= s.append_position:
+        return _join_log(s)
+    if not rules.is_149 and s.notified_commit_position == 0:
+        if not x.interval:
+            return Outcome(s)
+        return Outcome(s, _append_position(i, s, s.leadership_term_id, s.append_position))
+    if not rules.is_149 and s.commit_position >= s.notified_commit_position:
+        return enter_canvass(i, s)
+    target = s.append_position
+    if not rules.is_149:
+        target = min(target, s.notified_commit_position)
+    return Outcome(
+        replace(s, replay_stop_position=target), (StartReplay(s.commit_position, target),)
+    )
+
+
+def follower_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Replay the own log up to what the leader has said is committed, then join the log.
+
+    Notes
+    -----
+    While no commit position is known the member only reports where it is: without a deadline and
+    deaf to ballots (L-B). A replay that ends short of the log's end leads back to CANVASS. 1.49
+    replays everything it has recorded, committed or not. Source: ``Election.followerReplay``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_REPLAY):
+        return None
+
+    # Decide.
+    if s.replay_stop_position == NULL_VALUE:
+        return _begin_replay(rules, i, s, x)
+    if s.commit_position < s.replay_stop_position:
+        return Outcome(s)
+    return _join_log(s) if s.commit_position == s.append_position else enter_canvass(i, s)
+
+
+def follower_catchup_init(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """Subscribe to the log with a destination for catch-up and ask the leader to replay its log.
+
+    Notes
+    -----
+    Source: ``Election.followerCatchupInit``, ``Election.sendCatchupPosition``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_CATCHUP_INIT):
+        return None
+
+    # Effects.
+    after = replace(
+        s,
+        election_state=ElectionState.FOLLOWER_CATCHUP_AWAIT,
+        log_subscription=True,
+        catchup_destination=True,
+    )
+    request = CatchupPosition(s.leadership_term_id, s.commit_position, i)
+    return Outcome(
+        after,
+        (
+            OpenLogSubscription(s.leader_member_id, live=False),
+            AddCatchupDestination(),
+            Send(s.leader_member_id, request),
+        ),
+    )
+
+
+def follower_catchup_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+    """Record and join the leader's catch-up replay, which has connected.
+
+    Notes
+    -----
+    The recording log is not touched: hazard HZ2. Hardened, the term is opened before its first byte
+    is recorded. Source: ``Election.followerCatchupAwait``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT):
+        return None
+
+    # Effects.
+    after = replace(s, election_state=ElectionState.FOLLOWER_CATCHUP)
+    if rules.is_hardened("HZ2"):
+        after = replace(
+            after,
+            recording_log=open_term(s, s.leadership_term_id, s.commit_position),
+            log_leadership_term_id=s.leadership_term_id,
+        )
+    joined: Effects = (StartRecording(s.recorded_position), JoinLog(s.commit_position))
+    return Outcome(after, record_terms(s, after) + joined)
+
+
+def follower_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Report how much of the catch-up is recorded, and go on once the leader has stopped it and
+    everything known to be committed is processed.
+
+    Notes
+    -----
+    The reports carry the term of the *module*, which lags behind the election's until the new
+    term's first entry has been consumed. Source: ``Election.followerCatchup``,
+    ``ConsensusModuleAgent.catchupPoll``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_CATCHUP):
+        return None
+
+    # Decide.
+    done = (
+        s.commit_position >= s.catchup_join_position
+        and s.commit_position >= s.notified_commit_position
+        and not s.catchup_destination
+    )
+    after = s
+    if done:
+        after = replace(
+            s, election_state=ElectionState.FOLLOWER_LOG_INIT, append_position=s.commit_position
+        )
+
+    # Effects.
+    if not x.interval:
+        return Outcome(after)
+    term = s.module_leadership_term_id
+    return Outcome(after, _append_position(i, s, term, s.recorded_position, CATCHUP_FLAG))
+
+
+def follower_log_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+    """Make sure that there is a log subscription with a live destination.
+
+    Notes
+    -----
+    Source: ``Election.followerLogInit``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_LOG_INIT):
+        return None
+
+    # Effects.
+    if s.log_subscription:
+        return Outcome(replace(s, election_state=ElectionState.FOLLOWER_READY))
+    after = replace(s, election_state=ElectionState.FOLLOWER_LOG_AWAIT, log_subscription=True)
+    return Outcome(after, (OpenLogSubscription(s.leader_member_id, live=True),))
+
+
+def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+    """Record and join the live log, which has connected at the own position, and open the term.
+
+    Notes
+    -----
+    Source: ``Election.followerLogAwait``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):
+        return None
+
+    # Effects.
+    after = replace(
+        s,
+        election_state=ElectionState.FOLLOWER_READY,
+        recording_log=open_term(s, s.leadership_term_id, s.commit_position),
+        log_leadership_term_id=s.leadership_term_id,
+    )
+    joined: Effects = (StartRecording(s.recorded_position), JoinLog(s.commit_position))
+    return Outcome(after, joined + record_terms(s, after))
+
+
+def follower_ready(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """Tell the leader, and close the election.
+
+    Notes
+    -----
+    Source: ``Election.followerReady``.
+    """
+    # Refuse.
+    if not is_at(s, ElectionState.FOLLOWER_READY):
+        return None
+
+    # Effects.
+    return election_complete(s).after(
+        *_append_position(i, s, s.leadership_term_id, s.commit_position)
+    )

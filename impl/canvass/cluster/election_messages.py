@@ -1,0 +1,295 @@
+"""The consensus messages that elections turn on, and what a member does on receiving each.
+
+A handler is enabled in every state; what it does not act on it ignores. In INIT everything that
+concerns the election is ignored. The messages about catch-up and termination are in
+`canvass.cluster.replication`, NewLeadershipTerm in `canvass.cluster.new_leadership_term`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from canvass.cluster.effects import PersistCandidateTerm, Send, StopCatchupReplay
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import (
+    CATCHUP_FLAG,
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    RequestVote,
+    StopCatchup,
+    Vote,
+)
+from canvass.cluster.outcome import Outcome, received
+from canvass.cluster.predicates import (
+    BALLOT_OPEN,
+    RECORDS_READ,
+    bounded_quorum_position,
+    compare_log,
+    election_new_leadership_term,
+    in_election,
+    is_at,
+    is_closed,
+    leader_new_leadership_term,
+)
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import (
+    enter_init,
+    forget_records,
+    new_election,
+    update_member_log_position,
+    with_record,
+)
+
+
+def forget_graceful_closed_leader(s: Member, j: int) -> Member:
+    """Count a leader that closed in good order as present again, now that it is heard of."""
+    if s.graceful_closed_leader_id != j:
+        return s
+    return replace(s, graceful_closed_leader_id=NULL_VALUE)
+
+
+def _record(s: Member, j: int, term: int, position: int) -> Member:
+    """Note a report, in the states that read it."""
+    if s.election_state not in RECORDS_READ:
+        return s
+    return replace(s, members=update_member_log_position(s.members, j, term, position))
+
+
+def _without_catchup_replay(s: Member, j: int) -> Member:
+    stopped = replace(s.members[j], catchup_replay=False)
+    return replace(s, members=with_record(s.members, j, stopped))
+
+
+def _on_canvass_position_in_election(
+    rules: Rules, i: int, s: Member, x: Input, m: CanvassPosition
+) -> Outcome:
+    # Refuse.
+    if s.election_state is ElectionState.INIT:
+        return Outcome(s)
+
+    # Decide.
+    j, log_term = m.follower_member_id, m.log_leadership_term_id
+    noted = _record(forget_graceful_closed_leader(s, j), j, log_term, m.log_position)
+
+    # Effects.
+    if log_term < s.leadership_term_id and s.role is Role.LEADER:
+        reached = bounded_quorum_position(
+            rules, noted, s.leadership_term_id, s.append_position, x.active
+        )
+        answer = election_new_leadership_term(rules, i, noted, log_term, reached)
+        return Outcome(noted, (Send(j, answer),))
+    if log_term > s.leadership_term_id and s.election_state in (
+        ElectionState.LEADER_LOG_REPLICATION,
+        ElectionState.LEADER_READY,
+    ):
+        return enter_init(noted)
+    return Outcome(noted)
+
+
+def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Note what the sender has recorded; a leader answers with what follows that in its own log.
+
+    Notes
+    -----
+    In an election a log term above the leader's own means that a newer leader has been: give up.
+    Outside one such a canvass is not answered (L-C). From 1.50 a leader notes the sender's position
+    outside elections too, whatever its term: half of hazard HZ1. Source:
+    ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``.
+    """
+    m = received(x, CanvassPosition)
+    j, log_term = m.follower_member_id, m.log_leadership_term_id
+    if in_election(s):
+        return _on_canvass_position_in_election(rules, i, s, x, m)
+
+    # Refuse.
+    if not is_closed(s, Role.LEADER) or log_term > s.module_leadership_term_id:
+        return Outcome(s)
+
+    # Effects.
+    after = _without_catchup_replay(s, j)
+    if not rules.is_149:
+        members = update_member_log_position(after.members, j, log_term, m.log_position)
+        after = replace(after, members=members)
+    stopped = (StopCatchupReplay(j),) if s.members[j].catchup_replay else ()
+    answer = leader_new_leadership_term(rules, i, s, log_term)
+    return Outcome(after, (*stopped, Send(j, answer)))
+
+
+def _on_request_vote_in_election(
+    rules: Rules, i: int, s: Member, x: Input, m: RequestVote
+) -> Outcome:
+    candidate, candidate_term, log_term = (
+        m.candidate_member_id,
+        m.candidate_term_id,
+        m.log_leadership_term_id,
+    )
+
+    def answer(vote: bool) -> Send:
+        own_log = (s.log_leadership_term_id, s.append_position)
+        return Send(candidate, Vote(candidate_term, *own_log, candidate, i, vote))
+
+    # Refuse.
+    if s.election_state is ElectionState.INIT or candidate == i:
+        return Outcome(s)
+    if candidate_term <= s.candidate_term_id:
+        return Outcome(s, (answer(vote=False),))
+
+    # Decide.
+    longer = compare_log(s.log_leadership_term_id, s.append_position, log_term, m.log_position) > 0
+    if not longer and s.election_state not in BALLOT_OPEN:
+        return Outcome(s)
+    term = max(s.persisted_candidate_term_id, candidate_term)
+    raised = replace(s, candidate_term_id=term, persisted_candidate_term_id=term)
+
+    # Effects.
+    if not longer:
+        after = replace(
+            raised,
+            election_state=ElectionState.FOLLOWER_BALLOT,
+            members=forget_records(s.members),
+        )
+        return Outcome(after, (PersistCandidateTerm(term), answer(vote=True)))
+    outcome = Outcome(raised, (PersistCandidateTerm(term), answer(vote=False)))
+    if s.role is not Role.LEADER:
+        return outcome
+    reached = bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, x.active)
+    hint = election_new_leadership_term(rules, i, s, log_term, reached)
+    return outcome.also(Send(candidate, hint))
+
+
+def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Answer one ballot request.
+
+    Notes
+    -----
+    At most one YES for each term: granting raises the candidate term, on disk before the vote
+    leaves, and a request at or below it is refused. A refusal because the candidate's log is older
+    uses the term up too. Outside elections a request of a newer term starts an election and is
+    itself lost. In the states that follow or lead it is not answered. Source:
+    ``Election.onRequestVote``, ``ConsensusModuleAgent.onRequestVote``.
+    """
+    m = received(x, RequestVote)
+    if in_election(s):
+        return _on_request_vote_in_election(rules, i, s, x, m)
+    if s.module_state is ModuleState.ACTIVE and m.candidate_term_id > s.module_leadership_term_id:
+        return new_election(rules, i, s, NULL_VALUE)
+    return Outcome(s)
+
+
+def on_vote(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Note a vote in the own ballot, and the voter's log.
+
+    Notes
+    -----
+    A later vote of the same member overwrites an earlier one. Source: ``Election.onVote``.
+    """
+    m = received(x, Vote)
+
+    # Refuse.
+    if (
+        not is_at(s, ElectionState.CANDIDATE_BALLOT)
+        or m.candidate_term_id != s.candidate_term_id
+        or m.candidate_member_id != i
+    ):
+        return Outcome(s)
+
+    # Effects.
+    j = m.follower_member_id
+    voter = replace(
+        s.members[j],
+        leadership_term_id=m.log_leadership_term_id,
+        log_position=m.log_position,
+        candidate_term_id=m.candidate_term_id,
+        vote=1 if m.vote else 0,
+    )
+    return Outcome(replace(s, members=with_record(s.members, j, voter)))
+
+
+def _track_catchup(s: Member, m: AppendPosition) -> Outcome:
+    """Tell a member to stop catching up, if it has reached the end of this leader's stream."""
+    j = m.follower_member_id
+    catches_up = s.members[j].catchup_replay or m.flags == CATCHUP_FLAG
+    if not catches_up or m.log_position < s.publication_position:
+        return Outcome(s)
+    stopped = (StopCatchupReplay(j),) if s.members[j].catchup_replay else ()
+    told = Send(j, StopCatchup(m.leadership_term_id, j))
+    return Outcome(_without_catchup_replay(s, j), (*stopped, told))
+
+
+def on_append_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Note what a follower says that it has recorded.
+
+    Notes
+    -----
+    The term is bounded from above only, so reports of older terms count (hazards HZ1, HZ2). A
+    follower that catches up, or says that it does, and has reached the end of the leader's stream
+    is told to stop. Source: ``ConsensusModuleAgent.onAppendPosition``, ``trackCatchupCompletion``,
+    ``Election.onAppendPosition``.
+    """
+    m = received(x, AppendPosition)
+    j, term = m.follower_member_id, m.leadership_term_id
+
+    # Effects.
+    if in_election(s):
+        if s.election_state is ElectionState.INIT or term > s.leadership_term_id:
+            return Outcome(s)
+        return _track_catchup(_record(s, j, term, m.log_position), m)
+    if is_closed(s, Role.LEADER) and term <= s.module_leadership_term_id:
+        members = update_member_log_position(s.members, j, term, m.log_position)
+        return _track_catchup(replace(s, members=members), m)
+    return Outcome(s)
+
+
+def _on_commit_position_in_election(rules: Rules, s: Member, m: CommitPosition) -> Outcome:
+    # Refuse.
+    if s.election_state is ElectionState.INIT:
+        return Outcome(s)
+
+    # Decide.
+    ours = m.leader_member_id == s.leader_member_id
+    in_term = (
+        not rules.is_149
+        or s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
+        or m.leadership_term_id == s.leadership_term_id
+    )
+
+    # Effects.
+    if ours and in_term:
+        notified = max(s.notified_commit_position, m.log_position)
+        return Outcome(replace(s, notified_commit_position=notified))
+    newer = not ours and m.leadership_term_id > s.leadership_term_id
+    if newer and s.election_state is ElectionState.LEADER_READY:
+        return enter_init(s)
+    return Outcome(s)
+
+
+def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Note what the leader says is committed.
+
+    Notes
+    -----
+    In an election only the sender is checked, not the term. 1.49 checks the term too, except while
+    it copies older terms. Source: ``Election.onCommitPosition``,
+    ``ConsensusModuleAgent.onCommitPosition``.
+    """
+    m = received(x, CommitPosition)
+    if in_election(s):
+        return _on_commit_position_in_election(rules, s, m)
+
+    # Refuse.
+    if s.module_state is not ModuleState.ACTIVE:
+        return Outcome(s)
+
+    # Effects.
+    if m.leadership_term_id > s.module_leadership_term_id:
+        return new_election(rules, i, s, NULL_VALUE)
+    if (
+        s.role is Role.FOLLOWER
+        and m.leader_member_id == s.leader_member_id
+        and m.leadership_term_id == s.module_leadership_term_id
+    ):
+        notified = max(s.module_notified_commit_position, m.log_position)
+        return Outcome(replace(s, module_notified_commit_position=notified))
+    return Outcome(s)

@@ -1,0 +1,23 @@
+"""The two mechanical naming rules that tie the Python core to the spec.
+
+Here live the rules and nothing else: a name that does not follow from one of them is a mistake, not
+an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def action_name(handler: Callable[..., object]) -> str:
+    """Name a step function as TLA+ and traces do: ``on_request_vote`` becomes ``OnRequestVote``."""
+    return "".join(word.capitalize() for word in handler.__name__.split("_"))
+
+
+def wire_name(field: str) -> str:
+    """Name a Python field as TLA+ and Aeron's SBE schema do.
+
+    ``log_leadership_term_id`` becomes ``logLeadershipTermId``.
+    """
+    head, *tail = field.split("_")
+    return head + "".join(word.capitalize() for word in tail)

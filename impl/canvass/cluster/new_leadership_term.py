@@ -1,0 +1,139 @@
+"""A leader's announcement of itself, and what a member does on receiving it.
+
+The message says what follows one term in the leader's log. A member whose own log ends with that
+term learns from it whether to cut its log, to copy a term, or to follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from canvass.cluster.effects import TruncateLog
+from canvass.cluster.election_messages import forget_graceful_closed_leader
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm
+from canvass.cluster.outcome import Outcome, received, record_terms
+from canvass.cluster.predicates import in_election
+from canvass.cluster.recording_log import commit_log_position
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import (
+    enter_canvass,
+    enter_follower_state,
+    enter_init,
+    new_election,
+)
+
+
+def _truncate_log(s: Member, position: int) -> Outcome:
+    """Cut the own log off where the leader's next term begins, and begin anew.
+
+    Nothing compares the cut with the own commit position.
+    """
+    after = replace(
+        s,
+        recorded_position=position,
+        append_position=position,
+        recording_log=commit_log_position(s.recording_log, s.log_leadership_term_id, position),
+    )
+    return enter_init(after).after(TruncateLog(position), *record_terms(s, after))
+
+
+def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
+    behind = s.append_position < m.log_position
+    return replace(
+        s,
+        leader_member_id=m.leader_member_id,
+        leadership_term_id=m.leadership_term_id,
+        candidate_term_id=max(s.candidate_term_id, m.leadership_term_id),
+        catchup_join_position=m.log_position if behind else NULL_VALUE,
+        notified_commit_position=max(s.notified_commit_position, m.commit_position),
+    )
+
+
+def _replicate(s: Member, term: int, base: int, stop: int) -> Outcome:
+    after = replace(
+        s,
+        replication_leadership_term_id=term,
+        replication_term_base_log_position=base,
+        replication_stop_position=stop,
+    )
+    return enter_follower_state(after, ElectionState.FOLLOWER_LOG_REPLICATION)
+
+
+def _catch_up_on_terms(s: Member, follower: Member, m: NewLeadershipTerm) -> Outcome:
+    """Copy the rest of the own last term, or the next one, from a leader that is terms ahead."""
+    appended, next_base = s.append_position, m.next_term_base_log_position
+    if m.next_leadership_term_id == NULL_VALUE:
+        return enter_init(follower)
+    if next_base == NULL_VALUE:
+        return Outcome(follower)
+    if appended < next_base:
+        return _replicate(follower, s.log_leadership_term_id, NULL_VALUE, next_base)
+    if m.next_log_position != NULL_VALUE:
+        return _replicate(follower, m.next_leadership_term_id, next_base, m.next_log_position)
+    return Outcome(follower)
+
+
+def _accept(i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
+    appended, next_base = s.append_position, m.next_term_base_log_position
+
+    # Refuse: the message is about another term than the one the own log ends with.
+    if m.log_leadership_term_id != s.log_leadership_term_id:
+        return Outcome(s) if s.election_state is ElectionState.CANVASS else enter_canvass(i, s)
+
+    # Effects.
+    if next_base != NULL_VALUE and next_base < appended:
+        return _truncate_log(s, next_base)
+    follower = _follow_leader(s, m)
+    if appended >= m.term_base_log_position:
+        return enter_follower_state(follower, ElectionState.FOLLOWER_REPLAY)
+    return _catch_up_on_terms(s, follower, m)
+
+
+def _accepts(rules: Rules, s: Member, m: NewLeadershipTerm) -> bool:
+    if s.election_state is ElectionState.CANVASS:
+        return not rules.is_hardened("HZ3") or m.leadership_term_id >= s.candidate_term_id
+    return (
+        s.election_state in (ElectionState.FOLLOWER_BALLOT, ElectionState.CANDIDATE_BALLOT)
+        and m.leadership_term_id == s.candidate_term_id
+    )
+
+
+def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Follow the leader that announces itself, or find out what is lacking to do so.
+
+    Notes
+    -----
+    It is accepted in CANVASS whatever its term (hazard HZ3), and in a ballot if it is of the term
+    voted in. It must be about the term that the own log ends with: then one log is a prefix of the
+    other, up to where the leader's next term begins. What lies beyond that is cut off. Otherwise
+    the member follows: it replays if it lacks only the current term, else it copies one older term
+    and comes back for the next. Source: ``Election.onNewLeadershipTerm``,
+    ``ConsensusModuleAgent.onNewLeadershipTerm``.
+    """
+    m = received(x, NewLeadershipTerm)
+    if in_election(s):
+        # Refuse.
+        own = m.leader_member_id == i and m.leadership_term_id == s.leadership_term_id
+        if s.election_state is ElectionState.INIT or own:
+            return Outcome(s)
+
+        # Effects.
+        heard = forget_graceful_closed_leader(s, m.leader_member_id)
+        return _accept(i, heard, m) if _accepts(rules, heard, m) else Outcome(heard)
+
+    # Refuse.
+    if s.module_state is not ModuleState.ACTIVE:
+        return Outcome(s)
+
+    # Effects.
+    if (
+        s.role is Role.FOLLOWER
+        and m.leadership_term_id == s.module_leadership_term_id
+        and m.leader_member_id == s.leader_member_id
+    ):
+        notified = max(s.module_notified_commit_position, m.commit_position)
+        return Outcome(replace(s, module_notified_commit_position=notified))
+    if m.leadership_term_id > s.module_leadership_term_id:
+        return new_election(rules, i, s, NULL_VALUE)
+    return Outcome(s)

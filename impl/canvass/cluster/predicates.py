@@ -1,0 +1,297 @@
+"""What a member concludes from its state and its records of the others, without changing anything.
+
+Here are the comparison of logs, who may stand and who has won, what a quorum has recorded, and the
+NewLeadershipTerm that follows from a leader's state. What a member does about it is elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Final
+
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm
+from canvass.cluster.quorum import is_quorum, quorum_position
+from canvass.cluster.recording_log import NO_TERM_ENTRY, find_term_entry
+from canvass.cluster.rules import Rules
+
+BALLOT_OPEN: Final = frozenset(
+    {
+        ElectionState.CANVASS,
+        ElectionState.NOMINATE,
+        ElectionState.CANDIDATE_BALLOT,
+        ElectionState.FOLLOWER_BALLOT,
+    }
+)
+"""The states in which a vote may be granted."""
+
+RECORDS_READ: Final = frozenset(
+    {
+        ElectionState.CANVASS,
+        ElectionState.NOMINATE,
+        ElectionState.CANDIDATE_BALLOT,
+        ElectionState.LEADER_LOG_REPLICATION,
+        ElectionState.LEADER_REPLAY,
+        ElectionState.LEADER_INIT,
+        ElectionState.LEADER_READY,
+    }
+)
+"""The states in which the member's picture of the others matters."""
+
+
+def in_election(s: Member) -> bool:
+    """Whether an election runs."""
+    return s.module_state is ModuleState.ACTIVE and s.election_state is not ElectionState.CLOSED
+
+
+def is_closed(s: Member, role: Role) -> bool:
+    """Whether the member serves in that role and no election runs."""
+    return (
+        s.module_state is ModuleState.ACTIVE
+        and s.election_state is ElectionState.CLOSED
+        and s.role is role
+    )
+
+
+def is_at(s: Member, election_state: ElectionState) -> bool:
+    """Whether the member's election is in that state."""
+    return s.module_state is ModuleState.ACTIVE and s.election_state is election_state
+
+
+def is_heard_of(i: int, active: Set[int]) -> bool:
+    """Whether the member counts itself among the active; a leader refreshes itself in each step."""
+    return i in active
+
+
+def compare_log(term_1: int, position_1: int, term_2: int, position_2: int) -> int:
+    """Compare two logs by their last term, then by their length.
+
+    Returns
+    -------
+    int
+        1 if the first is newer, -1 if the second is, 0 if neither.
+
+    Notes
+    -----
+    Source: ``ClusterMember.compareLog``.
+    """
+    first, second = (term_1, position_1), (term_2, position_2)
+    return (first > second) - (first < second)
+
+
+def will_vote_for(voter: MemberRecord, candidate: MemberRecord) -> bool:
+    """Whether a member is expected to vote for a candidate, going by the records of the two.
+
+    Notes
+    -----
+    Whether the voter has been heard of lately is not asked. Source: ``ClusterMember.willVoteFor``.
+    """
+    return (
+        voter.log_position != NULL_VALUE
+        and compare_log(
+            voter.leadership_term_id,
+            voter.log_position,
+            candidate.leadership_term_id,
+            candidate.log_position,
+        )
+        <= 0
+    )
+
+
+def is_unanimous_candidate(rules: Rules, i: int, s: Member) -> bool:
+    """Whether all are expected to vote for this member.
+
+    Notes
+    -----
+    The gracefully closed leader is left out of "all", but not out of the number that makes a
+    quorum. Source: ``ClusterMember.isUnanimousCandidate``.
+    """
+    voters = [record for j, record in enumerate(s.members) if j != s.graceful_closed_leader_id]
+    return all(will_vote_for(voter, s.members[i]) for voter in voters) and is_quorum(
+        len(voters), rules.member_count
+    )
+
+
+def is_quorum_candidate(rules: Rules, i: int, s: Member) -> bool:
+    """Whether a quorum is expected to vote for this member. Nobody can veto here.
+
+    Notes
+    -----
+    Source: ``ClusterMember.isQuorumCandidate``.
+    """
+    in_favour = sum(will_vote_for(voter, s.members[i]) for voter in s.members)
+    return is_quorum(in_favour, rules.member_count)
+
+
+def is_unanimous_leader(rules: Rules, s: Member) -> bool:
+    """Whether all have voted for this member in its candidate term.
+
+    Notes
+    -----
+    As in `is_unanimous_candidate` the gracefully closed leader is left out of "all" only. Source:
+    ``ClusterMember.isUnanimousLeader``.
+    """
+    voters = [record for j, record in enumerate(s.members) if j != s.graceful_closed_leader_id]
+    return all(
+        voter.candidate_term_id == s.candidate_term_id and voter.vote == 1 for voter in voters
+    ) and is_quorum(len(voters), rules.member_count)
+
+
+def is_quorum_leader(rules: Rules, s: Member) -> bool:
+    """Whether a quorum has voted for this member in its candidate term, and nobody against it.
+
+    Notes
+    -----
+    Source: ``ClusterMember.isQuorumLeader``.
+    """
+    ballot = [voter for voter in s.members if voter.candidate_term_id == s.candidate_term_id]
+    in_favour = sum(voter.vote == 1 for voter in ballot)
+    return all(voter.vote != 0 for voter in ballot) and is_quorum(in_favour, rules.member_count)
+
+
+def counted_position(rules: Rules, s: Member, term: int, own: int, record: MemberRecord) -> int:
+    """How much of a member's report counts towards what a quorum has recorded.
+
+    Parameters
+    ----------
+    rules, s
+        The rules and the leader's state.
+    term
+        The term of the leader that counts.
+    own
+        The position up to which that leader has recorded.
+    record
+        Its record of the member that reported.
+
+    Notes
+    -----
+    All of it, whatever term it was made in: hazard HZ1. Hardened, only as much of it as is surely
+    this leader's log: all if it was made in this leader's term, else not beyond the end that the
+    leader's own log has for the reported term. Source: ``ClusterMember.quorumPosition``.
+    """
+    if not rules.is_hardened("HZ1") or record.leadership_term_id == term:
+        return record.log_position
+    entry = find_term_entry(s.recording_log, record.leadership_term_id)
+    if entry == NO_TERM_ENTRY:
+        end = 0
+    else:
+        end = own if entry.log_position == NULL_VALUE else entry.log_position
+    return min(record.log_position, end)
+
+
+def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active: Set[int]) -> int:
+    """The position that a quorum has recorded, as a leader computes it in its election.
+
+    Parameters
+    ----------
+    rules, s, term, own
+        As in `counted_position`.
+    active
+        The members heard of within the heartbeat timeout.
+
+    Notes
+    -----
+    1.49 counts members however long unheard, and does not bound the position by the leader's own.
+    Source: ``Election.quorumPosition``, ``ClusterMember.quorumPosition``.
+    """
+    counted = [
+        counted_position(rules, s, term, own, record)
+        for j, record in enumerate(s.members)
+        if rules.is_149 or j in active
+    ]
+    reached = quorum_position(counted, rules.member_count)
+    return reached if rules.is_149 else min(reached, own)
+
+
+def has_quorum_at_position(
+    rules: Rules, s: Member, term: int, position: int, active: Set[int]
+) -> bool:
+    """Whether a quorum has reported that position, or a greater one, in exactly that term.
+
+    Notes
+    -----
+    1.49 counts members however long unheard. Source: ``ClusterMember.hasQuorumAtPosition``.
+    """
+    there = sum(
+        record.leadership_term_id == term and record.log_position >= position
+        for j, record in enumerate(s.members)
+        if rules.is_149 or j in active
+    )
+    return is_quorum(there, rules.member_count)
+
+
+def has_voters_at_position(s: Member, term: int, position: int) -> bool:
+    """Whether every member that took part in the ballot is at that position in exactly that term.
+
+    Notes
+    -----
+    Revision 1.49 only. Source: ``ClusterMember.hasVotersAtPosition``.
+    """
+    return all(
+        record.leadership_term_id == term and record.log_position >= position
+        for record in s.members
+        if record.vote != NULL_VALUE
+    )
+
+
+def election_new_leadership_term(
+    rules: Rules, i: int, s: Member, log_term: int, reached: int
+) -> NewLeadershipTerm:
+    """The NewLeadershipTerm that a leader in its election sends, about what follows ``log_term``.
+
+    Parameters
+    ----------
+    rules, i, s
+        The rules, the leader and its state.
+    log_term
+        The term that the message is about: the leader's own log term, or the receiver's.
+    reached
+        The quorum position.
+
+    Notes
+    -----
+    The term that this leader is about to open stands in where its recording log has no next term
+    yet. Source: ``Election.publishNewLeadershipTerm``.
+    """
+    following = find_term_entry(s.recording_log, log_term + 1)
+    known = following != NO_TERM_ENTRY
+    end = following.log_position
+    if known and end == NULL_VALUE:
+        end = s.append_position
+    return NewLeadershipTerm(
+        log_leadership_term_id=log_term,
+        next_leadership_term_id=following.leadership_term_id if known else s.leadership_term_id,
+        next_term_base_log_position=(
+            following.term_base_log_position if known else s.append_position
+        ),
+        next_log_position=end,
+        leadership_term_id=s.leadership_term_id,
+        term_base_log_position=s.append_position,
+        log_position=s.append_position,
+        commit_position=NULL_VALUE if rules.is_149 else reached,
+        leader_member_id=i,
+    )
+
+
+def leader_new_leadership_term(rules: Rules, i: int, s: Member, log_term: int) -> NewLeadershipTerm:
+    """The NewLeadershipTerm with which a closed leader answers a canvass from ``log_term``.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.onCanvassPosition``.
+    """
+    term = s.module_leadership_term_id
+    following = NO_TERM_ENTRY
+    if log_term < term:
+        following = find_term_entry(s.recording_log, log_term + 1)
+    return NewLeadershipTerm(
+        log_leadership_term_id=log_term,
+        next_leadership_term_id=following.leadership_term_id,
+        next_term_base_log_position=following.term_base_log_position,
+        next_log_position=following.log_position,
+        leadership_term_id=term,
+        term_base_log_position=find_term_entry(s.recording_log, term).term_base_log_position,
+        log_position=s.publication_position,
+        commit_position=NULL_VALUE if rules.is_149 else s.commit_position,
+        leader_member_id=i,
+    )

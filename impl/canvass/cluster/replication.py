@@ -1,0 +1,383 @@
+"""What a member does with its log, in elections and outside: append, record, consume, commit, catch
+up, snapshot, terminate.
+
+The bytes of the log are not in the member's state, only how far they go; whose bytes they are is
+the business of the modules that move them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from canvass.cluster.effects import (
+    AdvanceCommit,
+    AppendToLog,
+    Effects,
+    EndProcess,
+    RemoveCatchupDestination,
+    Send,
+    StartCatchup,
+    WriteSnapshot,
+)
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    AppendPosition,
+    CatchupPosition,
+    CommitPosition,
+    StopCatchup,
+    TerminationAck,
+    TerminationPosition,
+)
+from canvass.cluster.outcome import Outcome, broadcast, received, record_terms
+from canvass.cluster.predicates import (
+    bounded_quorum_position,
+    in_election,
+    is_at,
+    is_closed,
+    is_heard_of,
+)
+from canvass.cluster.recording_log import commit_log_position, find_term_entry
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import (
+    advance_commit,
+    disk,
+    open_term,
+    update_member_log_position,
+    with_record,
+)
+
+_MAY_SNAPSHOT: Final = frozenset(
+    {
+        ElectionState.CLOSED,
+        ElectionState.FOLLOWER_CATCHUP,
+        ElectionState.FOLLOWER_REPLAY,
+        ElectionState.LEADER_REPLAY,
+    }
+)
+"""The states in which the log is processed, and with it the actions that ask for a snapshot."""
+
+
+def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Write entries to the own log stream, up to ``x.position``.
+
+    Notes
+    -----
+    Only a closed leader does, but for the first entry of a term (``LeaderReady``). Source:
+    ``LogPublisher``.
+    """
+    # Refuse.
+    if not is_closed(s, Role.LEADER) or x.position <= s.publication_position:
+        return None
+
+    # Effects.
+    return Outcome(replace(s, publication_position=x.position), (AppendToLog(x.position),))
+
+
+def _records_from_stream(s: Member) -> bool:
+    """Whether the archive records what the leader's log stream brings."""
+    return (
+        (is_closed(s, Role.FOLLOWER) and s.log_subscription)
+        or is_at(s, ElectionState.FOLLOWER_CATCHUP)
+        or (is_at(s, ElectionState.FOLLOWER_LOG_INIT) and s.log_subscription)
+        or is_at(s, ElectionState.FOLLOWER_READY)
+    )
+
+
+def record_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Take note that the archive has recorded up to ``x.position``.
+
+    Notes
+    -----
+    What is recorded is what this leader wrote, what its leader's stream brought, or what is copied
+    from the leader's archive. The archive has threads of its own, so this may happen between any
+    two steps of the member. Source: ``ArchiveConductor``, ``RecordingSession``.
+    """
+    # Decide.
+    bound = NULL_VALUE
+    if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION) and s.log_replication:
+        bound = s.replication_stop_position
+    elif is_closed(s, Role.LEADER):
+        bound = s.publication_position
+    elif _records_from_stream(s):
+        bound = x.position
+
+    # Refuse.
+    if x.position <= s.recorded_position or x.position > bound:
+        return None
+
+    # Effects.
+    return Outcome(replace(s, recorded_position=x.position))
+
+
+def consume_bound(s: Member) -> int:
+    """How far the member may process its log now, or -1 if it may not.
+
+    Notes
+    -----
+    A follower stays within what it has recorded and what the leader has said is committed; a
+    replay within its bounds. Source: ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``,
+    ``replayLogPoll``.
+    """
+    if is_closed(s, Role.FOLLOWER) and s.log_subscription:
+        return min(s.module_notified_commit_position, s.recorded_position)
+    if is_at(s, ElectionState.FOLLOWER_CATCHUP):
+        return min(s.notified_commit_position, s.recorded_position)
+    if is_at(s, ElectionState.FOLLOWER_REPLAY) or is_at(s, ElectionState.LEADER_REPLAY):
+        return s.replay_stop_position
+    return NULL_VALUE
+
+
+def consume_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Process the log up to ``x.position``, which holds no NewLeadershipTermEvent, and let the
+    services do so too.
+
+    Notes
+    -----
+    Source: ``LogAdapter.poll``, ``ConsensusModuleAgent.consensusWork``.
+    """
+    # Refuse.
+    if x.position <= s.commit_position or x.position > consume_bound(s):
+        return None
+
+    # Effects.
+    return Outcome(replace(s, commit_position=x.position), (AdvanceCommit(x.position),))
+
+
+def on_replay_new_leadership_term_event(
+    rules: Rules, _i: int, s: Member, x: Input
+) -> Outcome | None:
+    """Process the first entry of a term, which ends at ``x.position``.
+
+    Notes
+    -----
+    A follower that replays or catches up takes the entry's term for the term that its log ends
+    with, even when the log goes on: hazard HZ6. Source:
+    ``ConsensusModuleAgent.onReplayNewLeadershipTermEvent``,
+    ``Election.onReplayNewLeadershipTermEvent``.
+    """
+    # Refuse.
+    if (
+        x.term_base_log_position != s.commit_position
+        or x.position <= s.commit_position
+        or x.position > consume_bound(s)
+    ):
+        return None
+
+    # Decide.
+    after = replace(s, commit_position=x.position, module_leadership_term_id=x.leadership_term_id)
+    if is_at(s, ElectionState.FOLLOWER_REPLAY) or is_at(s, ElectionState.FOLLOWER_CATCHUP):
+        log_term = x.leadership_term_id
+        if rules.is_hardened("HZ6"):
+            log_term = max(log_term, s.log_leadership_term_id)
+        after = replace(
+            after,
+            recording_log=open_term(s, x.leadership_term_id, x.term_base_log_position),
+            log_leadership_term_id=log_term,
+        )
+
+    # Effects.
+    return Outcome(after, (*record_terms(s, after), AdvanceCommit(x.position)))
+
+
+def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Compute what a quorum has recorded, tell the followers, and commit.
+
+    Notes
+    -----
+    The value can fall, when a member is no longer heard of, and is sent as it is; the commit
+    position only rises (1.49: is set). Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+    """
+    # Refuse.
+    if not is_closed(s, Role.LEADER) or not is_heard_of(i, x.active):
+        return None
+
+    # Decide.
+    term, recorded = s.module_leadership_term_id, s.recorded_position
+    members = update_member_log_position(s.members, i, term, recorded)
+    noted = replace(s, members=members)
+    reached = min(bounded_quorum_position(rules, noted, term, recorded, x.active), recorded)
+    if reached <= s.commit_position and not x.commit_interval:
+        return Outcome(noted)
+    commit = reached if rules.is_149 else max(s.commit_position, reached)
+
+    # Effects.
+    sends = broadcast(i, rules.member_count, CommitPosition(term, reached, i))
+    after = replace(noted, commit_position=commit)
+    return Outcome(after, advance_commit(s.commit_position, commit) + sends)
+
+
+def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """Report what is recorded to the leader.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.updateFollowerPosition``.
+    """
+    # Refuse.
+    if not is_closed(s, Role.FOLLOWER) or s.leader_member_id == NULL_VALUE:
+        return None
+
+    # Effects.
+    report = AppendPosition(s.module_leadership_term_id, s.recorded_position, i, 0)
+    return Outcome(s, (Send(s.leader_member_id, report),))
+
+
+def on_catchup_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Replay the own log to a follower that asks.
+
+    Notes
+    -----
+    Elections are not consulted, only role and term. Source:
+    ``ConsensusModuleAgent.onCatchupPosition``.
+    """
+    m = received(x, CatchupPosition)
+    j = m.follower_member_id
+
+    # Refuse.
+    if (
+        s.module_state is not ModuleState.ACTIVE
+        or s.role is not Role.LEADER
+        or m.leadership_term_id > s.module_leadership_term_id
+        or s.members[j].catchup_replay
+    ):
+        return Outcome(s)
+
+    # Effects.
+    serving = replace(s.members[j], catchup_replay=True)
+    after = replace(s, members=with_record(s.members, j, serving))
+    return Outcome(after, (StartCatchup(j, m.log_position),))
+
+
+def on_stop_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+    """Listen to the live log alone: the leader says that this member has caught up.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.onStopCatchup``.
+    """
+    m = received(x, StopCatchup)
+
+    # Refuse.
+    if (
+        s.module_state is not ModuleState.ACTIVE
+        or m.follower_member_id != i
+        or m.leadership_term_id != s.module_leadership_term_id
+        or not s.catchup_destination
+    ):
+        return Outcome(s)
+
+    # Effects.
+    return Outcome(replace(s, catchup_destination=False), (RemoveCatchupDestination(),))
+
+
+def take_snapshot(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+    """Snapshot what has been processed. A restart begins there.
+
+    Notes
+    -----
+    The action that asks for it is in the log, so that every member snapshots at the same position.
+    Source: ``ConsensusModuleAgent.takeSnapshot``.
+    """
+    # Refuse.
+    if (
+        s.module_state is not ModuleState.ACTIVE
+        or s.election_state not in _MAY_SNAPSHOT
+        or s.commit_position <= s.snapshot_log_position
+    ):
+        return None
+
+    # Effects.
+    term, position = s.module_leadership_term_id, s.commit_position
+    base = find_term_entry(s.recording_log, term).term_base_log_position
+    after = replace(
+        s,
+        snapshot_leadership_term_id=term,
+        snapshot_term_base_log_position=base,
+        snapshot_log_position=position,
+    )
+    return Outcome(after, (WriteSnapshot(term, base, position),))
+
+
+def initiate_termination(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """Name the position at which all members shall end, on an operator's request.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.checkClusterControlToggle``.
+    """
+    # Refuse.
+    if not is_closed(s, Role.LEADER) or s.termination_position != NULL_VALUE:
+        return None
+
+    # Effects.
+    term, position = s.module_leadership_term_id, s.publication_position
+    after = replace(s, termination_position=position, termination_leadership_term_id=term)
+    return Outcome(after, broadcast(i, rules.member_count, TerminationPosition(term, position)))
+
+
+def on_termination_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Note where to end. Elections are not consulted.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.onTerminationPosition``.
+    """
+    m = received(x, TerminationPosition)
+
+    # Refuse.
+    if (
+        s.module_state is not ModuleState.ACTIVE
+        or s.role is not Role.FOLLOWER
+        or m.leadership_term_id != s.module_leadership_term_id
+    ):
+        return Outcome(s)
+
+    # Effects.
+    after = replace(
+        s,
+        termination_position=m.log_position,
+        termination_leadership_term_id=m.leadership_term_id,
+    )
+    return Outcome(after)
+
+
+def on_termination_ack(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+    """Take note that a follower has ended: the leader waits for these, but not beyond a deadline.
+
+    Notes
+    -----
+    Left out: which members have acknowledged; sound because ``Terminate`` may follow the deadline
+    as well. Source: ``ConsensusModuleAgent.onTerminationAck``.
+    """
+    received(x, TerminationAck)
+    return Outcome(s)
+
+
+def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+    """End the process at the termination position, with the current term closed there.
+
+    Notes
+    -----
+    A follower acknowledges if the term is still the one in which it was asked. Only ``Restart`` can
+    follow. Source: ``ConsensusModuleAgent.closeAndTerminate``, ``ClusterTermination``.
+    """
+    # Refuse.
+    follows = s.role is Role.FOLLOWER
+    if (
+        s.module_state is not ModuleState.ACTIVE
+        or in_election(s)
+        or s.termination_position == NULL_VALUE
+        or (follows and s.commit_position < s.termination_position)
+    ):
+        return None
+
+    # Effects.
+    term, position = s.module_leadership_term_id, s.termination_position
+    closed = replace(s, recording_log=commit_log_position(s.recording_log, term, position))
+    acknowledgement: Effects = ()
+    if follows and s.termination_leadership_term_id == term:
+        acknowledgement = (Send(s.leader_member_id, TerminationAck(term, position, i)),)
+    effects = (*record_terms(s, closed), *acknowledgement, EndProcess())
+    return Outcome(disk(rules, closed), effects)

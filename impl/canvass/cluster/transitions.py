@@ -1,0 +1,333 @@
+"""Entering an election state, beginning an election and ending one.
+
+Each of these is the one place where a transition resets what must be reset and stops what must not
+go on. When a transition is due is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from canvass.cluster.effects import (
+    AdvanceCommit,
+    CloseLogPublication,
+    CloseLogSubscription,
+    CompleteElection,
+    Effects,
+    OpenLogPublication,
+    PersistCandidateTerm,
+    RemoveCatchupDestination,
+    RollBack,
+    StopCatchupReplay,
+    StopRecording,
+    StopReplay,
+    StopReplication,
+)
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.recording_log import ensure_coherent
+from canvass.cluster.rules import Rules
+
+
+def persistent_member(
+    rules: Rules,
+    candidate_term_id: int = NULL_VALUE,
+    recording_log: tuple[TermEntry, ...] = (),
+    recorded_position: int = 0,
+    snapshot_leadership_term_id: int = NULL_VALUE,
+    snapshot_term_base_log_position: int = 0,
+    snapshot_log_position: int = 0,
+) -> Member:
+    """The state of a process that has just been started on what is on disk, before its election.
+
+    Notes
+    -----
+    By the defaults nothing is on disk: the first start of all. What does not survive a restart is
+    null.
+    """
+    return Member(
+        persisted_candidate_term_id=candidate_term_id,
+        recording_log=recording_log,
+        recorded_position=recorded_position,
+        snapshot_leadership_term_id=snapshot_leadership_term_id,
+        snapshot_term_base_log_position=snapshot_term_base_log_position,
+        snapshot_log_position=snapshot_log_position,
+        module_state=ModuleState.CLOSED,
+        role=Role.FOLLOWER,
+        module_leadership_term_id=NULL_VALUE,
+        module_notified_commit_position=0,
+        commit_position=0,
+        publication_position=NULL_VALUE,
+        log_subscription=False,
+        catchup_destination=False,
+        termination_position=NULL_VALUE,
+        termination_leadership_term_id=NULL_VALUE,
+        leader_member_id=NULL_VALUE,
+        members=(MemberRecord(),) * rules.member_count,
+        election_state=ElectionState.CLOSED,
+        log_leadership_term_id=NULL_VALUE,
+        leadership_term_id=NULL_VALUE,
+        candidate_term_id=NULL_VALUE,
+        append_position=NULL_VALUE,
+        notified_commit_position=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+        replication_leadership_term_id=NULL_VALUE,
+        replication_stop_position=NULL_VALUE,
+        replication_term_base_log_position=NULL_VALUE,
+        log_replication=False,
+        replay_stop_position=NULL_VALUE,
+        graceful_closed_leader_id=NULL_VALUE,
+    )
+
+
+def disk(rules: Rules, s: Member) -> Member:
+    """What a restart finds."""
+    return persistent_member(
+        rules,
+        s.persisted_candidate_term_id,
+        s.recording_log,
+        s.recorded_position,
+        s.snapshot_leadership_term_id,
+        s.snapshot_term_base_log_position,
+        s.snapshot_log_position,
+    )
+
+
+def forget_records(members: tuple[MemberRecord, ...]) -> tuple[MemberRecord, ...]:
+    """Forget what was known of the members, but not which catch-up replays run."""
+    return tuple(MemberRecord(catchup_replay=record.catchup_replay) for record in members)
+
+
+def with_record(
+    members: tuple[MemberRecord, ...], j: int, record: MemberRecord
+) -> tuple[MemberRecord, ...]:
+    """The records with that of member ``j`` replaced."""
+    return (*members[:j], record, *members[j + 1 :])
+
+
+def update_member_log_position(
+    members: tuple[MemberRecord, ...], j: int, term: int, position: int
+) -> tuple[MemberRecord, ...]:
+    """Note what member ``j`` has reported. The position may fall.
+
+    Notes
+    -----
+    Source: ``ClusterMember.logPosition``, ``ClusterMember.leadershipTermId``.
+    """
+    noted = replace(members[j], leadership_term_id=term, log_position=position)
+    return with_record(members, j, noted)
+
+
+def open_term(s: Member, term: int, base: int) -> tuple[TermEntry, ...]:
+    """The recording log with a term opened at ``base``, if it is not there yet."""
+    return ensure_coherent(
+        s.recording_log,
+        s.snapshot_leadership_term_id,
+        s.snapshot_term_base_log_position,
+        term,
+        base,
+        NULL_VALUE,
+    )
+
+
+def _end_replication(s: Member) -> Member:
+    return replace(
+        s,
+        log_replication=False,
+        replication_leadership_term_id=NULL_VALUE,
+        replication_stop_position=NULL_VALUE,
+        replication_term_base_log_position=NULL_VALUE,
+    )
+
+
+def _stop_copies(s: Member) -> Effects:
+    """Stop the replication and the replay that run."""
+    effects: Effects = ()
+    if s.log_replication:
+        effects += (StopReplication(),)
+    if s.replay_stop_position != NULL_VALUE:
+        effects += (StopReplay(),)
+    return effects
+
+
+def enter_canvass(i: int, s: Member) -> Outcome:
+    """Enter CANVASS: forget the others, and give up the role.
+
+    Notes
+    -----
+    The own record gets the leadership term, not the log term, while peers report log terms: a
+    member compares unlike quantities when it asks whether to stand (hazard HZ4). Voters compare
+    again, so this costs hopeless candidacies only. Source: ``Election.state``.
+    """
+    after = replace(
+        _end_replication(s),
+        election_state=ElectionState.CANVASS,
+        role=Role.FOLLOWER,
+        leader_member_id=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+        replay_stop_position=NULL_VALUE,
+        members=update_member_log_position(
+            forget_records(s.members), i, s.leadership_term_id, s.append_position
+        ),
+    )
+    return Outcome(after, _stop_copies(s))
+
+
+def enter_leader_log_replication(i: int, s: Member) -> Outcome:
+    """Enter LEADER_LOG_REPLICATION: lead, with a log stream that begins where the own log ends.
+
+    Notes
+    -----
+    Source: ``Election.state``, ``ConsensusModuleAgent.addLogPublication``.
+    """
+    after = replace(
+        s,
+        election_state=ElectionState.LEADER_LOG_REPLICATION,
+        role=Role.LEADER,
+        leader_member_id=i,
+        leadership_term_id=s.candidate_term_id,
+        publication_position=s.append_position,
+    )
+    return Outcome(after, (OpenLogPublication(s.append_position),))
+
+
+def enter_follower_state(s: Member, election_state: ElectionState) -> Outcome:
+    """Enter FOLLOWER_LOG_REPLICATION or FOLLOWER_REPLAY: follow, whatever the role was.
+
+    Notes
+    -----
+    Source: ``Election.state``.
+    """
+    after = replace(
+        s,
+        election_state=election_state,
+        role=Role.FOLLOWER,
+        members=forget_records(s.members),
+    )
+    return Outcome(after)
+
+
+def enter_init(s: Member) -> Outcome:
+    """End the step with an error: the election goes back to INIT.
+
+    Notes
+    -----
+    The INIT step runs in the next duty cycle; what arrives in between is lost. The role is given up
+    there, not here. Source: ``ConsensusModuleAgent.doWork``, ``Election.handleError``.
+    """
+    after = replace(
+        _end_replication(s),
+        election_state=ElectionState.INIT,
+        catchup_join_position=NULL_VALUE,
+        replay_stop_position=NULL_VALUE,
+        members=forget_records(s.members),
+    )
+    return Outcome(after, _stop_copies(s))
+
+
+def tear_down(s: Member) -> Effects:
+    """Stop what belongs to the old term: replication, replay, subscription, stream, recording.
+
+    Notes
+    -----
+    The recording has to end where the state says that it does. So the module takes up what the
+    archive has recorded (``RecordLog``) before a step that may begin an election, and what comes
+    later is cut off; nobody has been told of it. Source:
+    ``ConsensusModuleAgent.prepareForNewLeadership``.
+    """
+    effects = _stop_copies(s)
+    if s.catchup_destination:
+        effects += (RemoveCatchupDestination(),)
+    if s.log_subscription:
+        effects += (CloseLogSubscription(),)
+    if s.publication_position != NULL_VALUE:
+        effects += (CloseLogPublication(),)
+    return (*effects, StopRecording(), RollBack(s.commit_position))
+
+
+def stop_catchup_replays(s: Member) -> Outcome:
+    """Stop every catch-up replay that this member serves."""
+    serving = [j for j, record in enumerate(s.members) if record.catchup_replay]
+    after = replace(s, members=tuple(replace(record, catchup_replay=False) for record in s.members))
+    return Outcome(after, tuple(StopCatchupReplay(j) for j in serving))
+
+
+def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
+    """Prepare for new leadership, then canvass; a single member leads its next term at once.
+
+    Notes
+    -----
+    The append position is what the archive has, whatever was reported before. The candidate term is
+    read back from disk: one that was only learnt from a NewLeadershipTerm and lies above the own
+    term may be forgotten, one that was voted in cannot. What has to be torn down is the caller's
+    business. Source: ``Election.init``, ``ConsensusModuleAgent.prepareForNewLeadership``.
+    """
+    prepared = replace(
+        _end_replication(s),
+        role=Role.FOLLOWER,
+        publication_position=NULL_VALUE,
+        log_subscription=False,
+        catchup_destination=False,
+        append_position=s.recorded_position,
+        notified_commit_position=0,
+        catchup_join_position=NULL_VALUE,
+        replay_stop_position=NULL_VALUE,
+        candidate_term_id=max(s.persisted_candidate_term_id, s.leadership_term_id),
+    )
+    if rules.member_count > 1:
+        return enter_canvass(i, prepared)
+    term = prepared.candidate_term_id + 1
+    standing = replace(prepared, candidate_term_id=term, persisted_candidate_term_id=term)
+    return enter_leader_log_replication(i, standing).after(PersistCandidateTerm(term))
+
+
+def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int) -> Outcome:
+    """Start an election where none runs. The INIT step runs within this one.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.enterElection``.
+    """
+    started = replace(
+        s,
+        log_leadership_term_id=s.module_leadership_term_id,
+        leadership_term_id=s.module_leadership_term_id,
+        graceful_closed_leader_id=graceful_closed_leader_id,
+    )
+    return begin_election(rules, i, started).after(*tear_down(s))
+
+
+def election_complete(s: Member) -> Outcome:
+    """End an election: the module takes over what it found, its variables are dropped.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.electionComplete``.
+    """
+    members = s.members
+    if s.role is Role.LEADER:
+        members = tuple(
+            replace(record, candidate_term_id=NULL_VALUE, vote=NULL_VALUE, ballot_sent=False)
+            for record in members
+        )
+    after = replace(
+        s,
+        election_state=ElectionState.CLOSED,
+        module_leadership_term_id=s.leadership_term_id,
+        module_notified_commit_position=max(s.module_notified_commit_position, s.commit_position),
+        members=members,
+        log_leadership_term_id=NULL_VALUE,
+        leadership_term_id=NULL_VALUE,
+        candidate_term_id=NULL_VALUE,
+        append_position=NULL_VALUE,
+        notified_commit_position=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+        graceful_closed_leader_id=NULL_VALUE,
+    )
+    return Outcome(after, (CompleteElection(s.leadership_term_id, s.leader_member_id),))
+
+
+def advance_commit(before: int, after: int) -> Effects:
+    """Let the services know of a new commit position."""
+    return () if before == after else (AdvanceCommit(after),)
