@@ -53,6 +53,8 @@ class TlcOptions:
     keep_going
         Go on after a violation and report each (TLC's ``-continue``, whose exit code is then no
         verdict; the result looks at the violations).
+    classpath
+        Further jars with modules, such as CommunityModules.jar (not for TLC 2.15).
     extra_args
         Further arguments for TLC, before the specification's name.
     jvm_args
@@ -82,6 +84,7 @@ class TlcOptions:
     dump: str | os.PathLike[str] | None = None
     library: tuple[str | os.PathLike[str], ...] = ()
     keep_going: bool = False
+    classpath: tuple[str | os.PathLike[str], ...] = ()
     extra_args: tuple[str, ...] = ()
     jvm_args: tuple[str, ...] = ()
     jar: Jar | str | os.PathLike[str] | None = field(default=None)
@@ -103,6 +106,9 @@ class TlcOptions:
             )
         if self.dump is not None and Path(self.dump).suffix != ".dot":
             raise OptionError(f"dump must be named *.dot, not {os.fspath(self.dump)!a}")
+        for file in self.classpath:
+            if not Path(file).is_file() or os.pathsep in os.fspath(file):
+                raise OptionError(f"classpath entry is no usable file: {os.fspath(file)!a}")
         for folder in self.library:
             if not Path(folder).is_dir():
                 raise OptionError(f"library folder does not exist: {os.fspath(folder)!a}")

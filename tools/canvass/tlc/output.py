@@ -74,6 +74,7 @@ _NAMED: Final = re.compile(
     r"(?:Evaluating )?(?:[Ii]nvariant|Action property|Temporal property|Property|Assumption) (.+?) "
     r"(?:is|was|failed|of)\b"
 )
+_INITIAL_STATE: Final = "\nWhile working on the initial state:\n"
 _SEED: Final = re.compile(r"\bseed (-?\d+)")
 _FINGERPRINT: Final = re.compile(r"\bfp (\d+)")
 _WORKERS: Final = re.compile(r"\bwith (\d+) workers?\b")
@@ -188,12 +189,10 @@ def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
     named = _NAMED.match(text)
     name = named[1] if named else None
     initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
-    head, _, state = text.partition("\n")
-    if initial and state:
-        yield ErrorReported(code, head, name, inner)
+    head, _, state = text.partition("\n" if initial else _INITIAL_STATE)
+    yield ErrorReported(code, head if state else text, name, inner)
+    if state:
         yield TraceState(1, None, None, None, state)
-    else:
-        yield ErrorReported(code, text, name, inner)
 
 
 def _banner(text: str) -> Event | None:

@@ -118,9 +118,9 @@ class CheckResult:
     argv : tuple of str
         The command.
     output : tuple of str
-        Lines of the parser and of standard error that say more, the last 400 at most.
+        What the parser (or Java before it) and standard error said, the last 400 lines of each.
     warnings : tuple of str
-        TLC's warnings.
+        TLC's own, and a note when a success is one of a specification without any behaviour.
     """
 
     outcome: Outcome

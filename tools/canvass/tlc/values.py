@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, ClassVar, Final, TypeAlias, overload
 
 from canvass.tlc.atoms import IDENTIFIER, check_identifier, check_integer, format_string
 from canvass.tlc.errors import TlaValueError
@@ -30,6 +30,7 @@ class _Composite:
     """What the four composite kinds share: a lazily computed key gives equality, hash and order."""
 
     __slots__ = ("_hash_", "_key_")
+    _content: ClassVar[str]  # Name of the attribute that holds the parts.
     _hash_: int | None
     _key_: _Key | None
 
@@ -51,8 +52,11 @@ class _Composite:
             self._hash_ = hash(self._key())
         return self._hash_
 
-    def __str__(self) -> str:
-        return format_value(self)  # type: ignore[arg-type]
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, self._content)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (getattr(self, self._content),)
 
 
 class ModelValue:
@@ -104,6 +108,7 @@ class Set(_Composite, AbstractSet["Value"]):
     """
 
     __slots__ = ("elements",)
+    _content = "elements"
     elements: tuple[Value, ...]
 
     def __init__(self, elements: Iterable[Value] = ()) -> None:
@@ -126,14 +131,8 @@ class Set(_Composite, AbstractSet["Value"]):
     def __len__(self) -> int:
         return len(self.elements)
 
-    __eq__ = _Composite.__eq__
-    __hash__ = _Composite.__hash__
-
-    def __repr__(self) -> str:
-        return f"Set({list(self.elements)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Set, (self.elements,)
+    def __str__(self) -> str:
+        return "{" + _format_items(self.elements) + "}"
 
 
 class Seq(_Composite, Sequence["Value"]):
@@ -146,6 +145,7 @@ class Seq(_Composite, Sequence["Value"]):
     """
 
     __slots__ = ("items",)
+    _content = "items"
     items: tuple[Value, ...]
 
     def __init__(self, items: Iterable[Value] = ()) -> None:
@@ -170,11 +170,8 @@ class Seq(_Composite, Sequence["Value"]):
     def __contains__(self, value: object) -> bool:
         return any(same(value, item) for item in self.items)
 
-    def __repr__(self) -> str:
-        return f"Seq({list(self.items)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Seq, (self.items,)
+    def __str__(self) -> str:
+        return "<<" + _format_items(self.items) + ">>"
 
 
 class Record(_Composite, Mapping[str, "Value"]):
@@ -192,6 +189,7 @@ class Record(_Composite, Mapping[str, "Value"]):
     """
 
     __slots__ = ("_fields",)
+    _content = "_fields"
     _fields: dict[str, Value]
 
     def __init__(self, fields: Mapping[str, Value]) -> None:
@@ -223,14 +221,8 @@ class Record(_Composite, Mapping[str, "Value"]):
     def __len__(self) -> int:
         return len(self._fields)
 
-    __eq__ = _Composite.__eq__
-    __hash__ = _Composite.__hash__
-
-    def __repr__(self) -> str:
-        return f"Record({self._fields!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Record, (self._fields,)
+    def __str__(self) -> str:
+        return "[" + _format_fields(self.items()) + "]" if self._fields else "<<>>"
 
 
 class Function(_Composite, Mapping["Value", "Value"]):
@@ -248,6 +240,7 @@ class Function(_Composite, Mapping["Value", "Value"]):
     """
 
     __slots__ = ("_index", "pairs")
+    _content = "pairs"
     pairs: tuple[tuple[Value, Value], ...]
     _index: dict[_Key | None, Value] | None
 
@@ -305,14 +298,14 @@ class Function(_Composite, Mapping["Value", "Value"]):
     def __len__(self) -> int:
         return len(self.pairs)
 
-    __eq__ = _Composite.__eq__
-    __hash__ = _Composite.__hash__
-
-    def __repr__(self) -> str:
-        return f"Function({list(self.pairs)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Function, (self.pairs,)
+    def __str__(self) -> str:
+        kind = self.kind()
+        if kind is Seq:
+            return "<<" + _format_items(value for _, value in self.pairs) + ">>"
+        if kind is Record:
+            return "[" + _format_fields(self.pairs) + "]"
+        pairs = (f"{format_value(key)} :> {format_value(value)}" for key, value in self.pairs)
+        return "(" + " @@ ".join(pairs) + ")"
 
 
 Value: TypeAlias = bool | int | str | ModelValue | Set | Seq | Record | Function
@@ -389,29 +382,14 @@ def format_value(value: Value) -> str:
         return format_string(value)  # type: ignore[arg-type]
     if kind is bool:
         return "TRUE" if value else "FALSE"
-    if isinstance(value, ModelValue):
-        return value.name
-    if isinstance(value, Set):
-        return "{" + ", ".join(map(format_value, value.elements)) + "}"
-    if isinstance(value, Seq):
-        return "<<" + ", ".join(map(format_value, value.items)) + ">>"
-    if isinstance(value, Record):
-        return _format_record(value.items())
-    if isinstance(value, Function):
-        return _format_function(value)
+    if isinstance(value, (_Composite, ModelValue)):
+        return str(value)
     raise TlaValueError(f"a Python {kind.__name__} is not a TLA+ value: {ascii(value)[:60]}")
 
 
-def _format_record(fields: Iterable[tuple[Any, Value]]) -> str:
-    text = ", ".join(f"{name} |-> {format_value(value)}" for name, value in fields)
-    return f"[{text}]" if text else "<<>>"
+def _format_items(items: Iterable[Value]) -> str:
+    return ", ".join(map(format_value, items))
 
 
-def _format_function(function: Function) -> str:
-    kind = function.kind()
-    if kind is Seq:
-        return "<<" + ", ".join(format_value(value) for _, value in function.pairs) + ">>"
-    if kind is Record:
-        return _format_record(function.pairs)
-    text = (f"{format_value(arg)} :> {format_value(value)}" for arg, value in function.pairs)
-    return "(" + " @@ ".join(text) + ")"
+def _format_fields(fields: Iterable[tuple[Any, Value]]) -> str:
+    return ", ".join(f"{name} |-> {format_value(value)}" for name, value in fields)

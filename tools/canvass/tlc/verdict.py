@@ -24,6 +24,7 @@ from canvass.tlc.events import (
     Event,
     FinalStats,
     Finished,
+    InitialStates,
     ParseOutput,
     Progress,
     SearchDepth,
@@ -80,6 +81,13 @@ _EXCEPTION: Final = re.compile(
     r"TLC threw an unexpected exception\..*?The exception was an? \S+\s*:? ?", re.DOTALL
 )
 _SUMMARY_MAX: Final = 300
+_PARSER_PROGRESS: Final = re.compile(r"(?:Parsing file|Semantic processing of module|Linting of) ")
+_STACK_OVERFLOW: Final = "java.lang.StackOverflowError"
+_STACK_HINT: Final = (
+    "Java's stack overflowed: raise stack_mib, or the specification recurs for ever."
+)
+_HEAP_EXHAUSTED: Final = re.compile(r"GC overhead limit exceeded|Java heap space|OutOfMemoryError")
+_HEAP_HINT: Final = "Java ran out of memory: raise heap_mib."
 
 
 class Verdict:
@@ -99,6 +107,7 @@ class Verdict:
         self._coverage: list[ActionCoverage] = []
         self._warnings: list[str] = []
         self._parser: deque[str] = deque(maxlen=OUTPUT_LINES)
+        self._initial_states: int | None = None
         self._claims_success = False
         self._finished = False
         self._simulation = False
@@ -129,8 +138,10 @@ class Verdict:
             case Started(seed=seed, fingerprint=fingerprint, mode=mode):
                 self._set(seed=seed, fingerprint=fingerprint)
                 self._simulation = mode == "simulate"
-            case ParseOutput(line=line):
+            case ParseOutput(line=line) if not _PARSER_PROGRESS.match(line):
                 self._parser.append(line)
+            case InitialStates(distinct=distinct):
+                self._initial_states = distinct
             case WarningReported(text=text):
                 self._warnings.append(text)
             case SuccessReported():
@@ -155,6 +166,13 @@ class Verdict:
         if event.code in _INTRODUCTIONS:
             return
         text = _EXCEPTION.sub("", event.text, count=1).strip()
+        # In 2.15 these two may come as an exception of the specification.
+        if event.code == codes.STACK_OVERFLOW or _STACK_OVERFLOW in text[:200]:
+            event = replace(event, code=codes.STACK_OVERFLOW, inner_codes=())
+            text = f"{_STACK_HINT}\n\n{text}"
+        elif event.code in codes.OUT_OF_MEMORY or _HEAP_EXHAUSTED.search(text[:200]):
+            event = replace(event, code=min(codes.OUT_OF_MEMORY), inner_codes=())
+            text = f"{_HEAP_HINT}\n\n{text}"
         known = [
             _BY_MESSAGE[code] for code in (*event.inner_codes, event.code) if code in _BY_MESSAGE
         ]
@@ -197,7 +215,7 @@ class Verdict:
             Whether TLC said anything at all.
         """
         errors = [line for line in stderr if line.strip()]
-        if stopped is not None:
+        if stopped is not None and not (exit_code is not None and exit_code >= 0):
             outcome = stopped
         elif exit_code is None or exit_code < 0 or not spoke:
             outcome = Outcome.UNKNOWN if exit_code is None else Outcome.SYSTEM_ERROR
@@ -207,7 +225,7 @@ class Verdict:
             outcome = self._at_failure(exit_code)
         # An exception without a code of its own is of the kind that the exit code says.
         found = [
-            replace(one, outcome=outcome) if one.outcome is Outcome.UNKNOWN else one
+            one if one.outcome.is_violation else replace(one, outcome=outcome)
             for one in self._violations
         ]
         shown = [one for one in found if one.states or one.outcome.is_violation]
@@ -222,8 +240,14 @@ class Verdict:
             exit_code=exit_code,
             argv=tuple(argv),
             output=output,
-            warnings=tuple(self._warnings),
+            warnings=(*self._warnings, *self._doubts(outcome)),
         )
+
+    def _doubts(self, outcome: Outcome) -> list[str]:
+        """Return what a success does not say by itself."""
+        if outcome is Outcome.SUCCESS and self._initial_states == 0:
+            return ["No state satisfies the initial predicate: no behaviour was checked."]
+        return []
 
     def _at_success(self, truncated: bool) -> Outcome:
         if self._violations:
@@ -236,6 +260,9 @@ class Verdict:
         if exit_code not in _BY_EXIT:
             # Arguments that TLC does not know end it with 1.
             return reported if reported is Outcome.SYSTEM_ERROR else Outcome.UNKNOWN
+        if exit_code in codes.EXIT_EVALUATION and reported is Outcome.CONFIG_ERROR:
+            # An undefined name has one message, found in the configuration or during evaluation.
+            return Outcome.EVALUATION_ERROR
         return _BY_EXIT[exit_code] if reported is Outcome.UNKNOWN else reported
 
     def _message(

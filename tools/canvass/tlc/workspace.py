@@ -115,7 +115,9 @@ def prepare(
         f"-Duser.home={workspace.root / 'tmp'}",
         f"-DTLA-Library={library}",
         "-cp",
-        str(jar.path),
+        os.pathsep.join(
+            [str(jar.path), *(str(Path(file).absolute()) for file in options.classpath)]
+        ),
         "tlc2.TLC",
         *options.tlc_args(),
         *([] if check_deadlock else ["-deadlock"]),
