@@ -52,6 +52,7 @@ class LifeStream:
     def __init__(self) -> None:
         self.lives = [LifeSummary(0)]
         self.broken: Broken | None = None
+        self._current = self.lives[0]
         self._out: list[LogRecord] = []
         self._header: LifeStart | None = None
         self._held: list[LogRecord] = []
@@ -68,7 +69,7 @@ class LifeStream:
         if self.broken is not None or self._header is not None:
             self._decide(starts=starts_process(record))
             self._settle(DamagedLine)
-        life = self.lives[-1]
+        life = self._current
         time_ns = record.time_ns
         if self._last_ns is None:
             life.first_time_ns = time_ns
@@ -83,20 +84,20 @@ class LifeStream:
     def unknown_event(self, name: str) -> None:
         """Count an event of the cluster component that the table does not have."""
         self._settle(DamagedLine)
-        counts = self.lives[-1].unknown_events
+        counts = self._current.unknown_events
         counts[name] = counts.get(name, 0) + 1
 
     def component(self, name: str, record: ComponentEvent | None) -> None:
         """Count a line of another component, and add its record if there is one."""
         self._settle(DamagedLine)
-        counts = self.lives[-1].components
+        counts = self._current.components
         counts[name] = counts.get(name, 0) + 1
         if record is not None:
             (self._out if self._header is None else self._held).append(record)
 
     def foreign(self) -> None:
         """Count a line that is not the log's."""
-        self.lives[-1].foreign += 1
+        self._current.foreign += 1
 
     def break_off(self, broken: Broken) -> None:
         """Keep a line back that is no record; one kept before now stands within a life."""
@@ -108,6 +109,7 @@ class LifeStream:
         """Add a header: of a new life, or of a file that the agent has rolled."""
         self._decide(starts=True)
         self._header = header
+        self._current = LifeSummary(len(self.lives), header)
         if header.wall_time_ms == self._wall_time_ms:
             self._decide(starts=False)
         elif header.file == 0 or header.line > 1:
@@ -146,10 +148,13 @@ class LifeStream:
             self._wall_time_ms, self._last_ns = header.wall_time_ms, None
             if self.lives[-1].lines == 0:
                 self.lives.pop()
-            self.lives.append(LifeSummary(len(self.lives), header))
+                self._current.life -= 1
+            self.lives.append(self._current)
             self._out.append(header)
         else:
             self._settle(DamagedLine)
+            self.lives[-1].absorb(self._current)
+            self._current = self.lives[-1]
             self._out.append(
                 LogContinued(header.file, header.line, header.time_ns, header.wall_time_ms)
             )

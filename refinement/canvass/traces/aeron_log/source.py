@@ -18,10 +18,12 @@ import zstandard
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 
 CHUNK_BYTES: Final = 1 << 18
-"""What is held at once of a file that is not compressed, and the most that gzip is asked for."""
+"""What is read at once of a file that is not compressed, and the most that gzip is asked for."""
 
 PACKED_CHUNK_BYTES: Final = 1 << 10
-"""Zstandard gives all that a piece of input holds, at most 128 KiB for 4 bytes: 32 MiB for this."""
+"""What is read at once of one that is. Small, so that a bomb is noticed before much is unpacked:
+Zstandard gives all that the input holds, at most 128 KiB for 4 bytes, so 32 MiB for this.
+"""
 
 MAX_LOG_BYTES: Final = 1 << 33
 """Of one file, unpacked: 8 GiB, about the length of the longest log that the line limit allows."""
@@ -68,9 +70,10 @@ class LogSource:
             handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
             raise self._error(LogCode.UNREADABLE, _cause(error)) from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise self._error(LogCode.UNREADABLE, "not a regular file")
         with os.fdopen(handle, "rb", buffering=0) as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise self._error(LogCode.UNREADABLE, "not a regular file")
             try:
                 yield from self._capped(file)
             except OSError as error:
@@ -100,19 +103,22 @@ class LogSource:
     def _gzip(self, file: BinaryIO) -> Iterator[bytes]:
         unpacker = zlib.decompressobj(wbits=_GZIP)
         started = False
-        while data := file.read(CHUNK_BYTES):
+        while data := file.read(PACKED_CHUNK_BYTES):
             while True:
                 piece = unpacker.decompress(data, CHUNK_BYTES)
                 started = True
                 if piece:
                     yield piece
-                data = unpacker.unconsumed_tail
                 if unpacker.eof:
                     # Logs are packed in parts that follow each other, and padded by some tools.
                     data = unpacker.unused_data.lstrip(b"\0")
                     unpacker, started = zlib.decompressobj(wbits=_GZIP), False
-                if not data and len(piece) < CHUNK_BYTES:
-                    break
+                    if not data:
+                        break
+                else:
+                    data = unpacker.unconsumed_tail
+                    if not data and len(piece) < CHUNK_BYTES:
+                        break
         self.cut = started or file.tell() == 0
 
     def _zstd(self, file: BinaryIO) -> Iterator[bytes]:

@@ -71,6 +71,12 @@ class LifeSummary:
         others = self.damaged + self.truncated + self.foreign + self.headers
         return self.cluster_lines + sum(self.components.values()) + others
 
+    def absorb(self, other: LifeSummary) -> None:
+        """Add the lines of other components and of nobody, counted before the life was known."""
+        self.components = add_up([self.components, other.components])
+        self.unknown_events = add_up([self.unknown_events, other.unknown_events])
+        self.foreign += other.foreign
+
 
 def add_up(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     """Add counts up by name, the names in alphabetical order."""

@@ -1,0 +1,84 @@
+"""Every line of every captured run is read: those shipped here, and the others where they are."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
+from canvass.traces.aeron_log.summary import add_up
+
+ROOT = Path(__file__).resolve().parents[3]
+SAMPLES = ROOT / "samples" / "aeron"
+CAPTURES = ROOT.parent / "shared" / "aeron-traces"
+"""More captured runs, on machines that have them."""
+
+RUNS = sorted(
+    (path.parent for folder in (SAMPLES, CAPTURES) for path in folder.glob("*/config.json")),
+    key=str,
+)
+
+
+def logged(run: Path) -> dict[str, int]:
+    """Cluster lines per event, counted without the parser."""
+    counts: dict[str, int] = {}
+    for path in run.glob("member-*.log*"):
+        data = path.read_bytes()
+        lines = gzip.decompress(data) if path.suffix == ".gz" else data
+        for line in lines.decode().splitlines():
+            words = line.split(" ", 3)
+            if words[1] == "CLUSTER:":
+                counts[words[2]] = counts.get(words[2], 0) + 1
+    return counts
+
+
+def test_the_shipped_runs_are_among_them() -> None:
+    names = {run.name for run in RUNS if run.parent == SAMPLES}
+
+    assert names == {"a-clean-startup", "b-leader-killed"}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}/{run.name}")
+def test_every_cluster_line_becomes_a_record(run: Path) -> None:
+    logs = read_cluster([run], components=["ARCHIVE", "DRIVER"])
+    lives = [life for log in logs.members.values() for life in log.lives]
+    records = [record for log in logs.members.values() for record in log.records]
+
+    assert list(logs.members) == [0, 1, 2]
+    assert logs.missing == ()
+    assert add_up(life.events for life in lives) == dict(sorted(logged(run).items()))
+    for life in lives:
+        assert life.start is not None
+        assert life.unknown_events == {}
+        assert (life.damaged, life.truncated, life.backward, life.foreign) == (0, 0, 0, 0)
+    assert all(log.unknown_fields == {} for log in logs.members.values())
+    assert len(records) == sum(life.lines for life in lives)
+    assert sum(isinstance(record, LifeStart) for record in records) == len(lives)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}/{run.name}")
+def test_election_states_follow_each_other_within_a_life(run: Path) -> None:
+    """Each change starts where the last one ended: no line is lost or out of order."""
+    for log in read_cluster([run]).members.values():
+        state = None
+        for record in log.records:
+            if isinstance(record, LifeStart):
+                state = None
+            elif isinstance(record, ElectionStateChange):
+                assert record.old_state == (state or "INIT")
+                state = None if record.new_state == "CLOSED" else record.new_state
+
+
+def test_the_shipped_clean_start_reads_as_what_happened() -> None:
+    logs = read_cluster([SAMPLES / "a-clean-startup"])
+    events = [r for r in logs.members[1].records if isinstance(r, ClusterEvent)]
+    states = [r.new_state for r in events if isinstance(r, ElectionStateChange)]
+
+    assert states == [
+        *("CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION", "LEADER_REPLAY"),
+        *("LEADER_INIT", "LEADER_READY", "CLOSED"),
+    ]
+    assert {r.member_id for r in events} == {1}

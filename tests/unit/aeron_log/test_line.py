@@ -1,0 +1,336 @@
+"""Lines of every event and generation, and the record that each becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from canvass.traces.aeron_log import records as r
+from canvass.traces.aeron_log.component import component_fields
+from canvass.traces.aeron_log.errors import LineProblem, LogCode
+from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
+from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS
+from support.aeron_lines import read, text
+
+CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
+"""One line of each event, of the cluster and of the archive, as Aeron 1.52.2 wrote it."""
+
+S = 1_000_000_000
+
+
+def one(line: str) -> r.LogRecord:
+    (record,), parser = read(text(line))
+    assert parser.unknown_fields == {}
+    return record
+
+
+def captured(event: str) -> r.LogRecord:
+    (line,) = (line for line in CAPTURED if f"CLUSTER: {event} " in line)
+    record = one(line)
+    return msgspec.structs.replace(record, line=0)
+
+
+def test_each_row_of_the_table_has_the_fields_of_its_record_in_order() -> None:
+    for row in EVENT_TYPES.values():
+        fields = list(row.record.__struct_fields__)
+        count = sum(2 if field.kind in PAIRS else 1 for field in row.fields)
+
+        assert fields[:4] == ["file", "line", "time_ns", "member_id"], row.name
+        assert len(fields) == 4 + count, row.name
+
+
+CAPTURED_RECORDS: dict[str, ClusterEvent] = {
+    "ELECTION_STATE_CHANGE": r.ElectionStateChange(
+        0, 0, 1331346750580, 0, "INIT", "CANVASS", -1, -1, -1, 0, -1, 0, -1, ""
+    ),
+    "NEW_LEADERSHIP_TERM": r.NewLeadershipTerm(
+        *(0, 0, 1331764636562, 0, -1, 0, 0, -1, 0, 0, 0, 0, -1, 1795173750122, 1, 23102466),
+        app_version=1,
+        is_startup=False,
+    ),
+    "STATE_CHANGE": r.StateChange(0, 0, 1331346775798, 0, "INIT", "ACTIVE", "started"),
+    "ROLE_CHANGE": r.RoleChange(0, 0, 1331751005912, 1, "FOLLOWER", "CANDIDATE", ""),
+    "CANVASS_POSITION": r.CanvassPosition(0, 0, 1331468686516, 0, -1, 0, -1, 1, 65536),
+    "REQUEST_VOTE": r.RequestVote(0, 0, 1331753229108, 0, -1, 0, 0, 1, 65536),
+    "VOTE": r.Vote(0, 0, 1331755417683, 1, -1, 0, 0, 1, 2, vote=True),
+    "CATCHUP_POSITION": r.CatchupPosition(0, 0, 1361750773016, 0, 1, 9600, 1, "127.0.0.1:29105"),
+    "STOP_CATCHUP": r.StopCatchup(0, 0, 1377720380265, 0, 2, 0),
+    "TRUNCATE_LOG_ENTRY": r.TruncateLogEntry(
+        0, 0, 1801405397209, 1, "CANVASS", 0, 0, 0, 0, 0, 110592, 110592, 86400
+    ),
+    "REPLAY_NEW_LEADERSHIP_TERM": r.ReplayNewLeadershipTerm(
+        *(0, 0, 1331913076678, 0), False, 0, 96, 0, 1, 1795173750260, "MILLISECONDS"
+    ),
+    "APPEND_POSITION": r.AppendPosition(0, 0, 1331899128535, 1, 0, 0, 0, 0),
+    "COMMIT_POSITION": r.CommitPosition(0, 0, 1331764704133, 0, 0, 0, 1),
+    "APPEND_SESSION_CLOSE": r.AppendSessionClose(
+        0, 0, 1340778368689, 1, 1, "CLIENT_ACTION", 0, 1795173759140, "MILLISECONDS"
+    ),
+    "APPEND_SESSION_OPEN": r.AppendSessionOpen(
+        0, 0, 1332242232191, 1, 1, 0, 256, 1795173750601000000, "MILLISECONDS"
+    ),
+    "CLUSTER_SESSION_STATE_CHANGE": r.ClusterSessionStateChange(
+        0, 0, 1332257615364, 0, 1, "CLIENT", "null", "INIT", ""
+    ),
+    "TERMINATION_POSITION": r.TerminationPosition(0, 0, 1535624799486, 1, 3, 63424),
+    "TERMINATION_ACK": r.TerminationAck(0, 0, 1535659077912, 0, 3, 63424, 1),
+    "SERVICE_ACK": r.ServiceAck(0, 0, 1331262950383, 0, 0, 0, "MILLISECONDS", 0, 38, 0),
+    "REPLICATION_ENDED": r.ReplicationEnded(
+        *(0, 0, 1429627112463, 1, "ELECTION", "aeron:udp?endpoint=127.0.0.1:29001", 0, 0, 22272),
+        has_synced=False,
+    ),
+    "NEW_ELECTION": r.NewElection(0, 0, 1331297113077, 0, -1, 0, 0, "node started"),
+}
+
+
+@pytest.mark.parametrize("event", sorted(CAPTURED_RECORDS))
+def test_a_captured_line_of_each_event_becomes_its_record(event: str) -> None:
+    assert CAPTURED_RECORDS[event] == captured(event)
+
+
+def test_every_captured_event_has_an_expectation() -> None:
+    events = {line.split(" ")[2] for line in CAPTURED if "] CLUSTER: " in line}
+
+    assert events == CAPTURED_RECORDS.keys()
+
+
+def as_built_in(line: str) -> str:
+    """The line as the built-in logger of 1.53 writes it."""
+    head, _, tail = line.partition(" [")
+    words = tail.partition("]: ")[2].split(" -> ")
+    body = words[0]
+    if len(words) == 2:
+        before, _, old = words[0].rpartition(" ")
+        body = f"{before} oldState={old} newState={words[1]}"
+    for name in ("catchupEndpoint", "channel"):
+        start, found, value = body.partition(f" {name}=")
+        if found:
+            value, space, rest = value.partition(" ")
+            body = f'{start} {name}="{value}"{space}{rest}'
+    body = body.replace("=1.0.0", "=65536").replace("=0.0.1", "=1").replace("=0b00000000", "=0")
+    return f"{head} {body}".replace("=null ", '="null" ')
+
+
+@pytest.mark.parametrize("event", sorted(CAPTURED_RECORDS))
+def test_the_built_in_logger_of_1_53_gives_the_same_record(event: str) -> None:
+    (line,) = (line for line in CAPTURED if f"CLUSTER: {event} " in line)
+    converted = as_built_in(line)
+
+    assert "[" not in converted[1:]
+    assert " -> " not in converted
+    assert one(line) == one(converted)
+
+
+@pytest.mark.parametrize("event", sorted(CAPTURED_RECORDS))
+def test_scan_by_name_agrees_with_the_exact_pattern(event: str) -> None:
+    (line,) = (line for line in CAPTURED if f"CLUSTER: {event} " in line)
+    parser = ClusterLineParser(EVENT_TYPES[event])
+
+    assert parser.match(0, 1, line) is not None
+    assert parser.match(0, 1, line) == parser.scan(0, 1, line)
+    if "null" not in line:  # Which 1.53 quotes; that is left to the scan.
+        assert parser.match(0, 1, as_built_in(line)) == parser.scan(0, 1, as_built_in(line))
+
+
+def test_1_53_events_that_the_agent_lacks_or_orders_otherwise() -> None:
+    start = one('[5.000000001] CLUSTER: START version="1.53.0"')
+    replay = one(
+        "[5.000000001] CLUSTER: REPLAY_NEW_LEADERSHIP_TERM memberId=2 isInElection=true "
+        "leadershipTermId=3 logPosition=96 timestamp=77 termBaseLogPosition=0 "
+        "timeUnit=MILLISECONDS appVersion=256"
+    )
+    standby = one(
+        "[5.000000001] CLUSTER: STANDBY_SNAPSHOT_NOTIFICATION memberId=2 recordingId=9 "
+        "leadershipTermId=3 termBaseLogPosition=64 logPosition=96 timestamp=77 "
+        'timeUnit=MILLISECONDS serviceId=-1 archiveEndpoint="host:80"'
+    )
+
+    assert start == r.Start(0, 1, 5 * S + 1, NULL_VALUE, "1.53.0")
+    assert replay == r.ReplayNewLeadershipTerm(
+        0, 1, 5 * S + 1, 2, True, 3, 96, 0, 256, 77, "MILLISECONDS"
+    )
+    assert standby == r.StandbySnapshotNotification(
+        0, 1, 5 * S + 1, 2, 9, 3, 64, 96, 77, "MILLISECONDS", -1, "host:80"
+    )
+
+
+def test_the_agents_events_that_no_capture_holds() -> None:
+    standby = one(
+        "[5.000000001] CLUSTER: STANDBY_SNAPSHOT_NOTIFICATION [9/9]: memberId=2 recordingId=9 "
+        "leadershipTermId=3 termBaseLeadershipPosition=64 logPosition=96 timestamp=77 "
+        "timeUnit=MILLISECONDS serviceId=-1 archiveEndpoint=host:80"
+    )
+    backup = one(
+        "[5.000000001] CLUSTER: CLUSTER_BACKUP_STATE_CHANGE [9/9]: memberId=-1 "
+        'BACKUP_QUERY -> SNAPSHOT_RETRIEVE reason=""'
+    )
+    invalid = one(
+        "[5.000000001] CLUSTER: SNAPSHOT_ENTRY_INVALIDATION [9/9]: memberId=2 entryIndex=4 "
+        "recordingId=9 logPosition=96 serviceId=-1"
+    )
+
+    assert standby == r.StandbySnapshotNotification(
+        0, 1, 5 * S + 1, 2, 9, 3, 64, 96, 77, "MILLISECONDS", -1, "host:80"
+    )
+    assert backup == r.ClusterBackupStateChange(
+        0, 1, 5 * S + 1, -1, "BACKUP_QUERY", "SNAPSHOT_RETRIEVE", ""
+    )
+    assert invalid == r.SnapshotEntryInvalidation(0, 1, 5 * S + 1, 2, 4, 9, 96, -1)
+
+
+def test_older_agents_print_less() -> None:
+    """Before 1.45, 1.50: no reason, no commit position, no flags, no protocol version."""
+    state = one(
+        "[5.000000001] CLUSTER: ELECTION_STATE_CHANGE [9/9]: memberId=1 INIT -> CANVASS "
+        "leaderId=-1 candidateTermId=7 leadershipTermId=7 logPosition=1000 logLeadershipTermId=7 "
+        "appendPosition=1248 catchupPosition=-1"
+    )
+    role = one("[5.000000001] CLUSTER: ROLE_CHANGE [9/9]: memberId=1 FOLLOWER -> LEADER")
+    term = one(
+        "[5.000000001] CLUSTER: NEW_LEADERSHIP_TERM [9/9]: memberId=1 logLeadershipTermId=0 "
+        "nextLeadershipTermId=1 nextTermBaseLogPosition=2 nextLogPosition=3 leadershipTermId=4 "
+        "termBaseLogPosition=5 logPosition=6 leaderRecordingId=7 timestamp=8 leaderId=2 "
+        "logSessionId=-9 appVersion=1.2.3 isStartup=true"
+    )
+    append = one(
+        "[5.000000001] CLUSTER: APPEND_POSITION [9/9]: memberId=1 leadershipTermId=0 "
+        "logPosition=64 followerMemberId=2"
+    )
+    nobody = one("[5.000000001] CLUSTER: STOP_CATCHUP [9/9]: leadershipTermId=0 followerMemberId=2")
+
+    assert isinstance(state, r.ElectionStateChange)
+    assert state.reason == ""
+    assert isinstance(role, r.RoleChange)
+    assert (role.new_state, role.reason) == ("LEADER", "")
+    assert isinstance(term, r.NewLeadershipTerm)
+    assert (term.commit_position, term.leader_recording_id) == (NULL_VALUE, 7)
+    assert (term.app_version, term.is_startup) == (0x010203, True)
+    assert isinstance(append, r.AppendPosition)
+    assert append.flags == 0
+    assert isinstance(nobody, r.StopCatchup)
+    assert nobody.member_id == NULL_VALUE
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ('reason=""', ""),
+        ('reason="leader heartbeat timeout"', "leader heartbeat timeout"),
+        ('reason="a b=c memberId=9 d"', "a b=c memberId=9 d"),
+        ('reason="he said "no" twice=2"', 'he said "no" twice=2'),
+        ('reason="image closed..."', "image closed..."),
+        ("reason=", ""),
+        ("reason=unexpected vote request: this.leadershipTermId=4 candidateTermId=5",
+         "unexpected vote request: this.leadershipTermId=4 candidateTermId=5"),
+        ("reason=cut off by the agent...", "cut off by the agent..."),
+        ('reason="null"', "null"),
+    ],
+)  # fmt: skip
+def test_reasons_with_and_without_quotes(written: str, reason: str) -> None:
+    record = one(
+        "[5.000000001] CLUSTER: NEW_ELECTION [9/9]: memberId=1 leadershipTermId=7 "
+        f"logPosition=1000 appendPosition=1248 {written}"
+    )
+
+    assert record == r.NewElection(0, 1, 5 * S + 1, 1, 7, 1000, 1248, reason)
+
+
+def test_a_field_of_a_later_release_is_counted_and_does_not_hurt() -> None:
+    line = (
+        "[5.000000001] CLUSTER: NEW_ELECTION [9/9]: memberId=1 leadershipTermId=7 logPosition=1 "
+        'appendPosition=2 reason="a b" generation=3'
+    )
+    (record,), parser = read(text(line))
+
+    assert record == r.NewElection(0, 1, 5 * S + 1, 1, 7, 1, 2, "a b")
+    assert parser.unknown_fields == {"NEW_ELECTION.generation": 1}
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time_ns"),
+    [
+        ("[0.000000000] ", 0),
+        ("[1331.346775798] ", 1331346775798),
+        ("[-1.000000005] ", -1_000_000_005),
+        ("[-1.-5] ", -1_000_000_005),
+        ("[0.-123] ", -123),
+    ],
+)
+def test_stamps_may_be_negative(stamp: str, time_ns: int) -> None:
+    assert stamp_of(stamp + "CLUSTER: X") == (time_ns, len(stamp))
+
+
+@pytest.mark.parametrize("stamp", ["", "[1.5] ", "[x.000000000] ", "[1.000000000]", "1.000000000"])
+def test_what_is_no_stamp(stamp: str) -> None:
+    assert stamp_of(stamp) is None
+
+
+COMMIT = "[5.000000001] CLUSTER: COMMIT_POSITION [24/24]: memberId=0 leadershipTermId=0 "
+ROLE = "[5.000000001] CLUSTER: ROLE_CHANGE [9/9]: memberId=1 "
+VOTE = "[5.000000001] CLUSTER: VOTE [9/9]: memberId=1 logLeadershipTermId=1 logPosition=2 "
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "column"),
+    [
+        (COMMIT + "logPosition=5", LogCode.MISSING_FIELD, len(COMMIT) + 14),
+        (COMMIT + "logPosition=5 leaderId=x", LogCode.BAD_VALUE, len(COMMIT) + 24),
+        (COMMIT + "logPosition=1_0 leaderId=1", LogCode.BAD_VALUE, len(COMMIT) + 13),
+        (COMMIT + f"logPosition={1 << 63} leaderId=1", LogCode.BAD_VALUE, len(COMMIT) + 13),
+        (COMMIT + "logPosition=5 leaderId=1 leaderId=1", LogCode.DUPLICATE_FIELD, None),
+        (COMMIT + "logPosition=5 leaderId=1 stray", LogCode.BAD_TOKEN, len(COMMIT) + 26),
+        (COMMIT + "logPosition=5 (truncated)", LogCode.TRUNCATED_EVENT, None),
+        (ROLE + 'FOLLOWER -> KING reason=""', LogCode.UNKNOWN_CONSTANT, len(ROLE) + 13),
+        (ROLE + 'reason=""', LogCode.MISSING_FIELD, None),
+        (ROLE + 'FOLLOWER -> LEADER reason="a', LogCode.OPEN_QUOTE, len(ROLE) + 27),
+        (VOTE + "candidateTermId=3 candidateId=1 voterId=2 vote=yes", LogCode.BAD_VALUE, None),
+        ("[5.000000001] nothing", LogCode.NO_EVENT, 15),
+    ],
+)
+def test_a_line_that_is_no_event_says_where_and_why(
+    line: str, code: LogCode, column: int | None
+) -> None:
+    record = one(line)
+
+    assert isinstance(record, r.TruncatedLine)
+    assert (record.code, record.text) == (code.value, line)
+    assert record.time_ns == 5 * S + 1
+    if column is not None:
+        assert record.column == column
+
+
+def test_a_position_may_take_all_of_63_bits() -> None:
+    top = (1 << 63) - 1
+    record = one(COMMIT + f"logPosition={top} leaderId={-top - 1}")
+
+    assert isinstance(record, r.CommitPosition)
+    assert (record.log_position, record.leader_member_id) == (top, -top - 1)
+
+
+def test_split_fields_gives_values_with_their_columns() -> None:
+    assert split_fields('a=1 b="c d" f=g=h OLD -> NEW', 0) == {
+        "a": ("1", 3),
+        "b": ('"c d"', 7),
+        "f": ("g=h", 15),
+        "oldState": ("OLD", 19),
+        "newState": ("NEW", 26),
+    }
+    with pytest.raises(LineProblem):
+        split_fields("a=1 a=2", 0)
+
+
+def test_lines_of_the_archive_are_split_on_demand() -> None:
+    lines = text(*(line for line in CAPTURED if "] ARCHIVE: " in line))
+    records, parser = read(lines, components=["ARCHIVE"])
+    found = {e.event: component_fields(e) for e in records if isinstance(e, r.ComponentEvent)}
+
+    assert len(found) == len(records) == sum(parser.lives[0].components.values())
+    assert found["RECORDING_SIGNAL"]["signal"] == "START"
+    assert found["RECORDING_SESSION_STATE_CHANGE"]["newState"] == "RECORDING"
+    assert found["CMD_IN_TRUNCATE_RECORDING"]["position"] == "86400"
+    assert found["CMD_IN_AUTH_CONNECT"]["clientInfo"].startswith("name=consensus-module-0-0 ")
+    assert found["CMD_IN_START_RECORDING2"]["channel"].startswith("aeron:udp?tags=72,73|")
+    assert found["CMD_OUT_RESPONSE"]["errorMessage"] == ""

@@ -1,0 +1,382 @@
+"""Lives, cut and damaged lines, what is not the log's own; the same however the bytes are cut."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
+from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES, LogParser
+from canvass.traces.aeron_log.records import (
+    ClusterEvent,
+    CommitPosition,
+    DamagedLine,
+    LifeStart,
+    LogContinued,
+    LogRecord,
+    NewElection,
+    TruncatedLine,
+)
+from canvass.traces.aeron_log.summary import add_up
+from canvass.traces.limits import MAX_LINE_BYTES
+from support.aeron_lines import HEADER, STARTED, commit, read, text
+
+CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
+NEXT_HEADER = HEADER.replace("[100.", "[200.").replace("10:20:30.123", "10:22:10.123")
+
+
+def kinds(records: list[LogRecord]) -> list[str]:
+    return [type(record).__name__ for record in records]
+
+
+def test_a_header_starts_a_life() -> None:
+    records, parser = read(text(HEADER, STARTED, commit(64), NEXT_HEADER, STARTED))
+
+    assert kinds(records) == [
+        *("LifeStart", "NewElection", "CommitPosition"),
+        *("LifeStart", "NewElection"),
+    ]
+    assert records[0] == LifeStart(
+        *(0, 1, 100_000_000_000, 1769854830123, 0),
+        loggers=(("CLUSTER", "version=1.52.2 commit=5b62f21d91"),),
+    )
+    assert [life.life for life in parser.lives] == [0, 1]
+    assert [life.lines for life in parser.lives] == [3, 2]
+    assert parser.lives[0].events == {"NEW_ELECTION": 1, "COMMIT_POSITION": 1}
+    assert parser.lives[0].first_time_ns == 101_000_000_000
+    assert parser.lives[0].last_time_ns == 102_000_000_000
+    assert parser.lives[0].members == {0: (0, 2)}
+
+
+def test_the_header_of_1_53_has_no_loggers_and_any_time_zone() -> None:
+    records, _ = read(text("[1.000000000] log started 2026-01-31 10:20:30.123-0530", commit(64)))
+
+    assert records[0] == LifeStart(0, 1, 1_000_000_000, 1769874630123, -330, ())
+
+
+def test_a_log_may_begin_within_a_life() -> None:
+    records, parser = read(text(commit(64)))
+
+    assert kinds(records) == ["CommitPosition"]
+    assert parser.lives[0].start is None
+
+
+def test_a_line_without_end_is_truncated_even_if_it_could_be_read() -> None:
+    """The last digits of its last value may be missing."""
+    records, parser = read(text(HEADER, STARTED) + commit(64).encode())
+
+    assert kinds(records) == ["LifeStart", "NewElection", "TruncatedLine"]
+    assert records[2] == TruncatedLine(
+        *(0, 3, 102_000_000_000, len(commit(64)) + 1, "UNTERMINATED"),
+        reason="the line does not end",
+        text=commit(64),
+    )
+    assert (parser.lives[0].truncated, parser.lives[0].lines) == (1, 3)
+
+
+def test_a_line_cut_before_the_next_life_is_truncated() -> None:
+    cut = commit(64)[:60]
+    glued, parser = read(text(HEADER, STARTED, cut + NEXT_HEADER, STARTED))
+    apart, _ = read(text(HEADER, STARTED, cut, NEXT_HEADER, STARTED))
+
+    for records in (glued, apart):
+        assert kinds(records) == [
+            *("LifeStart", "NewElection", "TruncatedLine"),
+            *("LifeStart", "NewElection"),
+        ]
+        assert isinstance(records[2], TruncatedLine)
+        assert records[2].text == cut
+    assert [life.truncated for life in parser.lives] == [1, 0]
+
+
+@pytest.mark.parametrize("cut", [1, 15, 40, 60, 80])
+def test_a_line_cut_within_a_life_is_damage(cut: int) -> None:
+    records, parser = read(text(HEADER, STARTED, commit(64)[:-cut], commit(128)))
+
+    assert kinds(records) == ["LifeStart", "NewElection", "DamagedLine", "CommitPosition"]
+    assert parser.lives[0].damaged == 1
+
+
+def test_the_end_of_a_torn_line_is_damage() -> None:
+    records, _ = read(text(HEADER, STARTED, commit(64)[-30:], commit(128)))
+
+    assert isinstance(records[2], DamagedLine)
+    assert records[2].code == LogCode.TORN.value
+
+
+def test_zeros_where_the_disk_lost_power_are_a_cut_line() -> None:
+    records, _ = read(text(HEADER, STARTED) + b"\0" * 4000 + b"\n" + text(NEXT_HEADER, STARTED))
+
+    assert kinds(records)[2:] == ["TruncatedLine", "LifeStart", "NewElection"]
+    assert isinstance(records[2], TruncatedLine)
+    assert (records[2].code, records[2].time_ns) == (LogCode.BINARY.value, 0)
+
+
+def test_unknown_events_and_other_components_are_counted() -> None:
+    records, parser = read(
+        text(
+            HEADER,
+            "[100.5] CLUSTER: COMMIT_POSITION [1/1]: x",
+            "[100.500000000] CLUSTER: ADD_PASSIVE_MEMBER [1/1]: memberId=0 correlationId=1",
+            "[100.500000000] DRIVER: FRAME_IN [1/1]: address=1.2.3.4:5",
+            "[100.500000000] STANDBY: SOMETHING",
+            "Unknown EventCodeType: 9",
+            "",
+            commit(64),
+        )
+    )
+    (life,) = parser.lives
+
+    assert kinds(records) == ["LifeStart", "CommitPosition"]
+    assert life.unknown_events == {"ADD_PASSIVE_MEMBER": 1}
+    assert life.components == {"DRIVER": 1, "STANDBY": 1}
+    assert life.foreign == 3
+    assert life.cluster_lines == 2
+    assert life.lines == 8
+    assert add_up([life.components, life.components]) == {"DRIVER": 2, "STANDBY": 2}
+
+
+def test_stamps_that_go_back_are_counted() -> None:
+    _, parser = read(text(HEADER, commit(64, 105), commit(64, 104), commit(64, 106)))
+
+    assert parser.lives[0].backward == 1
+
+
+def test_line_ends_of_windows_are_taken_off() -> None:
+    plain = text(*CAPTURED)
+
+    assert read(plain)[0] == read(plain.replace(b"\n", b"\r\n"))[0]
+
+
+def test_a_text_with_line_ends_in_it_is_one_event() -> None:
+    closing = '[103.000000000] CLUSTER: STATE_CHANGE [9/9]: memberId=0 ACTIVE -> CLOSED reason="x'
+    records, parser = read(text(HEADER, closing, "  y", 'z"', commit(64, 104)))
+
+    assert kinds(records) == ["LifeStart", "StateChange", "CommitPosition"]
+    assert getattr(records[1], "reason", None) == "x\n  y\nz"
+    assert parser.lives[0].lines == 5
+
+    endless, _ = read(text(HEADER, closing, *["y"] * (JOINED_LINES + 9), commit(64, 104)))
+    assert kinds(endless) == ["LifeStart", "DamagedLine", "CommitPosition"]
+
+
+def test_texts_of_both_encodings_are_read() -> None:
+    line = '[103.000000000] CLUSTER: STATE_CHANGE [9/9]: memberId=0 ACTIVE -> CLOSED reason="é"\n'
+    for encoding in ("utf-8", "latin-1"):
+        (record,), _ = read(line.encode(encoding))
+        assert getattr(record, "reason", None) == "é"
+
+
+def test_the_header_of_a_rolled_file_is_no_new_life() -> None:
+    """1.52 repeats the start of the process, later releases write the time of the rolling."""
+    rolled_same = HEADER.replace("[100.", "[150.")
+    rolled_new = NEXT_HEADER
+    for rolled in (rolled_same, rolled_new):
+        records, parser = read(text(HEADER, STARTED, commit(64)), text(rolled, commit(128, 201)))
+
+        assert kinds(records) == [
+            *("LifeStart", "NewElection", "CommitPosition"),
+            *("LogContinued", "CommitPosition"),
+        ]
+        assert isinstance(records[3], LogContinued)
+        assert (records[3].file, records[3].line) == (1, 1)
+        assert len(parser.lives) == 1
+        assert parser.lives[0].lines == 5
+
+
+def test_a_later_file_may_also_begin_with_a_new_process() -> None:
+    archive = "[200.500000000] ARCHIVE: CMD_IN_KEEP_ALIVE [24/24]: controlSessionId=1"
+    records, parser = read(
+        text(HEADER, STARTED, commit(64)[:50]),
+        text(NEXT_HEADER, archive, STARTED),
+        components=["ARCHIVE"],
+    )
+
+    assert kinds(records) == [
+        *("LifeStart", "NewElection", "TruncatedLine"),
+        *("LifeStart", "ComponentEvent", "NewElection"),
+    ]
+    assert [life.truncated for life in parser.lives] == [1, 0]
+    assert [life.lines for life in parser.lives] == [3, 3]
+
+
+def test_a_line_cut_at_the_end_of_a_rolled_file_is_damage() -> None:
+    records, _ = read(text(HEADER, STARTED) + b"[101.0", text(commit(64)))
+
+    assert kinds(records) == ["LifeStart", "NewElection", "DamagedLine", "CommitPosition"]
+
+
+def test_a_header_with_nothing_after_it_starts_a_life() -> None:
+    records, parser = read(text(HEADER, STARTED), text(NEXT_HEADER))
+
+    assert kinds(records) == ["LifeStart", "NewElection", "LifeStart"]
+    assert len(parser.lives) == 2
+
+
+def test_a_cut_header_is_a_cut_line() -> None:
+    records, _ = read(text(HEADER, STARTED, "[200.000000000] log started 2026-01-3"))
+
+    assert kinds(records) == ["LifeStart", "NewElection", "TruncatedLine"]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"hello\n", LogCode.NOT_A_LOG),
+        (b"hello", LogCode.NOT_A_LOG),
+        (b'{"step": 0}\n' * 5, LogCode.NOT_A_LOG),
+        (b"\x7fELF\0\0\0\0" * 100, LogCode.NOT_A_LOG),
+        (b"x\n" * PROBE_LINES + text(commit(64)), LogCode.NOT_A_LOG),
+        (b"\0" * (MAX_LINE_BYTES + 1), LogCode.LINE_TOO_LONG),
+        (text(commit(64)) + b"[" * (MAX_LINE_BYTES + 1) + b"\n", LogCode.LINE_TOO_LONG),
+    ],
+)
+def test_what_is_no_event_log_is_refused(data: bytes, code: LogCode) -> None:
+    for pieces in (0, 1 << 16):
+        with pytest.raises(AeronLogError) as caught:
+            read(data, pieces=pieces)
+
+        assert caught.value.code is code
+        assert caught.value.file == "file-0"
+        assert str(caught.value).startswith("file-0:")
+
+
+def test_an_application_may_write_before_the_log() -> None:
+    records, parser = read(b"x\n" * (PROBE_LINES - 1) + text(commit(64)))
+
+    assert kinds(records) == ["CommitPosition"]
+    assert parser.lives[0].foreign == PROBE_LINES - 1
+
+
+def test_an_empty_file_has_no_records() -> None:
+    assert read(b"")[0] == []
+    assert read(b"\n\n")[0] == []
+
+
+def test_the_number_of_lines_is_bounded() -> None:
+    parser = LogParser(max_lines=10)
+    parser.begin_file("a")
+    assert len(parser.feed(text(*[commit(64)] * 10))) == 10
+    with pytest.raises(AeronLogError) as caught:
+        parser.feed(text(commit(64)))
+
+    assert (caught.value.code, caught.value.line) == (LogCode.TOO_MANY_LINES, 11)
+
+
+def test_the_message_of_an_error_holds_no_control_characters() -> None:
+    assert shown("\x1b[31mred\x00é") == r"'\x1b[31mred\x00\xe9'"
+    assert len(shown("x" * 10_000)) < 200
+
+
+def outcome(data: bytes, pieces: int) -> object:
+    try:
+        records, parser = read(data, pieces=pieces)
+    except AeronLogError as error:
+        return (error.file, error.line, error.column, error.code, error.reason)
+    return records, parser.lives, parser.unknown_fields
+
+
+ALPHABET = st.sampled_from([*b'0123456789-="[]:. \n\r\0aZ>', 0xC3, 0xFF])
+
+
+@st.composite
+def spoilt_logs(draw: st.DrawFn) -> bytes:
+    """Real lines, some of them cut, glued, changed or replaced."""
+    pool = [*CAPTURED, HEADER, NEXT_HEADER, STARTED, commit(64)]
+    data = bytearray()
+    for line in draw(st.lists(st.sampled_from(pool), max_size=12)):
+        data += line.encode() + draw(st.sampled_from([b"\n"] * 6 + [b"", b"\r\n"]))
+    for _ in range(draw(st.integers(0, 6))):
+        if not data:
+            break
+        at = draw(st.integers(0, len(data) - 1))
+        change = draw(st.integers(0, 2))
+        if change == 0:
+            del data[at : at + draw(st.integers(1, 80))]
+        elif change == 1:
+            data[at] = draw(ALPHABET)
+        else:
+            data[at:at] = bytes(draw(st.lists(ALPHABET, max_size=20)))
+    return bytes(data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(spoilt_logs(), st.integers(1, 200))
+def test_spoilt_logs_parse_or_raise_the_one_error_however_they_are_cut(
+    data: bytes, pieces: int
+) -> None:
+    assert outcome(data, 0) == outcome(data, pieces)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=2000), st.integers(1, 50))
+def test_any_bytes_parse_or_raise_the_one_error(data: bytes, pieces: int) -> None:
+    assert outcome(data, 0) == outcome(data, pieces)
+
+
+@settings(max_examples=200, deadline=None)
+@given(spoilt_logs())
+def test_every_line_is_accounted_for(data: bytes) -> None:
+    try:
+        records, parser = read(data)
+    except AeronLogError:
+        return
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    counted = sum(life.lines for life in parser.lives)
+    glued = sum(isinstance(r, TruncatedLine) and "goes over" in r.reason for r in records)
+    events = sum(sum(life.events.values()) for life in parser.lives)
+
+    assert counted - glued == lines
+    assert events == sum(isinstance(record, ClusterEvent) for record in records)
+
+
+def test_every_prefix_of_a_log_loses_at_most_its_last_line() -> None:
+    data = text(HEADER, STARTED, *(line for line in CAPTURED if "] CLUSTER:" in line))
+    whole, _ = read(data)
+    for end in random.Random(1).sample(range(200, len(data)), 200):
+        records, _ = read(data[:end])
+        complete = [r for r in records if not isinstance(r, TruncatedLine)]
+
+        assert complete == whole[: len(complete)]
+        assert len(complete) == data[:end].count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        COMMIT_TAIL * 1
+        for COMMIT_TAIL in (
+            '" a=' * 120_000,
+            'reason="' + '"' * 500_000,
+            " reason=" * 60_000,
+            "a=1 " * 120_000,
+            "A -> B" * 80_000,
+            "[1.000000000] log started " * 20_000,
+            " leaderId=" * 50_000,
+        )
+    ],
+)
+def test_hostile_lines_take_linear_time(line: str) -> None:
+    """Half a megabyte that invites backtracking is read at a rate far from quadratic."""
+    head = "[5.000000001] CLUSTER: STATE_CHANGE [9/9]: memberId=0 "
+    start = perf_counter()
+    for lead in (head, "[5.000000001] ", "", "[5.000000001] ARCHIVE: X "):
+        read(text(commit(64), lead + line, commit(64)))
+    elapsed = perf_counter() - start
+
+    assert elapsed < 10.0, "quadratic work would take minutes"
+
+
+def test_records_carry_file_and_line() -> None:
+    records, _ = read(text(HEADER, STARTED), text(HEADER, "", commit(64)))
+    last = records[-1]
+
+    assert isinstance(records[1], NewElection)
+    assert (records[1].file, records[1].line) == (0, 2)
+    assert isinstance(last, CommitPosition)
+    assert (last.file, last.line) == (1, 3)
