@@ -19,8 +19,8 @@ MAX_LINE_BYTES: Final = 1 << 20
 whole.
 """
 
-MAX_STRING_BYTES: Final = 1 << 16
-"""No field needs a longer text; a report prints the text."""
+MAX_STRING_LENGTH: Final = 1 << 16
+"""Characters. No field needs a longer text; a report prints the text."""
 
 MAX_DEPTH: Final = 64
 """The event schema nests 5 deep. The limit bounds the free part of ``run.json`` below Python's
@@ -43,6 +43,17 @@ MAX_LOG_CHECKSUMS: Final = 1 << 10
 
 MAX_SOURCE_LINES: Final = 1 << 12
 """Log lines that one imported event accounts for."""
+
+MAX_RATIO: Final = 1_000
+"""Bytes that one compressed byte may become. The stream of an idle member, which repeats its state,
+was seen to reach 470; a compressed void reaches 30,000.
+"""
+
+RATIO_FREE_BYTES: Final = 1 << 22
+"""The ratio of a short file says nothing: up to here it is not looked at."""
+
+MAX_WINDOW_BYTES: Final = 1 << 23
+"""Window of a zstandard frame, held in memory; what decoders are to support at least (RFC 8878)."""
 
 MAX_STREAM_LINES: Final = 50_000_000
 """Lines of one stream; about 80 GB of text. Above it a run is to be cut into files of a Parquet

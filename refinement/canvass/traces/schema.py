@@ -28,7 +28,7 @@ from canvass.traces.limits import (
     MAX_MEMBERS,
     MAX_SENDS,
     MAX_SOURCE_LINES,
-    MAX_STRING_BYTES,
+    MAX_STRING_LENGTH,
 )
 from canvass.traces.names import wire_name
 from canvass.traces.wire import Int64
@@ -40,7 +40,7 @@ RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
 """Run ids name folders and appear in pages and reports."""
 
 MemberId: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_MEMBERS)]
-Text: TypeAlias = Annotated[str, Meta(max_length=MAX_STRING_BYTES)]
+Text: TypeAlias = Annotated[str, Meta(max_length=MAX_STRING_LENGTH)]
 MessageId: TypeAlias = Annotated[
     str, Meta(pattern=rf"^[0-{MAX_MEMBERS - 1}]:(0|[1-9][0-9]{{0,{MAX_ID_DIGITS - 1}}})$(?!\n)")
 ]

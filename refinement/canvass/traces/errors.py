@@ -1,0 +1,79 @@
+"""`TraceError`: the one exception of everything that reads traces, and the table of its codes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+_SHOWN = 300
+
+
+class Code(str, Enum):
+    """Why a trace is refused."""
+
+    UNREADABLE = "UNREADABLE"
+    """The operating system does not let it be read, or it is not a regular file."""
+    NOT_FOUND = "NOT_FOUND"
+    """There is no such run, stream or data set."""
+    BAD_NAME = "BAD_NAME"
+    """A file name that no run has, or a link that leads elsewhere."""
+    AMBIGUOUS = "AMBIGUOUS"
+    """Two files claim to be the same stream or run."""
+    BAD_COMPRESSION = "BAD_COMPRESSION"
+    """Compressed data are damaged, or ask for more memory than is given."""
+    RATIO_TOO_HIGH = "RATIO_TOO_HIGH"
+    LINE_TOO_LONG = "LINE_TOO_LONG"
+    TOO_MANY_LINES = "TOO_MANY_LINES"
+    TOO_DEEP = "TOO_DEEP"
+    TOO_MANY_TOKENS = "TOO_MANY_TOKENS"
+    TOO_LARGE = "TOO_LARGE"
+    """Some other limit of `canvass.traces.limits` is passed."""
+    STRING_TOO_LONG = "STRING_TOO_LONG"
+    EMPTY_LINE = "EMPTY_LINE"
+    BAD_UTF8 = "BAD_UTF8"
+    BAD_CHARACTER = "BAD_CHARACTER"
+    """A byte order mark, or a control character outside a string or within one."""
+    BAD_SYNTAX = "BAD_SYNTAX"
+    BAD_NUMBER = "BAD_NUMBER"
+    """NaN, Infinity, or an integer that is not signed 64-bit."""
+    BAD_STRING = "BAD_STRING"
+    """A lone surrogate or NUL, written as an escape."""
+    DUPLICATE_KEY = "DUPLICATE_KEY"
+    ENDS_EARLY = "ENDS_EARLY"
+    """A document ends before it is complete."""
+    BAD_VALUE = "BAD_VALUE"
+    """A field is missing, unknown, of another type, or out of range."""
+    BAD_EVENT = "BAD_EVENT"
+    """Each field is well-typed, but they contradict each other."""
+    BAD_SCHEMA = "BAD_SCHEMA"
+    """Columns or metadata of a data set are not those of the format."""
+
+
+class TraceError(Exception):
+    """The input is not a trace.
+
+    Parameters
+    ----------
+    code
+        Why, for programs.
+    file
+        As the caller named it.
+    line, column
+        Where, from 1, in characters; 0 where there is no such place.
+    reason
+        Why, for people. Text taken from the input is shown with its control characters escaped.
+    """
+
+    def __init__(self, code: Code, file: str, line: int, column: int, reason: str) -> None:
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in reason[:_SHOWN])
+        super().__init__(code, file, line, column, shown)
+        self.code = code
+        self.file = file
+        self.line = line
+        self.column = column
+        self.reason = shown
+
+    def __str__(self) -> str:
+        """Say where and why, in one line."""
+        file = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in self.file)
+        place = f"{file}:{self.line}:{self.column}" if self.line else file
+        return f"{place}: {self.code.value}: {self.reason}"

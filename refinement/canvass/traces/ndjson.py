@@ -1,0 +1,327 @@
+"""NDJSON: a member's stream, one event a line, read strictly and written canonically.
+
+**How reading is both strict and fast.** A block of whole lines is decoded at once and encoded
+again. If that gives the same bytes, each line is canonical: no key occurs twice, and whatever JSON
+leaves open is as the format wants it. Only a block that differs is looked at line by line, and only
+a line that is not an event is scanned, to say where and why. A block with a backslash is never
+taken as a whole, because an escaped NUL is canonical too.
+
+The invariant: whatever the bytes, a reader gives events or raises one `TraceError`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Self, TypeVar, cast
+
+import msgspec
+import zstandard
+
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
+from canvass.traces.scanner import ScanError, scan
+from canvass.traces.schema import Event, Run, encode, encode_lines, event_problem
+from canvass.traces.streams import Source
+
+BLOCK_BYTES: Final = 1 << 18
+"""Read at a time: large enough to make calls cheap, small enough for the cache."""
+
+_EVENTS: Final = msgspec.json.Decoder(Event)
+_RUN: Final = msgspec.json.Decoder(Run)
+_PLACE: Final = re.compile(r" - at `(?P<path>[^`]*)`\Z")
+_KEY: Final = re.compile(r"Object contains unknown field `(?P<key>[^`]*)`")
+_REFUSALS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError, ValueError)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """A stream that stops within a line."""
+
+    line: int
+    """The line that is incomplete, from 1."""
+    reason: str
+
+
+class EventReader:
+    """Events of one member's stream, in batches.
+
+    Parameters
+    ----------
+    source
+        The bytes of the stream, in pieces of any size.
+    name
+        Names the stream in errors.
+    member_id
+        The member whose stream it is.
+
+    Attributes
+    ----------
+    truncated
+        After the last batch: where the stream stops within a line, or None.
+    lines
+        Lines read so far.
+    """
+
+    def __init__(self, source: Source, name: str, member_id: int) -> None:
+        self._source = source
+        self._name = name
+        self._member_id = member_id
+        self.truncated: Truncation | None = None
+        self.lines = 0
+
+    def __iter__(self) -> Iterator[Event]:
+        """Give event after event; raises `TraceError` at the first line that is none."""
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[Event]]:
+        """Give the events in batches as they were read.
+
+        Raises
+        ------
+        TraceError
+            At the first line that is not an event. The events before it in its block are not given.
+        """
+        rest = b""
+        while data := self._source.read(BLOCK_BYTES):
+            end = data.rfind(b"\n") + 1
+            if end:
+                yield self._block(rest + data[:end])
+                rest = data[end:]
+            else:
+                rest += data
+            if len(rest) > MAX_LINE_BYTES:
+                raise self._error(Code.LINE_TOO_LONG, 1, f"more than {MAX_LINE_BYTES} bytes")
+        if rest:
+            yield from self._last(rest)
+        if self.truncated is None and getattr(self._source, "cut", False):
+            self.truncated = Truncation(self.lines + 1, "the compressed file stops early")
+
+    def _last(self, line: bytes) -> Iterator[list[Event]]:
+        """Read a last line that has no end of line."""
+        try:
+            yield self._block(line + b"\n")
+        except TraceError as error:
+            if error.code is not Code.ENDS_EARLY:
+                raise
+            self.truncated = Truncation(error.line, "the last line is incomplete")
+
+    def _block(self, block: bytes) -> list[Event]:
+        """Decode whole lines."""
+        try:
+            events = _EVENTS.decode_lines(block)
+            sound = encode_lines(events) == block
+        except _REFUSALS:
+            sound = False
+        if not sound or b"\\" in block or len(block) > MAX_LINE_BYTES:
+            lines = block[:-1].split(b"\n")
+            events = [self._line(line, number) for number, line in enumerate(lines, self.lines + 1)]
+        else:
+            for number, event in enumerate(events, self.lines + 1):
+                self._check(event, number)
+        self.lines += len(events)
+        if self.lines > MAX_STREAM_LINES:
+            raise self._error(Code.TOO_MANY_LINES, 0, f"more than {MAX_STREAM_LINES} lines")
+        return events
+
+    def _line(self, line: bytes, number: int) -> Event:
+        if len(line) > MAX_LINE_BYTES:
+            reason = f"more than {MAX_LINE_BYTES} bytes"
+            raise TraceError(Code.LINE_TOO_LONG, self._name, number, 1, reason)
+        if not line.strip(b" \t\r"):
+            raise TraceError(Code.EMPTY_LINE, self._name, number, 1, "a line without an event")
+        event = decode_document(_EVENTS, line, self._name, number)
+        self._check(event, number)
+        return event
+
+    def _check(self, event: Event, number: int) -> None:
+        problem = event_problem(event, self._member_id)
+        if problem:
+            raise TraceError(Code.BAD_EVENT, self._name, number, 1, problem)
+
+    def _error(self, code: Code, column: int, reason: str) -> TraceError:
+        return TraceError(code, self._name, self.lines + 1, column, reason)
+
+
+def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, line: int) -> _T:
+    """Decode one document of a known schema, strictly.
+
+    Raises
+    ------
+    TraceError
+        If it is not one.
+    """
+    try:
+        value = decoder.decode(data)
+    except _REFUSALS as error:
+        raise _explain(data, name, line, error) from None
+    canonical = encode(value)
+    if data == canonical and b"\\" not in data:
+        return value
+    if b"\\" in data or _may_repeat(data, canonical):
+        try:
+            places = scan(data)
+        except ScanError as error:
+            raise TraceError(error.code, name, line, error.column, error.reason) from None
+        for path in _repeated_members(data):
+            raise TraceError(Code.BAD_VALUE, name, line, places[path], "a member twice in a set")
+    return value
+
+
+def _may_repeat(data: bytes, canonical: bytes) -> bool:
+    """Tell whether a document that was decoded, and has no backslash, may hold something twice.
+
+    Besides order and space it differs from its canonical form by keys that are left out there, as
+    their values are the defaults, and by what occurs twice: keys have quotes, elements commas.
+    """
+    if data.count(b'"') == canonical.count(b'"') and data.count(b",") == canonical.count(b","):
+        return False
+    try:
+        return bool(_repeated_members(data))
+    except ValueError:
+        return True
+
+
+def _repeated_members(data: bytes) -> list[str]:
+    """Give the paths of the member sets in which an element is repeated.
+
+    Raises
+    ------
+    ValueError
+        If a key occurs twice.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError
+        return found
+
+    given = json.loads(data, object_pairs_hook=unique).get("input", {})
+    return [
+        f"$.input.{name}"
+        for name in ("active", "accepted")
+        if len(given.get(name, ())) != len(set(given.get(name, ())))
+    ]
+
+
+def _explain(data: bytes, name: str, line: int, error: Exception) -> TraceError:
+    """Find out why and where a document was refused."""
+    try:
+        places = scan(data)
+    except ScanError as found:
+        return TraceError(found.code, name, line, found.column, found.reason)
+    reason = str(error)
+    if not isinstance(error, msgspec.ValidationError):
+        return TraceError(Code.BAD_SYNTAX, name, line, 1, reason)
+    place = _PLACE.search(reason)
+    path = place["path"] if place else "$"
+    unknown = _KEY.match(reason)
+    column = places.get(f"{path}.{unknown['key']}=" if unknown else path, 1)
+    return TraceError(Code.BAD_VALUE, name, line, column, reason)
+
+
+def decode_run(data: bytes, name: str) -> Run:
+    """Decode ``run.json``.
+
+    Raises
+    ------
+    TraceError
+        If it is not one. The line is always 1 and the column counts from the start of the file.
+    """
+    try:
+        scan(data)
+    except ScanError as error:
+        raise TraceError(error.code, name, 1, error.column, error.reason) from None
+    return decode_document(_RUN, data, name, 1)
+
+
+class EventWriter:
+    """Writes events to a new file, or to the end of an old one, compressed by the suffix of its
+    name.
+
+    Parameters
+    ----------
+    path
+        ``member-<id>.ndjson``, with ``.gz`` or ``.zst`` if it is to be compressed.
+    member_id
+        The member whose stream it is.
+    append
+        Go on at the end of an existing file; otherwise the file must not exist.
+    check
+        Read each line back before it is written. Only events that came from a reader need no check.
+
+    Raises
+    ------
+    OSError
+        As the file system says, from each method.
+    """
+
+    def __init__(
+        self, path: Path, member_id: int, *, append: bool = False, check: bool = True
+    ) -> None:
+        self._member_id = member_id
+        self._check = check
+        self._file = path.open("ab" if append else "xb")
+        self._compressor: BinaryIO | None = None
+        if path.suffix == ".gz":
+            # Neither name nor time in the header: equal events make equal files.
+            zipped = gzip.GzipFile("", "wb", fileobj=self._file, mtime=0)
+            self._compressor = cast(BinaryIO, zipped)
+        elif path.suffix == ".zst":
+            writer = zstandard.ZstdCompressor().stream_writer(self._file, closefd=False)
+            self._compressor = cast(BinaryIO, writer)
+        self._out = self._compressor or self._file
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write events.
+
+        Raises
+        ------
+        ValueError
+            If a reader would refuse one of them. Nothing is written then.
+        """
+        lines = encode_lines(events)
+        if self._check:
+            try:
+                read = EventReader(BytesIO(lines), "the event", self._member_id)
+                count = sum(map(len, read.batches()))
+            except TraceError as error:
+                raise ValueError(str(error)) from None
+            assert count == len(events)
+        self._out.write(lines)
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        self._out.flush()
+        self._file.flush()
+
+    def close(self) -> None:
+        """Finish the file."""
+        try:
+            if self._compressor is not None:
+                self._compressor.close()
+        finally:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        """Give the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the file."""
+        self.close()

@@ -1,0 +1,208 @@
+"""Files as streams of bytes: plain, gzip or zstandard, told by the name, with bounded memory.
+
+The only module of the package that opens trace files for reading. Names are opened without
+following a link, and nothing but regular files is read. What the bytes mean is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, Protocol, Self
+
+import zstandard
+
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.limits import MAX_RATIO, MAX_WINDOW_BYTES, RATIO_FREE_BYTES
+
+SUFFIXES: Final = ("", ".gz", ".zst")
+"""What follows the name of a stream's file."""
+
+_GZIP_PIECE: Final = 1 << 16
+_ZSTD_PIECE: Final = 1 << 9
+"""Compressed bytes taken at a time. A piece of zstandard gives all it holds at once: 16 MiB at
+most.
+"""
+_GZIP_WINDOW: Final = 31
+
+
+class Source(Protocol):
+    """Bytes to read, in any pieces."""
+
+    def read(self, size: int, /) -> bytes:
+        """Give at least one byte and about ``size`` at most; none at the end."""
+        ...
+
+
+class _Decoder(Protocol):
+    """What zlib's and zstandard's decompression objects have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+
+class Decompressor:
+    """The bytes of a gzip or zstandard file, member after member.
+
+    A file that stops within a member gives what it holds, and ``cut`` is true at its end.
+    """
+
+    def __init__(self, raw: Source, name: str, suffix: str) -> None:
+        self._raw = raw
+        self._name = name
+        self._gzip = suffix == ".gz"
+        self._start()
+        self._fresh = True
+        self._pending = b""
+        self._consumed = self._produced = 0
+        self.cut = False
+
+    def _start(self) -> None:
+        if self._gzip:
+            self._zlib = zlib.decompressobj(_GZIP_WINDOW)
+            self._decoder: _Decoder = self._zlib
+        else:
+            self._zstd = zstandard.ZstdDecompressor(
+                max_window_size=MAX_WINDOW_BYTES
+            ).decompressobj()
+            self._decoder = self._zstd
+
+    def _expand(self, data: bytes, size: int) -> bytes:
+        if not self._gzip:
+            return self._zstd.decompress(data)
+        out = self._zlib.decompress(data, size)
+        self._pending = self._zlib.unconsumed_tail
+        return out
+
+    def read(self, size: int) -> bytes:
+        """Give the next bytes, none at the end.
+
+        Raises
+        ------
+        TraceError
+            ``BAD_COMPRESSION`` or ``RATIO_TOO_HIGH``.
+        """
+        while True:
+            data = self._pending or self._raw.read(_GZIP_PIECE if self._gzip else _ZSTD_PIECE)
+            if not self._pending:
+                self._consumed += len(data)
+            self._pending = b""
+            if not data:
+                self.cut = not self._fresh
+                return b""
+            if self._decoder.eof:
+                self._start()
+            try:
+                out = self._expand(data, size)
+            except (zlib.error, zstandard.ZstdError, MemoryError) as error:
+                raise TraceError(Code.BAD_COMPRESSION, self._name, 0, 0, str(error)) from None
+            self._fresh = self._decoder.eof
+            if self._fresh:
+                self._pending = self._decoder.unused_data
+            self._produced += len(out)
+            if self._produced > max(RATIO_FREE_BYTES, MAX_RATIO * self._consumed):
+                reason = f"one compressed byte becomes more than {MAX_RATIO}"
+                raise TraceError(Code.RATIO_TOO_HIGH, self._name, 0, 0, reason)
+            if out:
+                return out
+
+
+class StreamFile:
+    """An opened file and the bytes in it, decompressed by the suffix of its name."""
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = str(path) if name is None else name
+        self._file = open_regular(path, self.name)
+        suffix = path.suffix if path.suffix in SUFFIXES else ""
+        self._decompressor = Decompressor(self._file, self.name, suffix) if suffix else None
+        self._read: Callable[[int], bytes] = (
+            self._decompressor.read if self._decompressor else self._file.read
+        )
+
+    def read(self, size: int, /) -> bytes:
+        """Give the next bytes, none at the end.
+
+        Raises
+        ------
+        TraceError
+            ``UNREADABLE``, ``BAD_COMPRESSION`` or ``RATIO_TOO_HIGH``.
+        """
+        try:
+            return self._read(size)
+        except OSError as error:
+            raise _unreadable(self.name, error) from None
+
+    @property
+    def cut(self) -> bool:
+        """Whether the compressed file stops within a member; known at its end."""
+        return self._decompressor is not None and self._decompressor.cut
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Give the stream."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+
+def _unreadable(name: str, error: OSError) -> TraceError:
+    code = Code.NOT_FOUND if isinstance(error, FileNotFoundError) else Code.UNREADABLE
+    return TraceError(code, name, 0, 0, error.strerror or type(error).__name__)
+
+
+def open_regular(path: Path, name: str) -> BinaryIO:
+    """Open a regular file for reading, without following a link at its end.
+
+    Raises
+    ------
+    TraceError
+        ``NOT_FOUND``, ``UNREADABLE``, or ``BAD_NAME`` for a link.
+    """
+    try:
+        # Not blocking: a named pipe must not hold the reader up before it is seen to be one.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        raise TraceError(Code.BAD_NAME, name, 0, 0, str(error)) from None
+    except OSError as error:
+        if path.is_symlink():
+            raise TraceError(Code.BAD_NAME, name, 0, 0, "a symbolic link") from None
+        raise _unreadable(name, error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise TraceError(Code.UNREADABLE, name, 0, 0, "not a regular file")
+    return os.fdopen(descriptor, "rb", buffering=1 << 18)
+
+
+def read_small(path: Path, name: str, limit: int) -> bytes:
+    """Read a whole file of at most ``limit`` bytes.
+
+    Raises
+    ------
+    TraceError
+        ``NOT_FOUND``, ``UNREADABLE``, ``BAD_NAME`` or ``TOO_LARGE``.
+    """
+    with open_regular(path, name) as file:
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise _unreadable(name, error) from None
+    if len(data) > limit:
+        raise TraceError(Code.TOO_LARGE, name, 0, 0, f"more than {limit} bytes")
+    return data
