@@ -130,8 +130,9 @@ FLAG_COLUMNS: Final = frozenset(
 )
 """Columns of input, state and member record that hold truth values, 0 and 1."""
 
-_ID_BITS: Final = 50
-assert 10**MAX_ID_DIGITS <= 1 << _ID_BITS
+ID_BITS: Final = 50
+"""Low bits of the code of a message id, which hold the running number; the sender is above them."""
+assert 10**MAX_ID_DIGITS <= 1 << ID_BITS
 
 
 def message_id_code(message_id: str) -> int:
@@ -142,17 +143,12 @@ def message_id_code(message_id: str) -> int:
     if not message_id:
         return NONE
     sender, number = message_id.split(":")
-    return int(sender) << _ID_BITS | int(number)
+    return int(sender) << ID_BITS | int(number)
 
 
 def message_id_text(code: int) -> str:
     """Give the message id that a code stands for."""
-    return "" if code < 0 else f"{code >> _ID_BITS}:{code & ((1 << _ID_BITS) - 1)}"
-
-
-def message_id_sender(code: int) -> int:
-    """Give the sender in the code of a message id; works on arrays too."""
-    return code >> _ID_BITS
+    return "" if code < 0 else f"{code >> ID_BITS}:{code & ((1 << ID_BITS) - 1)}"
 
 
 def mask_of(members: frozenset[int]) -> int:

@@ -33,6 +33,9 @@ from canvass.traces.streams import Source
 BLOCK_BYTES: Final = 1 << 18
 """Read at a time: large enough to make calls cheap, small enough for the cache."""
 
+MAX_GAPS: Final = 1_000
+"""Gaps kept of one stream: one decides the verdict, the others help to find the place."""
+
 _EVENTS: Final = msgspec.json.Decoder(Event)
 _RUN: Final = msgspec.json.Decoder(Run)
 _PLACE: Final = re.compile(r" - at `(?P<path>[^`]*)`\Z")
@@ -51,6 +54,18 @@ class Truncation:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Steps that are missing."""
+
+    line: int
+    """The line of the first event after the gap, from 1."""
+    expected: int
+    """The first step that is missing."""
+    step: int
+    """The step that is there instead."""
+
+
 class EventReader:
     """Events of one member's stream, in batches.
 
@@ -62,19 +77,28 @@ class EventReader:
         Names the stream in errors.
     member_id
         The member whose stream it is.
+    member_count
+        How many members the cluster has, if known.
 
     Attributes
     ----------
+    gaps
+        Where steps are missing, the beginning included; the first `MAX_GAPS` of them.
     truncated
         After the last batch: where the stream stops within a line, or None.
     lines
         Lines read so far.
     """
 
-    def __init__(self, source: Source, name: str, member_id: int) -> None:
+    def __init__(
+        self, source: Source, name: str, member_id: int, member_count: int | None = None
+    ) -> None:
         self._source = source
         self._name = name
         self._member_id = member_id
+        self._member_count = member_count
+        self._next_step = 0
+        self.gaps: list[Gap] = []
         self.truncated: Truncation | None = None
         self.lines = 0
 
@@ -145,8 +169,18 @@ class EventReader:
 
     def _check(self, event: Event, number: int) -> None:
         problem = event_problem(event, self._member_id)
+        if self._member_count is None:
+            self._member_count = len(event.state.members)
+        elif len(event.state.members) != self._member_count:
+            problem = f"state.members does not have {self._member_count} records"
+        if event.step != self._next_step:
+            if event.step < self._next_step:
+                problem = f"step {event.step} is not after step {self._next_step - 1}"
+            elif len(self.gaps) < MAX_GAPS:
+                self.gaps.append(Gap(number, self._next_step, event.step))
         if problem:
             raise TraceError(Code.BAD_EVENT, self._name, number, 1, problem)
+        self._next_step = event.step + 1
 
     def _error(self, code: Code, column: int, reason: str) -> TraceError:
         return TraceError(code, self._name, self.lines + 1, column, reason)

@@ -1,0 +1,328 @@
+"""The Arrow schema ``canvass.events/1``, and events in columns to and from Arrow tables.
+
+A table holds events of one member count. Names of columns: ``input_<column>``,
+``message_<column>``, ``state_<column>``, ``member_<k>_<column>`` for member k, after the tuples of
+`canvass.traces.layout`; the lists ``recording_log``, ``sends`` and ``log_checksums`` hold structs
+of the same columns. Enums, actions and message types are dictionary-encoded strings, flags are
+booleans, all else is int64. There are no nulls, except ``message_type`` of an event without a
+message, and ``source``.
+
+The conversion to `EventColumns` has no loop over events. Files are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from canvass.traces.columns import EventColumns, Ints, predecessors
+from canvass.traces.errors import Code
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    CHECKSUM_COLUMNS,
+    FLAG_COLUMNS,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_TYPE_NAMES,
+    NONE,
+    STATE_COLUMNS,
+    STATE_ENUMS,
+)
+from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.schema import EVENTS_SCHEMA, Source
+
+_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+_INT: Final = pa.int64()
+_STATE_NAMES: Final = {
+    name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
+}
+_SOURCE: Final = pa.struct(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("lines", pa.list_(_INT), nullable=False),
+        pa.field("observed", pa.list_(pa.string()), nullable=False),
+    ]
+)
+SCHEMA_KEY: Final = b"canvass.schema"
+MEMBER_COUNT_KEY: Final = b"canvass.memberCount"
+
+
+class ColumnError(Exception):
+    """A table that does not hold events; the code is one of `canvass.traces.errors.Code`."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+
+def _type(name: str) -> Any:
+    if name == "type" or name in STATE_ENUMS:
+        return _TEXT
+    return pa.bool_() if name in FLAG_COLUMNS else _INT
+
+
+def _struct(columns: Sequence[str]) -> Any:
+    """Give the list type of structs of some columns."""
+    fields = [pa.field(name, _TEXT if name == "type" else _INT, nullable=False) for name in columns]
+    return pa.list_(pa.field("element", pa.struct(fields), nullable=False))
+
+
+def arrow_schema(member_count: int) -> Any:
+    """Give the Arrow schema of events of clusters with this many members, a `pyarrow.Schema`."""
+    flat = [
+        ("run", _TEXT),
+        ("member", _INT),
+        ("step", _INT),
+        ("time_ns", _INT),
+        ("action", _TEXT),
+        *((f"input_{name}", _type(name)) for name in INPUT_COLUMNS),
+        *((f"message_{name}", _type(name)) for name in MESSAGE_COLUMNS),
+        *((f"state_{name}", _type(name)) for name in STATE_COLUMNS),
+        *(
+            (f"member_{member}_{name}", _type(name))
+            for member in range(member_count)
+            for name in MEMBER_COLUMNS
+        ),
+        ("recording_log", _struct(LOG_COLUMNS)),
+        ("sends", _struct(MESSAGE_COLUMNS)),
+        ("log_checksums", _struct(CHECKSUM_COLUMNS)),
+        ("source", _SOURCE),
+    ]
+    nullable = ("message_type", "source")
+    fields = [pa.field(name, kept, nullable=name in nullable) for name, kept in flat]
+    metadata = {SCHEMA_KEY: EVENTS_SCHEMA.encode(), MEMBER_COUNT_KEY: str(member_count).encode()}
+    return pa.schema(fields, metadata=metadata)
+
+
+def _coded(codes: Ints, names: Sequence[str]) -> Any:
+    indices = pa.array(codes.astype(np.int32), mask=codes == NONE)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
+
+
+def _cells(name: str, cells: Ints) -> Any:
+    if name == "type":
+        return _coded(cells, MESSAGE_TYPE_NAMES)
+    if name in _STATE_NAMES:
+        return _coded(cells, _STATE_NAMES[name])
+    return pa.array(cells.astype(np.bool_)) if name in FLAG_COLUMNS else pa.array(cells)
+
+
+def _list(offsets: Ints, flat: Ints, columns: Sequence[str]) -> Any:
+    listed = _struct(columns)
+    arrays = [_cells(name, flat[:, place]) for place, name in enumerate(columns)]
+    values = pa.StructArray.from_arrays(arrays, fields=list(listed.value_type))
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=listed)
+
+
+def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
+    """Give events in columns as a `pyarrow.Table`, context rows included.
+
+    Parameters
+    ----------
+    columns
+        The events.
+    sources
+        The source of each event, if any of them has one.
+    """
+    arrays = [
+        _coded(columns.run, columns.runs),
+        pa.array(columns.member),
+        pa.array(columns.step),
+        pa.array(columns.time_ns),
+        _coded(columns.action, ACTION_NAMES),
+    ]
+    groups = [
+        (INPUT_COLUMNS, columns.inputs),
+        (MESSAGE_COLUMNS, columns.message),
+        (STATE_COLUMNS, columns.state),
+        *((MEMBER_COLUMNS, columns.members[:, k, :]) for k in range(columns.member_count)),
+    ]
+    for names, block in groups:
+        arrays += [_cells(name, block[:, place]) for place, name in enumerate(names)]
+    given = [
+        None
+        if source is None
+        else {"file": source.file, "lines": source.lines, "observed": source.observed}
+        for source in (sources or [None] * len(columns))
+    ]
+    arrays += [
+        _list(columns.log_offsets, columns.log, LOG_COLUMNS),
+        _list(columns.send_offsets, columns.sends, MESSAGE_COLUMNS),
+        _list(columns.checksum_offsets, columns.checksums, CHECKSUM_COLUMNS),
+        pa.array(given, _SOURCE),
+    ]
+    return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
+
+
+def sources_of(table: Any) -> list[Source | None]:
+    """Give the source of each row of a table."""
+    return [
+        None
+        if given is None
+        else Source(given["file"], tuple(given["lines"]), tuple(given["observed"]))
+        for given in table.column("source").to_pylist()
+    ]
+
+
+def check_schema(schema: Any) -> int:
+    """Check that a schema is that of events; give the member count.
+
+    Raises
+    ------
+    ColumnError
+        ``BAD_SCHEMA``.
+    """
+    metadata = schema.metadata or {}
+    if metadata.get(SCHEMA_KEY) != EVENTS_SCHEMA.encode():
+        raise ColumnError(Code.BAD_SCHEMA, f"the metadata do not name {EVENTS_SCHEMA}")
+    counts = {str(count).encode(): count for count in range(1, MAX_MEMBERS + 1)}
+    member_count = counts.get(metadata.get(MEMBER_COUNT_KEY, b""))
+    if member_count is None:
+        raise ColumnError(Code.BAD_SCHEMA, "the metadata do not tell the member count")
+    expected = arrow_schema(member_count)
+    if not schema.equals(expected):
+        differing = [
+            field.name
+            for field in expected
+            if field.name not in schema.names or not schema.field(field.name).equals(field)
+        ]
+        what = ", ".join(differing[:5]) or "the order or number of columns"
+        raise ColumnError(Code.BAD_SCHEMA, f"not the columns of {EVENTS_SCHEMA}: {what}")
+    return member_count
+
+
+def _codes(array: Any, names: Sequence[str], what: str) -> Ints:
+    """Map a dictionary-encoded array to codes; null becomes -1."""
+    known = {name: code for code, name in enumerate(names)}
+    table = np.array(
+        [known.get(name, NONE) for name in array.dictionary.to_pylist()] + [NONE], dtype=np.int64
+    )
+    indices = array.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)
+    codes: Ints = table[indices]
+    if np.count_nonzero(codes == NONE) != array.null_count:
+        raise ColumnError(Code.BAD_VALUE, f"{what}: a value that the format does not have")
+    return codes
+
+
+def _numbers(array: Any, name: str) -> Any:
+    """Give the cells of a flat array."""
+    if pa.types.is_dictionary(array.type):
+        names = MESSAGE_TYPE_NAMES if name.endswith("type") else _STATE_NAMES[name]
+        return _codes(array, names, name)
+    return array.to_numpy(zero_copy_only=False)
+
+
+class _Table:
+    """A table without chunks, in which every column is there and has no nulls but those allowed."""
+
+    def __init__(self, table: Any) -> None:
+        self._batch = table.unify_dictionaries().combine_chunks()
+
+    def column(self, name: str, *, nulls: bool = False) -> Any:
+        chunked = self._batch.column(name)
+        array = chunked.chunk(0) if chunked.num_chunks else pa.array([], chunked.type)
+        if array.null_count and not nulls:
+            raise ColumnError(Code.BAD_VALUE, f"{name}: a null")
+        return array
+
+    def block(self, prefix: str, columns: Sequence[str], context: int) -> Ints:
+        """Give flat columns side by side, below rows for the context."""
+        rows = self._batch.num_rows
+        cells = np.full((rows + context, len(columns)), NONE, dtype=np.int64)
+        arrays = [self.column(prefix + name, nulls=name == "type") for name in columns]
+        for place, (name, array) in enumerate(zip(columns, arrays, strict=True)):
+            cells[context:, place] = _numbers(array, name)
+        return cells
+
+    def lists(self, name: str, columns: Sequence[str]) -> tuple[Ints, Ints]:
+        """Give the offsets and the cells of a column of lists."""
+        array = self.column(name)
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        values = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        cells = np.empty((len(values), len(columns)), dtype=np.int64)
+        if values.null_count:
+            raise ColumnError(Code.BAD_VALUE, f"{name}: a null")
+        for place, (column, cell) in enumerate(zip(columns, values.flatten(), strict=True)):
+            if cell.null_count:
+                raise ColumnError(Code.BAD_VALUE, f"{name}.{column}: a null")
+            cells[:, place] = _numbers(cell, column)
+        return offsets - offsets[0], cells
+
+
+def from_table(table: Any, before: EventColumns | None = None) -> EventColumns:
+    """Bring a table into columns.
+
+    Parameters
+    ----------
+    table
+        A `pyarrow.Table` of events.
+    before
+        The batch before this one. If its last row is of the same run and member as the first row
+        here, it becomes the context row.
+
+    Raises
+    ------
+    ColumnError
+        ``BAD_SCHEMA`` or ``BAD_VALUE``. What the events say is not checked here.
+    """
+    member_count = check_schema(table.schema)
+    flat = _Table(table)
+    run = flat.column("run")
+    runs = run.dictionary.to_pylist()
+    indices = run.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    member, step = (flat.column(name).to_numpy() for name in ("member", "step"))
+    context = 0
+    if before is not None and len(before) and len(step):
+        same_run = before.runs[int(before.run[-1])] == runs[int(indices[0])]
+        context = int(same_run and int(before.member[-1]) == int(member[0]))
+    blocks = {
+        "inputs": flat.block("input_", INPUT_COLUMNS, context),
+        "message": flat.block("message_", MESSAGE_COLUMNS, context),
+        "state": flat.block("state_", STATE_COLUMNS, context),
+    }
+    records = [flat.block(f"member_{k}_", MEMBER_COLUMNS, context) for k in range(member_count)]
+    members = np.stack(records, axis=1)
+    log_offsets, log = flat.lists("recording_log", LOG_COLUMNS)
+    send_offsets, sends = flat.lists("sends", MESSAGE_COLUMNS)
+    checksum_offsets, checksums = flat.lists("log_checksums", CHECKSUM_COLUMNS)
+    heads = {
+        "run": indices,
+        "member": member,
+        "step": step,
+        "time_ns": flat.column("time_ns").to_numpy(),
+        "action": _codes(flat.column("action"), ACTION_NAMES, "action"),
+    }
+    if context and before is not None:
+        last = {name: getattr(before, name)[-1:] for name in heads}
+        last["run"] = indices[:1]
+        heads = {name: np.concatenate((last[name], cells)) for name, cells in heads.items()}
+        for name, block in blocks.items():
+            block[0] = getattr(before, name)[-1]
+        members[0] = before.members[-1]
+        entries = before.log[int(before.log_offsets[-2]) :]
+        log = np.concatenate((entries, log))
+        log_offsets = np.concatenate(([0], log_offsets + len(entries)))
+        send_offsets, checksum_offsets = (
+            np.concatenate(([0], offsets)) for offsets in (send_offsets, checksum_offsets)
+        )
+    return EventColumns(
+        member_count=member_count,
+        runs=tuple(runs),
+        predecessor=predecessors(heads["run"], heads["member"], heads["step"]),
+        members=members,
+        log_offsets=log_offsets,
+        log=log,
+        send_offsets=send_offsets,
+        sends=sends,
+        checksum_offsets=checksum_offsets,
+        checksums=checksums,
+        context=context,
+        **heads,
+        **blocks,
+    )

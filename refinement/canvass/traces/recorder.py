@@ -1,0 +1,291 @@
+"""Recording of runs: the port that a consensus module is given, and the recorder of a run folder.
+
+A step is recorded after it was computed and before any of its effects leaves the member: then every
+message that somebody received is in the trace of its sender, even if the process dies. The id of a
+message travels with it; its number alone is enough, as the receiver knows the sender.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.traces.actions import Action
+from canvass.traces.limits import MAX_LINE_BYTES
+from canvass.traces.ndjson import EventReader, EventWriter, decode_run
+from canvass.traces.schema import (
+    Event,
+    LogChecksum,
+    Run,
+    Send,
+    encode,
+    to_wire_input,
+    to_wire_member,
+    to_wire_message,
+)
+from canvass.traces.streams import StreamFile, read_small
+
+_BATCH: Final = 256
+"""Events kept back at most when not every step is flushed."""
+
+
+class Recorder(Protocol):
+    """Where one member records its steps.
+
+    All parameters are values of `canvass.cluster`, so that a member can state the port for itself.
+    """
+
+    @property
+    def recording(self) -> bool:
+        """Whether steps are kept. If not, a member need not put together what `record` takes."""
+        ...
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Record one step.
+
+        Parameters
+        ----------
+        time_ns
+            The member's clock.
+        action
+            Name of the action, such as ``"OnVote"``.
+        state
+            After the step.
+        inputs
+            What the step consumed.
+        sender, number
+            Of the message consumed: the member that sent it, and the number that this member's
+            recorder gave it.
+        sends
+            Receiver and message, in the order of sending.
+        log_checksums
+            Position, and the 64-bit checksum of the member's log from its start up to it.
+
+        Returns
+        -------
+        int
+            The number of the first message sent; the others follow it. -1 if steps are not kept.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the recording."""
+        ...
+
+
+class NullRecorder:
+    """Keeps nothing and costs nothing."""
+
+    recording: Final = False
+
+    def record(self, *_step: object, **_facts: object) -> int:
+        """Do nothing; see `Recorder.record`."""
+        return NULL_VALUE
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class StreamRecorder:
+    """Records the steps of one member in its stream.
+
+    Parameters
+    ----------
+    path
+        The stream's file. If it is there, the recording goes on after its last step, which only a
+        plain file allows; an incomplete last line, left by a process that died in writing, is cut
+        off first: the effects of its step never left the member.
+    member_id
+        The member.
+    flush
+        Hand each step to the operating system at once, so that it survives the end of the process.
+
+    Raises
+    ------
+    TraceError
+        If the file to go on with is not a stream of this member.
+    ValueError
+        If it is compressed; or, from `record`, if a step does not fit the format.
+    OSError
+        As the file system says.
+    """
+
+    recording: Final = True
+
+    def __init__(self, path: Path, member_id: int, *, flush: bool = True) -> None:
+        self._member_id = member_id
+        self._flush = flush
+        self._pending: list[Event] = []
+        self._step = self._number = 0
+        exists = path.exists()
+        if exists:
+            if path.suffix in (".gz", ".zst"):
+                raise ValueError(f"{path} is compressed: its recording cannot go on")
+            self._resume(path)
+        self._writer = EventWriter(path, member_id, append=exists)
+
+    def _resume(self, path: Path) -> None:
+        with StreamFile(path) as source:
+            reader = EventReader(source, str(path), self._member_id)
+            for event in reader:
+                self._step = event.step + 1
+                if event.sends:
+                    self._number = int(event.sends[-1].id.split(":")[1]) + 1
+        _mend(path, cut=reader.truncated is not None)
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Record one step; see `Recorder.record`."""
+        first = self._number
+        event = Event(
+            step=self._step,
+            time_ns=time_ns,
+            action=Action(action),
+            input=to_wire_input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
+            sends=tuple(
+                Send(receiver, f"{self._member_id}:{first + place}", to_wire_message(message))
+                for place, (receiver, message) in enumerate(sends)
+            ),
+            state=to_wire_member(state),
+            log_checksums=tuple(
+                LogChecksum(position, f"{checksum:016x}") for position, checksum in log_checksums
+            ),
+        )
+        self._step += 1
+        self._number += len(sends)
+        self._write(event)
+        return first
+
+    def _write(self, event: Event) -> None:
+        self._pending.append(event)
+        if self._flush or len(self._pending) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all recorded steps to the operating system."""
+        pending, self._pending = self._pending, []
+        if pending:
+            self._writer.write(pending)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what is pending and finish the file."""
+        try:
+            self.flush()
+        finally:
+            self._writer.close()
+
+
+def _mend(path: Path, *, cut: bool) -> None:
+    """Make a stream end with an end of line: cut an incomplete line off, finish a complete one."""
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = max(0, size - MAX_LINE_BYTES - 1)
+        file.seek(start)
+        tail = file.read()
+        if cut:
+            file.truncate(start + tail.rfind(b"\n") + 1)
+        elif tail and not tail.endswith(b"\n"):
+            file.write(b"\n")
+
+
+class RunRecorder:
+    """Records a run in a folder: ``run.json`` and one stream for each member that it is asked for.
+
+    Processes that record members of the same run each have one of these on the same folder: the
+    first writes ``run.json``, the others must agree with it.
+
+    Parameters
+    ----------
+    folder
+        The run folder, made if it is not there.
+    run
+        What ``run.json`` says.
+    suffix
+        ``""``, ``".gz"`` or ``".zst"``.
+    flush
+        Hand each step to the operating system at once. Off, steps wait in memory: right for a run
+        whose members all live in this process.
+
+    Raises
+    ------
+    TraceError
+        If the folder's ``run.json`` cannot be read.
+    ValueError
+        If it says something else than ``run``.
+    """
+
+    def __init__(self, folder: Path, run: Run, *, suffix: str = "", flush: bool = True) -> None:
+        self.folder = folder
+        self.run = run
+        self._suffix = suffix
+        self._flush = flush
+        self._members: dict[int, StreamRecorder] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        header = folder / "run.json"
+        data = encode(run) + b"\n"
+        decode_run(data, "run.json")
+        # Written aside and linked: a reader, or another process, sees it whole or not at all.
+        aside = folder / f".run.json.{os.getpid()}"
+        aside.write_bytes(data)
+        try:
+            os.link(aside, header)
+        except FileExistsError:
+            found = read_small(header, str(header), MAX_LINE_BYTES)
+            if decode_run(found, str(header)) != run:
+                raise ValueError(f"{header} is of another run") from None
+        finally:
+            aside.unlink()
+
+    def member(self, member_id: int) -> StreamRecorder:
+        """Give the recorder of one member; the same one each time."""
+        if not 0 <= member_id < self.run.member_count:
+            raise ValueError(f"the run has no member {member_id}")
+        if member_id not in self._members:
+            path = self.folder / f"member-{member_id}.ndjson{self._suffix}"
+            self._members[member_id] = StreamRecorder(path, member_id, flush=self._flush)
+        return self._members[member_id]
+
+    def close(self) -> None:
+        """Close the streams of all members."""
+        for recorder in self._members.values():
+            recorder.close()
+
+    def __enter__(self) -> Self:
+        """Give the recorder."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the streams of all members."""
+        self.close()
