@@ -24,6 +24,7 @@ help-all: help
 	@tools/help-all
 
 setup: $(STAMP) ## make .venv with the locked versions (nothing else is touched)
+	@:
 
 demo: java setup ## see it work: environment, models checked, a counterexample
 	@$(BIN)/python tools/demo.py

@@ -120,3 +120,11 @@ def test_the_cluster_depends_on_no_other_part_of_canvass() -> None:
                         wrong.append(f"{name_of(path)}: {node.module}")
 
     assert wrong == []
+
+
+def test_each_package_tells_type_checkers_that_it_is_typed() -> None:
+    """In a namespace package the marker belongs into each package below it."""
+    packages = [path.parent for path in ROOT.glob("*/canvass/*/__init__.py")]
+
+    assert packages
+    assert [path for path in packages if not (path / "py.typed").is_file()] == []

@@ -49,7 +49,7 @@ class Step:
 
     @property
     def acting(self) -> str:
-        """Whose step it was: ``member 2``; when no member changed, which channel did; or nothing."""
+        """Whose step it was: ``member 2``; else which channel changed; else nothing."""
         for variable, indices, between in _PLACES:
             for change in self.changes or ():
                 if change.path[0] == variable and len(change.path) > indices:

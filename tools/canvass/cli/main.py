@@ -77,6 +77,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return EXIT_ERROR
     except Exception as error:  # noqa: BLE001 - the one place where errors become lines
         return _explain(error)
+    if code == EXIT_INTERRUPTED:
+        complain("interrupted")  # Typer has made the exit code of the interrupt, and no line.
     return code if isinstance(code, int) else 0
 
 
@@ -103,3 +105,7 @@ def _explain(error: Exception) -> int:
             " (CANVASS_TRACEBACK=1 shows where)"
         )
     return EXIT_ERROR
+
+
+if __name__ == "__main__":
+    main()

@@ -90,6 +90,6 @@ class CheckProgress:
             parts.append(f"depth {event.depth}")
         if event.traces is not None:
             parts.append(f"{event.traces:,} behaviours")
-        elapsed_s = max(time.monotonic() - self._began_s, 0.001)
-        per_s = event.rate / 60 if event.rate else event.generated / elapsed_s
+        # TLC's own rate is that of its last minute, and wrong before the first has passed.
+        per_s = event.generated / max(time.monotonic() - self._began_s, 0.001)
         return ", ".join([*parts, f"{per_s:,.0f}/s"])

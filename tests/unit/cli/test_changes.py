@@ -1,0 +1,85 @@
+"""What changed between two values is said in the fewest items, and loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from canvass.tlc import Seq, Value, from_python, parse_value
+from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
+
+
+def told(before: str, after: str) -> list[str]:
+    return [str(one) for one in changes(parse_value(before), parse_value(after), ("v",))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("1", "1", []),
+        ("1", "2", ["v: 1 -> 2"]),
+        ("TRUE", "1", ["v: TRUE -> 1"]),
+        ('"CANVASS"', '"NOMINATE"', ["v: CANVASS -> NOMINATE"]),
+        ("[a |-> 1, b |-> <<>>]", "[a |-> 2, b |-> <<7>>]", ["v.a: 1 -> 2", "v.b: + 7"]),
+        ("[a |-> 1]", "[b |-> 1]", ["v: [a |-> 1] -> [b |-> 1]"]),
+        ("(0 :> 1 @@ 5 :> 2)", "(0 :> 1 @@ 6 :> 2)", ["v[5]: - 2", "v[6]: + 2"]),
+        ("(0 :> 1 @@ 1 :> 2)", "(0 :> 1 @@ 1 :> 3)", ["v[1]: 2 -> 3"]),
+        ("<<1>>", "(1 :> 2 @@ 5 :> 3)", ["v[1]: 1 -> 2", "v[5]: + 3"]),
+        ("{1, 2}", "{2, 3}", ["v: - 1", "v: + 3"]),
+    ],
+)
+def test_values_of_each_kind(before: str, after: str, expected: list[str]) -> None:
+    assert told(before, after) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("<<1, 2, 3>>", "<<2, 3, 4>>", ["v: - 1", "v: + 4"]),
+        ("<<1>>", "<<>>", ["v: - 1"]),
+        ("<<0, 0, 1, 1>>", "<<0, 0, 2>>", ["v: - 1", "v: - 1", "v: + 2"]),
+        ("<<1, 2, 3>>", "<<1, 9, 3>>", ["v[2]: 2 -> 9"]),
+        ("<<[a |-> 1], [a |-> 2]>>", "<<[a |-> 1], [a |-> 3]>>", ["v[2].a: 2 -> 3"]),
+    ],
+    ids=["a queue moves on", "it empties", "a log is cut and grows", "in place", "nested"],
+)
+def test_sequences_as_what_they_are_used_for(before: str, after: str, expected: list[str]) -> None:
+    assert told(before, after) == expected
+
+
+def test_states_are_compared_by_variable() -> None:
+    before: dict[str, Value] = {"log": Seq(()), "term": 0}
+    after: dict[str, Value] = {"log": Seq((1,)), "term": 0}
+
+    assert state_changes(before, after) == (Change(("log",), ChangeKind.ADDED, None, 1),)
+
+
+def queue_of(items: list[int], told: list[Change]) -> list[int]:
+    """Apply what was told of a sequence of integers, where it was told as a queue or in place."""
+    result = list(items)
+    for change in told:
+        if change.kind is ChangeKind.CHANGED:
+            place = int(change.path[1].strip("[]")) - 1
+            assert result[place] == change.before
+            assert isinstance(change.after, int)
+            result[place] = change.after
+        elif change.kind is ChangeKind.REMOVED:
+            result.remove(change.before)  # type: ignore[arg-type]
+        else:
+            assert isinstance(change.after, int)
+            result.append(change.after)
+    return result
+
+
+INTEGERS = st.lists(st.integers(0, 3), max_size=6)
+
+
+@given(INTEGERS, INTEGERS)
+def test_what_is_told_of_a_sequence_leads_to_it(one: list[int], two: list[int]) -> None:
+    """As multisets: whether an item went at the front or at the end is not in a `Change`."""
+    told = list(changes(from_python(one), from_python(two), ("v",)))
+
+    assert sorted(queue_of(one, told)) == sorted(two)
+    assert bool(told) == (one != two)
+    assert len(told) <= len(one) + len(two)

@@ -1,0 +1,294 @@
+"""``canvass check`` on a spec of a few states: what it says, its files and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.check import heap_mib
+from canvass.cli.output import CommandError
+from canvass.tlc.convert import from_itf_value
+from support.tiny_spec import MODELS, model, write_manifest
+
+pytestmark = pytest.mark.tlc
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_every_model_of_a_push_gets_one_line(command: Command, tiny: Path) -> None:
+    code, out, err = command("check", "--spec", tiny)
+    lines = out.splitlines()
+
+    assert code == 0
+    assert [line.split()[:2] for line in lines] == [
+        ["ok", "TinyOk"],
+        ["ok", "TinyNominees"],
+        ["ok", "TinyLoss"],
+    ]
+    assert all(line.endswith(" s  as expected") for line in lines)
+    assert "canvass: [1/3] TinyOk: 13 states, 9 distinct, queue 0, depth 5, " in err
+
+
+def test_a_machine_reads_what_the_manifest_is_held_to(command: Command, tiny: Path) -> None:
+    code, out, _ = command("check", "TinyOk", "TinyLasso", "--spec", tiny, "--format", "json")
+    report = json.loads(out)
+    fine, lasso = report["models"]
+
+    assert (code, report["ok"]) == (0, True)
+    wanted = {
+        "name": "TinyOk",
+        "standing": "as expected",
+        "outcome": "success",
+        "expected": "success",
+        "distinctStates": 9,
+        "generated": 13,
+        "queue": 0,
+        "depth": 5,
+        "tlcVersion": "2.15",
+        "mode": "check",
+        "workers": 1,
+        "violated": None,
+        "coverage": None,
+        "counterexample": None,
+    }
+    assert wanted == {name: fine[name] for name in wanted}
+    assert fine["seconds"] > 0
+    assert (lasso["outcome"], lasso["violated"]) == ("liveness", "Settles")
+    assert lasso["counterexample"]["stuttering"] is True
+
+
+def test_a_counterexample_says_who_acted_what_changed_and_what_it_breaks(
+    command: Command, tiny: Path
+) -> None:
+    code, out, _ = command("check", "TinyLoss", "--spec", tiny)
+
+    assert code == 0
+    assert out.splitlines()[1:] == [
+        "counterexample of TinyLoss: NothingLost is violated (safety)",
+        "   1  initial state",
+        '      member[0], member[1] = [candidateTermId |-> -1, electionState |-> "CANVASS"]',
+        "      channel[0], channel[1] = (0 :> <<>> @@ 1 :> <<>>)",
+        "   2  Nominate                 member 0",
+        "      member[0].candidateTermId: -1 -> 0",
+        "      member[0].electionState: CANVASS -> NOMINATE",
+        '      channel[0][1]: + [from |-> 0, type |-> "RequestVote"]',
+        "   3  Lose                     channel 0 -> 1",
+        '      channel[0][1]: - [from |-> 0, type |-> "RequestVote"]',
+        "violated: NothingLost  (TinyProperties.tla:13)",
+        "  INV: NothingLost.  A goal: its violation shows a loss.",
+    ]
+
+
+def test_a_model_that_does_not_end_as_expected_shows_why(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    write_manifest(
+        spec,
+        model("TinyOk", distinctStates=8),
+        model("TinyLoss"),
+        model("TinyNominees", expected="safety", violates="TypeOK"),
+    )
+    code, out, _ = command("check", "--spec", spec)
+
+    assert code == 1
+    assert "expected 8 distinct states, found 9" in out
+    assert "expected success, found safety (NothingLost)" in out
+    assert "counterexample of TinyLoss: NothingLost is violated" in out
+    assert "expected TypeOK to be violated, found OneNominee" in out
+
+
+def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_checked(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Spoilt.tla").write_text("---- MODULE Spoilt ----\nA == \n====\n")
+    write_manifest(spec, model("TinyEndless", module="Spoilt"), model("TinyOk"))
+    code, out, err = command("check", "--spec", spec)
+    first, second = out.splitlines()
+
+    assert code == 2
+    assert first.startswith("ERROR TinyEndless  parse error")
+    assert second.startswith("ok    TinyOk")
+    (line,) = [line for line in err.splitlines() if "parse error" in line]
+    assert line.startswith("canvass: TinyEndless: parse error: ")
+    assert "Spoilt" in line
+
+
+def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path) -> None:
+    code, out, err = command("check", "TinyEndless", "--spec", tiny, "--timeout", "1")
+
+    assert code == 2
+    assert out.startswith("ERROR TinyEndless  timeout")
+    assert "TinyEndless: timeout: " in err
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("TinyOK",), "there is no model 'TinyOK'; did you mean TinyOk?"),
+        (("Nothing",), "there is no model 'Nothing'"),
+        (("TinyOk", "--jar", "absent.jar"), "absent.jar (argument) cannot be read"),
+        (("TinyOk", "--heap", "much"), "--heap 'much' is no size"),
+        (("TinyOk", "--heap", "1m"), "heap_mib must be a whole number from 64"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(
+    command: Command, tiny: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    code, out, err = command("check", *words, "--spec", tiny)
+
+    assert (code, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+def test_nothing_to_check_is_never_a_pass(command: Command, tiny: Path, tmp_path: Path) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    write_manifest(spec, model("TinyOk"))
+    code, _, err = command("check", "--night", "--spec", spec)
+
+    assert code == 2
+    assert err == "canvass: nothing to check: the manifest has no model in the set night\n"
+
+
+def test_without_java_it_is_one_line(
+    command: Command, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, out, err = command("check", "--spec", tiny)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("canvass: no Java: install OpenJDK 17 or newer")
+    assert err.count("\n") == 1
+
+
+def test_the_models_are_listed_and_none_is_run(command: Command, tiny: Path) -> None:
+    code, out, err = command("check", "--list", "--spec", tiny)
+    _, as_json, _ = command("check", "--list", "--spec", tiny, "--format", "json")
+
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == [one["name"] for one in MODELS]
+    assert "liveness: Settles" in out
+    assert [one["name"] for one in json.loads(as_json)["models"]] == [one["name"] for one in MODELS]
+
+
+def test_coverage_is_shown_by_action(command: Command, tiny: Path) -> None:
+    _, out, _ = command("check", "TinyOk", "--coverage", "--spec", tiny)
+    _, as_json, _ = command("check", "TinyOk", "--coverage", "--spec", tiny, "--format", "json")
+    (report,) = json.loads(as_json)["models"]
+
+    assert "Retry" in out
+    assert [line for line in out.splitlines() if line.endswith("never taken")]
+    assert {one["action"]: one["total"] for one in report["coverage"]}["Retry"] == 0
+
+
+def test_a_simulation_is_repeated_by_its_seed(command: Command, tiny: Path) -> None:
+    words = ("check", "TinyLoss", "--simulate", "--seed", "7", "--workers", "1", "--spec", tiny)
+    first = json.loads(command(*words, "--format", "json")[1])["models"][0]
+    second = json.loads(command(*words, "--format", "json")[1])["models"][0]
+
+    assert (first["mode"], first["seed"], first["violated"]) == ("simulate", 7, "NothingLost")
+    assert first["counterexample"] == second["counterexample"]
+
+
+def test_a_counterexample_is_exported_for_us_and_for_others(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    ours, others = tmp_path / "loss.json", tmp_path / "loss.itf.json"
+    for target in (ours, others):
+        assert command("check", "TinyLoss", "--spec", tiny, "--export", target)[0] == 0
+    document, trace = json.loads(ours.read_text()), json.loads(others.read_text())
+
+    assert (document["schema"], document["model"]) == ("canvass.counterexample/1", "TinyLoss")
+    assert [step["acting"] for step in document["steps"]] == [None, "member 0", "channel 0 -> 1"]
+    assert document["steps"][1]["changes"][1] == {
+        "path": "member[0].electionState",
+        "kind": "changed",
+        "before": "CANVASS",
+        "after": "NOMINATE",
+    }
+    assert trace["#meta"]["format"] == "ITF"
+    assert [state["#meta"].get("action") for state in trace["states"]] == [None, "Nominate", "Lose"]
+    for step, state in zip(document["steps"], trace["states"], strict=True):
+        assert from_itf_value(step["state"]["channel"]) == from_itf_value(state["channel"])
+
+
+def test_several_counterexamples_go_to_a_folder(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "folder"
+    words = ("check", "TinyNominees", "TinyLoss", "--spec", tiny, "--export")
+    code, _, err = command(*words, folder)
+    refused = command(*words, tmp_path / "one.json")
+
+    assert code == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "TinyLoss.itf.json",
+        "TinyLoss.json",
+        "TinyNominees.itf.json",
+        "TinyNominees.json",
+    ]
+    assert err.count("canvass: wrote ") == 4
+    assert refused[0] == 2
+    assert "2 models have a counterexample: name one model, or export to a folder" in refused[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"), [("4g", 4096), ("512m", 512), ("512M", 512), ("300", 300), ("65536k", 64)]
+)
+def test_sizes_of_the_heap(text: str, mib: int) -> None:
+    assert heap_mib(text) == mib
+
+
+@pytest.mark.parametrize("text", ["", "4 g", "-1", "4gb", "1.5g"])
+def test_what_is_no_size_of_a_heap(text: str) -> None:
+    with pytest.raises(CommandError):
+        heap_mib(text)
+
+
+def processes_with(text: str) -> list[int]:
+    """The processes whose command line holds a text."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                line = (folder / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue  # It has ended since.
+            if text in line and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+    return found
+
+
+def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: Path) -> None:
+    """Interrupted when TLC has said for the first time how far it is, so in the middle."""
+    spec = shutil.copytree(tiny, tmp_path / "endless")
+    words = ["check", "TinyEndless", "--spec", str(spec)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "canvass.cli.main", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        progress = process.stderr.readline()
+        running = processes_with(str(spec))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+
+    assert progress.startswith("canvass: [1/1] TinyEndless: ")
+    assert len(running) > 1
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "canvass: interrupted"
+    assert "Traceback" not in err
+    assert processes_with(str(spec)) == []

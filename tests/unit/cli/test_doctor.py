@@ -1,0 +1,164 @@
+"""``canvass doctor`` names each problem and the line that fixes it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.tlc import find_jar
+
+Command = Callable[..., tuple[int, str, str]]
+
+PACKAGED_SHA256 = "58c6df9a1045beb341ee947bc640fe8d89988ad1d0b700e392aa8dd97502129a"
+
+
+def finding(out: str, subject: str) -> dict[str, Any]:
+    (found,) = [one for one in json.loads(out)["findings"] if one["subject"] == subject]
+    assert isinstance(found, dict)
+    return found
+
+
+def fake_java(folder: Path, text: str, code: int = 0) -> None:
+    """Put a launcher on a PATH of its own that says a version and nothing else."""
+    launcher = folder / "java"
+    launcher.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit {code}\n")
+    launcher.chmod(0o755)
+
+
+@pytest.mark.tlc
+def test_a_machine_with_everything_is_sound(command: Command) -> None:
+    code, out, err = command("doctor", "--format", "json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["ok"] is True
+    assert finding(out, "tla2tools.jar")["facts"]["sha256"] == PACKAGED_SHA256
+    assert finding(out, "tla2tools.jar")["facts"]["known"] == "2.15"
+    assert finding(out, "TLC")["facts"]["version"].startswith("2.15")
+    assert finding(out, "Java")["facts"]["version"] >= 17
+    assert finding(out, "extra spark")["status"] == "ok"
+
+
+@pytest.mark.tlc
+def test_a_person_reads_one_line_for_each_thing(command: Command) -> None:
+    code, out, _ = command("doctor")
+
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 8
+    assert f"SHA-256 {PACKAGED_SHA256} (known, TLC 2.15)" in out
+
+
+def test_without_java_it_says_what_to_install(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, out, _ = command("doctor")
+
+    assert code == 2
+    assert "problem  Java           no Java\n" in out
+    assert "fix: install OpenJDK 17 or newer" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "complaint"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', 0, "Java 11 at"),
+        ('java version "1.8.0_292"', 0, "Java 8 at"),
+        ("The operation could not be completed", 1, "is not a working Java"),
+    ],
+    ids=["11", "8", "broken"],
+)
+def test_an_old_or_broken_java_is_said_with_its_place(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    code: int,
+    complaint: str,
+) -> None:
+    fake_java(tmp_path, text, code)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ended, out, _ = command("doctor", "--format", "json")
+    found = finding(out, "Java")
+
+    assert (ended, found["status"]) == (2, "problem")
+    assert complaint in found["detail"]
+    assert str(tmp_path) in found["detail"]
+    assert "install OpenJDK 17" in found["fix"]
+
+
+@pytest.mark.parametrize("contents", [b"", b"no jar", b"PK\x03\x04 cut off"])
+def test_a_broken_jar_is_said_with_its_source(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contents: bytes
+) -> None:
+    jar = tmp_path / "tla2tools.jar"
+    jar.write_bytes(contents)
+    monkeypatch.setenv("CANVASS_TLA2TOOLS", str(jar))
+    code, out, _ = command("doctor", "--format", "json")
+    found = finding(out, "tla2tools.jar")
+
+    assert (code, found["status"]) == (2, "problem")
+    assert f"{jar} (CANVASS_TLA2TOOLS) is not a jar" in found["detail"]
+    assert found["fix"]
+
+
+@pytest.mark.tlc
+def test_a_jar_that_is_not_known_may_be_used_and_is_said(command: Command, tmp_path: Path) -> None:
+    jar = tmp_path / "tla2tools.jar"
+    shutil.copyfile(find_jar().path, jar)
+    with zipfile.ZipFile(jar, "a") as archive:
+        archive.writestr("note.txt", "another checksum")
+    code, out, _ = command("doctor", "--jar", jar, "--format", "json")
+
+    assert code == 0
+    assert finding(out, "tla2tools.jar")["facts"]["known"] is None
+    assert "not one canvass is tested with" in finding(out, "tla2tools.jar")["detail"]
+    assert finding(out, "TLC")["facts"]["version"].startswith("2.15")
+
+
+@pytest.mark.tlc
+def test_a_jar_that_does_not_run_is_a_problem(command: Command, tmp_path: Path) -> None:
+    jar = tmp_path / "tla2tools.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("tlc2/TLC.class", b"no class file")
+    code, out, _ = command("doctor", "--jar", jar, "--format", "json")
+    found = finding(out, "TLC")
+
+    assert (code, found["status"]) == (2, "problem")
+    assert "does not tell its version" in found["detail"]
+    assert "CANVASS_TLA2TOOLS" in found["fix"]
+
+
+@pytest.mark.tlc
+def test_a_missing_extra_is_no_problem(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+
+    def without_spark(name: str) -> str:
+        if name == "pyspark":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", without_spark)
+    code, out, _ = command("doctor", "--format", "json")
+    found = finding(out, "extra spark")
+
+    assert (code, found["status"]) == (0, "absent")
+    assert found["fix"] == "pip install 'canvass[spark]'"
+
+
+def test_a_spoilt_manifest_is_a_problem(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    monkeypatch.setattr("canvass.spec.files.PACKAGED", tmp_path)
+    code, out, _ = command("doctor", "--format", "json")
+    found = finding(out, "spec")
+
+    assert (code, found["status"]) == (2, "problem")
+    assert str(tmp_path / "manifest.json") in found["detail"]

@@ -1,0 +1,108 @@
+"""A result is as expected only if outcome, property and comparable counts are those expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from canvass.cli.judge import Standing, judge
+from canvass.spec import ModelEntry
+from canvass.tlc import CheckResult, Outcome, Violation
+from support.tiny_spec import model
+
+
+def entry(**changes: Any) -> ModelEntry:
+    return msgspec.convert(model("TinyOk", **changes), ModelEntry)
+
+
+def result(outcome: Outcome = Outcome.SUCCESS, violated: str | None = None) -> CheckResult:
+    violations = (Violation(outcome, violated, "said"),) if outcome.is_violation else ()
+    return CheckResult(
+        outcome=outcome, message="what TLC said", violations=violations, distinct=9, depth=5
+    )
+
+
+COUNTED = {"distinctStates": 9, "depth": 5}
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "workers", "standing", "reason"),
+    [
+        (COUNTED, result(), 1, Standing.AS_EXPECTED, ""),
+        ({"distinctStates": 8}, result(), 2, Standing.NOT_AS_EXPECTED, "8 distinct states, found"),
+        ({"depth": 4}, result(), 1, Standing.NOT_AS_EXPECTED, "expected 4 depth, found 5"),
+        ({"depth": 4}, result(), 2, Standing.AS_EXPECTED, ""),
+        (
+            {},
+            result(Outcome.SAFETY, "TypeOK"),
+            1,
+            Standing.NOT_AS_EXPECTED,
+            "expected success, found safety (TypeOK)",
+        ),
+        (
+            {"expected": "safety"},
+            result(),
+            1,
+            Standing.NOT_AS_EXPECTED,
+            "expected safety, found success",
+        ),
+        ({"expected": "safety"}, result(Outcome.SAFETY, "TypeOK"), 1, Standing.AS_EXPECTED, ""),
+        (
+            {"expected": "safety", "violates": "OneNominee"},
+            result(Outcome.SAFETY, "TypeOK"),
+            1,
+            Standing.NOT_AS_EXPECTED,
+            "expected OneNominee to be violated, found TypeOK",
+        ),
+        (
+            {"expected": "safety", "violates": "OneNominee", "distinctStates": 4},
+            result(Outcome.SAFETY, "OneNominee"),
+            2,
+            Standing.AS_EXPECTED,
+            "",
+        ),
+        (
+            {"expected": "safety", "violates": "OneNominee", "distinctStates": 4},
+            result(Outcome.SAFETY, "OneNominee"),
+            1,
+            Standing.NOT_AS_EXPECTED,
+            "4 distinct states",
+        ),
+        (
+            {"expected": "deadlock"},
+            result(Outcome.SAFETY, "A"),
+            1,
+            Standing.NOT_AS_EXPECTED,
+            "deadlock",
+        ),
+        ({}, result(Outcome.ASSERTION), 1, Standing.NOT_AS_EXPECTED, "found assertion"),
+    ],
+)
+def test_a_finished_run_is_compared(
+    expected: dict[str, Any], found: CheckResult, workers: int, standing: Standing, reason: str
+) -> None:
+    judged = judge(entry(**expected), found, workers=workers, as_listed=True)
+
+    assert judged.standing is standing
+    assert reason in judged.reason
+    assert bool(judged.reason) == (standing is not Standing.AS_EXPECTED)
+
+
+@pytest.mark.parametrize(
+    "outcome", [one for one in Outcome if one is not Outcome.SUCCESS and not one.is_violation]
+)
+def test_what_tlc_did_not_finish_is_never_as_expected(outcome: Outcome) -> None:
+    for expected in ("success", "safety"):
+        judged = judge(entry(expected=expected), result(outcome), workers=1, as_listed=True)
+
+        assert (judged.standing, judged.reason) == (Standing.NOT_CHECKED, "what TLC said")
+
+
+def test_counts_are_not_compared_in_another_mode_than_the_manifest_has() -> None:
+    other = {"distinctStates": 1, "depth": 1}
+
+    assert judge(entry(**other), result(), workers=1, as_listed=False).standing is (
+        Standing.AS_EXPECTED
+    )

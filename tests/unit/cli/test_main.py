@@ -1,0 +1,107 @@
+"""However a command ends, it ends in an exit code and at most one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+
+import pytest
+import typer
+
+from canvass.cli import main
+from canvass.spec import SpecError
+from canvass.tlc import JavaError
+
+
+@pytest.fixture
+def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
+    """Make ``canvass fail`` raise an exception."""
+
+    def install(error: BaseException) -> None:
+        module = types.ModuleType("failing_command")
+
+        def register(app: typer.Typer) -> None:
+            @app.command("fail")
+            def fail() -> None:
+                raise error
+
+            @app.command("pass")
+            def succeed() -> None:
+                typer.echo("done")
+
+        module.register = register  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "failing_command", module)
+        monkeypatch.setattr(main, "COMMAND_MODULES", ("failing_command",))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (SpecError("the manifest\nis wrong"), 2, "canvass: the manifest is wrong"),
+        (JavaError("no Java: install it"), 2, "canvass: no Java: install it"),
+        (FileNotFoundError(2, "No such file", "absent.json"), 2, "absent.json: No such file"),
+        (ZeroDivisionError("by zero"), 2, "this is a fault of canvass: ZeroDivisionError"),
+        (KeyboardInterrupt(), 130, "canvass: interrupted"),
+        (typer.Exit(3), 3, ""),
+    ],
+)
+def test_an_exception_becomes_a_line_and_a_code(
+    raising: Callable[[BaseException], None],
+    command: Callable[..., tuple[int, str, str]],
+    error: BaseException,
+    code: int,
+    line: str,
+) -> None:
+    raising(error)
+    ended, out, err = command("fail")
+
+    assert (ended, out) == (code, "")
+    assert line in err
+    assert err.count("\n") == (1 if line else 0)
+
+
+def test_a_traceback_is_shown_only_when_asked_for(
+    raising: Callable[[BaseException], None],
+    command: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raising(ZeroDivisionError("by zero"))
+    monkeypatch.setenv("CANVASS_TRACEBACK", "1")
+
+    assert "Traceback" in command("fail")[2]
+
+
+def test_a_command_that_returns_is_a_success(
+    raising: Callable[[BaseException], None], command: Callable[..., tuple[int, str, str]]
+) -> None:
+    raising(ZeroDivisionError())
+
+    assert command("pass") == (0, "done\n", "")
+
+
+@pytest.mark.parametrize("words", [("chek",), ("check", "--workers", "0"), ("check", "--what")])
+def test_a_wrong_command_line_is_one_line(
+    command: Callable[..., tuple[int, str, str]], words: tuple[str, ...]
+) -> None:
+    code, out, err = command(*words)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("canvass: ")
+    assert err.count("\n") == 1
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """What takes long to import is imported by the command that needs it."""
+    code = (
+        "import sys; from canvass.cli.main import run; run(['--help']);"
+        "heavy = {'pyspark', 'pandas', 'numba', 'numpy', 'pyarrow', 'networkx', 'starlette'};"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "doctor" in done.stdout

@@ -1,0 +1,94 @@
+"""The manifest is read strictly: what is wrong is said with the file and the place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.spec import Expected, Mode, ModelSet, SpecError, load_manifest, spec_root
+from support.tiny_spec import model, write_manifest, write_tiny_spec
+
+
+def test_the_entries_are_read_in_their_order(tmp_path: Path) -> None:
+    models = load_manifest(write_tiny_spec(tmp_path)).models
+
+    first = models[0]
+    assert [one.name for one in models][:3] == ["TinyOk", "TinyNominees", "TinyLoss"]
+    assert (first.model_set, first.mode, first.expected) == (
+        ModelSet.PUSH,
+        Mode.CHECK,
+        Expected.SUCCESS,
+    )
+    assert (first.distinct_states, first.depth, first.workers) == (9, 5, 1)
+    assert models[1].violates == "OneNominee"
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"set": "weekly"}, "weekly"),
+        ({"expected": "failure"}, "failure"),
+        ({"distinctStates": 0}, "distinctStates"),
+        ({"distinct_states": 9}, "distinct_states"),
+        ({"module": "../Tiny"}, "module"),
+        ({"config": "/Tiny.cfg"}, "config"),
+        ({"name": "has space"}, "name"),
+        ({"violates": "TypeOK"}, "violates is given, but expected is 'success'"),
+        ({"traces": 10}, "a simulation needs traces"),
+        ({"mode": "simulate"}, "a simulation needs traces"),
+        ({"traceDepth": 10}, "a simulation needs traces"),
+        ({"mode": "simulate", "traces": 9, "depth": 3}, "no distinctStates and no depth"),
+        ({"config": "Absent.cfg"}, "needs Absent.cfg, which is not there"),
+        ({"module": "mutants/Absent"}, "needs mutants/Absent.tla, which is not there"),
+    ],
+)
+def test_a_wrong_entry_is_one_line_with_the_file(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    write_manifest(write_tiny_spec(tmp_path), model("TinyOk", **changes))
+
+    with pytest.raises(SpecError) as caught:
+        load_manifest(tmp_path)
+
+    assert complaint in str(caught.value)
+    assert str(tmp_path / "manifest.json") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_models_of_one_name_are_refused(tmp_path: Path) -> None:
+    write_manifest(write_tiny_spec(tmp_path), model("TinyOk"), model("TinyOk"))
+
+    with pytest.raises(SpecError, match="two models are called 'TinyOk'"):
+        load_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("field", ["name", "module", "expected", "deadlockCheck", "comment"])
+def test_what_must_be_said_has_no_default(tmp_path: Path, field: str) -> None:
+    entry = model("TinyOk")
+    del entry[field]
+    write_manifest(write_tiny_spec(tmp_path), entry)
+
+    with pytest.raises(SpecError, match=field):
+        load_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"models": [{}]}', b"\xff"])
+def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "manifest.json").write_bytes(text)
+
+    with pytest.raises(SpecError, match=r"manifest\.json"):
+        load_manifest(tmp_path)
+
+
+def test_an_absent_manifest_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="No such file"):
+        load_manifest(tmp_path)
+
+
+def test_the_spec_of_this_installation_has_a_manifest_and_its_names_are_unique() -> None:
+    written = json.loads((spec_root() / "manifest.json").read_text())
+
+    assert len(written["models"]) == len(load_manifest().models) > 0
