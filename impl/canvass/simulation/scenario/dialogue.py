@@ -1,0 +1,351 @@
+"""What the commands of a scenario do.
+
+A `Dialogue` holds a world and runs commands; what comes back is the text that the scenario is
+compared with. Each verb is a method whose first line says how it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+
+from canvass.cluster import messages
+from canvass.cluster.member import Input, TermEntry
+from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, Message
+from canvass.cluster.names import wire_name
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.simulation.scenario import render
+from canvass.simulation.scenario.contents import Log, Segment, append, cut, length
+from canvass.simulation.scenario.language import (
+    Command,
+    ScenarioError,
+    blocks,
+    command,
+    integer,
+)
+from canvass.simulation.scenario.safety import PROPERTIES
+from canvass.simulation.scenario.world import EVENT_LENGTH, World
+
+_FACTS = ("interval", "commit", "timeout")
+
+
+class Dialogue:
+    """Runs the commands of one scenario."""
+
+    def __init__(self) -> None:
+        self._world: World | None = None
+        self._verbs: dict[str, Callable[[Command], None]] = {
+            "cluster": self._cluster,
+            "disk": self._disk,
+            "watch": self._watch,
+            "start": self._start,
+            "crash": self._crash,
+            "tick": self._tick,
+            "do": self._do,
+            "receive": self._receive,
+            "deliver": self._deliver,
+            "drop": self._drop,
+            "append": self._append,
+            "record": self._record,
+            "consume": self._consume,
+            "settle": self._settle,
+            "elect": self._elect,
+            "logs": self._logs,
+            "channels": self._channels,
+            "show": self._show,
+        }
+        self._lines: list[str] = []
+
+    @property
+    def world(self) -> World:
+        """The cluster of the scenario.
+
+        Raises
+        ------
+        ScenarioError
+            If no command has made one yet.
+        """
+        if self._world is None:
+            raise ScenarioError("a scenario begins with `cluster`")
+        return self._world
+
+    def run(self, lines: tuple[str, ...]) -> str:
+        """Run the commands of a block.
+
+        Returns
+        -------
+        str
+            The steps in order, then the members that have changed.
+
+        Raises
+        ------
+        ScenarioError
+            If a command cannot be read or carried out.
+        """
+        self._lines = []
+        before = list(self._world.members) if self._world else []
+        for line in lines:
+            self._run(line)
+        after = self.world.members
+        if len(before) != len(after):
+            before = [persistent_member(self.world.rules)] * len(after)
+        for i, s in enumerate(after):
+            if s != before[i]:
+                self._lines += render.member(i, s)
+        return "\n".join(self._lines) or "ok"
+
+    def _run(self, line: str) -> None:
+        read = command(line)
+        if read.verb not in self._verbs:
+            raise ScenarioError(f"there is no command {read.verb!r}")
+        try:
+            self._verbs[read.verb](read)
+        except (IndexError, KeyError, ValueError, TypeError) as error:
+            raise ScenarioError(f"{line!r} cannot be carried out: {error}") from error
+
+    def _told_from(self, first: int, *, quiet: bool = False) -> None:
+        """Print the steps taken since; of those of a long way only what they violate."""
+        for taken in self.world.steps[first:]:
+            if not quiet:
+                self._lines += render.step(taken)
+            else:
+                self._lines += [f"** {violation}" for violation in taken.violations]
+
+    def _each(self, read: Command) -> Iterator[int]:
+        for word in read.words:
+            yield from range(self.world.rules.member_count) if word == "all" else (integer(word),)
+
+    def _cluster(self, read: Command) -> None:
+        """``cluster 3 1.50 [appointed=0] [event=96]``: begin with members that have empty disks."""
+        count, revision = read.words
+        rules = Rules.of(revision, int(count), integer(read.values.get("appointed", "null")))
+        if "hardening" in read.values:
+            hardening = frozenset(read.values["hardening"].split(","))
+            rules = Rules(rules.member_count, rules.revision, hardening, rules.appointed_leader_id)
+        event = read.integer("event")
+        self._world = World(rules, EVENT_LENGTH if event is None else event)
+
+    def _disk(self, read: Command) -> None:
+        """``disk 0 terms=0:0-2848,1:2848- recorded=4064``: lay down what members find on disk.
+
+        May be followed by ``candidate=1``, ``snapshot=0:0:96`` and ``log=...``. Each term has its
+        base and, if it is closed, its end. What the log holds follows from that and ``recorded``,
+        unless ``log`` says otherwise in the same way.
+        """
+        terms = tuple(_entries(read.values.get("terms", "")))
+        recorded = read.integer("recorded") or 0
+        written = tuple(_entries(read.values["log"])) if "log" in read.values else terms
+        candidate = read.integer("candidate")
+        snapshot = [integer(k) for k in read.values.get("snapshot", "null:0:0").split(":")]
+        found = persistent_member(
+            self.world.rules,
+            NULL_VALUE if candidate is None else candidate,
+            terms,
+            recorded,
+            *snapshot,
+        )
+        log = _contents(written, recorded)
+        if length(log) != recorded:
+            raise ScenarioError(f"the log has {length(log)} bytes, not {recorded}")
+        for i in self._each(read):
+            self.world.set_disk(i, found, log)
+
+    def _watch(self, read: Command) -> None:
+        """``watch PROPERTY...``: look at a property that is not looked at by itself."""
+        for name in read.words:
+            if name not in PROPERTIES:
+                raise ScenarioError(f"there is no property {name!r}")
+            self.world.watch.watched.add(name)
+
+    def _start(self, read: Command) -> None:
+        """``start 0 1 ...``: start members, or restart them, on what is on disk."""
+        for i in self._each(read):
+            self.world.start(i)
+
+    def _crash(self, read: Command) -> None:
+        """``crash 0 1 ...``: end members without notice."""
+        for i in self._each(read):
+            self.world.crash(i)
+
+    def _input(self, read: Command, i: int) -> Input:
+        everybody = frozenset(self.world.up)
+        active, accepted = read.members("active"), read.members("accepted")
+        position = read.integer("position")
+        gone = read.integer("gone")
+        return Input(
+            interval="interval" in read.words,
+            commit_interval="commit" in read.words,
+            timeout="timeout" in read.words,
+            active=everybody if active is None else active,
+            accepted=everybody - {i} if accepted is None else accepted,
+            position=NULL_VALUE if position is None else position,
+            graceful_closed_leader_id=NULL_VALUE if gone is None else gone,
+        )
+
+    def _tick(self, read: Command) -> None:
+        """``tick 0 1 [interval] [commit] [timeout]``: one duty cycle of each member.
+
+        It is the step of the election state, or the report or commit if it is closed. May be
+        followed by ``active=0,1``, ``accepted=1`` and ``position=96``.
+        """
+        first = len(self.world.steps)
+        for word in read.words:
+            if word not in _FACTS:
+                i = integer(word)
+                self.world.tick(i, self._input(read, i))
+        self._told_from(first)
+
+    def _do(self, read: Command) -> None:
+        """``do 0 EnterElection [gone=1] ...``: take an action by its name."""
+        i, action = integer(read.words[0]), read.words[1]
+        first = len(self.world.steps)
+        self.world.take(i, action, self._input(read, i))
+        self._told_from(first)
+
+    def _active(self, read: Command) -> frozenset[int]:
+        active = read.members("active")
+        return frozenset(self.world.up) if active is None else active
+
+    def _receive(self, read: Command) -> None:
+        """``receive 0 RequestVote logLeadershipTermId=0 ...``: hand over a message made by hand."""
+        j, name = read.words
+        kind: type[Message] = getattr(messages, name)
+        known = {wire_name(part.name): part for part in fields(kind)}
+        given = {key: value for key, value in read.values.items() if key != "active"}
+        values: dict[str, int | bool] = {}
+        for key, value in given.items():
+            if key not in known:
+                raise ScenarioError(f"{name} has no field {key!r}")
+            if value in ("true", "false"):
+                values[known[key].name] = value == "true"
+            else:
+                values[known[key].name] = CATCHUP_FLAG if value == "CATCHUP" else integer(value)
+        first = len(self.world.steps)
+        self.world.receive(integer(j), kind(**values), self._active(read))  # type: ignore[arg-type]
+        self._told_from(first)
+
+    def _channel(self, read: Command) -> Iterator[tuple[int, int]]:
+        """Each pair of members that ``1->0`` or ``*->0`` names."""
+        for word in read.words:
+            if "->" in word:
+                sender, receiver = word.split("->")
+                for i, j in self.world.channels:
+                    if sender in ("*", str(i)) and receiver in ("*", str(j)):
+                        yield i, j
+
+    def _deliver(self, read: Command) -> None:
+        """``deliver 1->0 ... [count=1|all] [active=0,1]``: the next messages of channels arrive."""
+        first = len(self.world.steps)
+        for i, j in self._channel(read):
+            for _ in range(self._count(read, i, j)):
+                self.world.deliver(i, j, self._active(read))
+        self._told_from(first)
+
+    def _drop(self, read: Command) -> None:
+        """``drop 1->0 ... [count=1|all]``: the next messages of channels are lost."""
+        for i, j in self._channel(read):
+            for _ in range(self._count(read, i, j)):
+                self._lines.append(f"{j} xx {render.message(self.world.channels[i, j].popleft())}")
+
+    def _count(self, read: Command, i: int, j: int) -> int:
+        waiting = len(self.world.channels[i, j])
+        asked = read.values.get("count", "all")
+        return waiting if asked == "all" else min(waiting, integer(asked))
+
+    def _append(self, read: Command) -> None:
+        """``append 0 to=6496``: a closed leader writes entries up to a position."""
+        first = len(self.world.steps)
+        position = read.integer("to")
+        for i in self._each(read):
+            self.world.take(
+                i, "AppendEntry", Input(position=NULL_VALUE if position is None else position)
+            )
+        self._told_from(first)
+
+    def _record(self, read: Command) -> None:
+        """``record 0 ... [to=5280] [term=2]``: the archive records what is there, up to a position.
+
+        With ``term`` the bytes are of that term, whoever has them.
+        """
+        first = len(self.world.steps)
+        for i in self._each(read):
+            self.world.record(i, read.integer("to"), read.integer("term"))
+        self._told_from(first)
+
+    def _consume(self, read: Command) -> None:
+        """``consume 0 ... [to=4064]``: process the log as far as it may be, or up to a position."""
+        first = len(self.world.steps)
+        for i in self._each(read):
+            self.world.consume(i, read.integer("to"))
+        self._told_from(first)
+
+    def _settle(self, read: Command) -> None:
+        """``settle 0 1 ...``: members go on, hearing each other alone, until nothing changes."""
+        first = len(self.world.steps)
+        self.world.settle(self._each(read))
+        self._told_from(first, quiet=True)
+
+    def _elect(self, read: Command) -> None:
+        """``elect 0 with=0,1``: as `settle`, and the deadlines of the first member pass."""
+        first = len(self.world.steps)
+        together = read.members("with")
+        everybody = frozenset(self.world.up)
+        self.world.settle(everybody if together is None else together, integer(read.words[0]))
+        self._told_from(first, quiet=True)
+
+    def _logs(self, read: Command) -> None:
+        """``logs 0 1 ...``: what the logs hold, and what the recording logs say."""
+        for i in self._each(read):
+            recording_log = render.entries(self.world.members[i].recording_log)
+            self._lines.append(
+                f"{i} holds {render.contents(self.world.logs[i])}  knows {recording_log}"
+            )
+
+    def _channels(self, _read: Command) -> None:
+        """``channels``: what is on its way."""
+        for (i, j), channel in self.world.channels.items():
+            self._lines += [f"{i}->{j} {render.message(message)}" for message in channel]
+
+    def _show(self, read: Command) -> None:
+        """``show 0 1 ...``: the states of members, changed or not."""
+        for i in self._each(read):
+            self._lines += render.member(i, self.world.members[i])
+
+
+def _entries(text: str) -> Iterator[TermEntry]:
+    """Read ``0:0-2848,1:2848-``: terms with base and end, no end while a term is open."""
+    for part in text.split(",") if text else ():
+        term, span = part.split(":")
+        base, end = span.split("-")
+        yield TermEntry(int(term), int(base), int(end) if end else NULL_VALUE)
+
+
+def _contents(written: tuple[TermEntry, ...], recorded: int) -> Log:
+    log: Log = ()
+    for entry in written:
+        base = entry.term_base_log_position
+        end = recorded if entry.log_position == NULL_VALUE else entry.log_position
+        log = append(log, Segment(entry.leadership_term_id, base, base, end))
+    return cut(log, recorded)
+
+
+def replay(text: str) -> str:
+    """Run a scenario and write it again with what is printed now.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read or carried out; the message names the line.
+    """
+    dialogue = Dialogue()
+    written = []
+    for block in blocks(text):
+        if not block.commands:
+            written.append("\n".join(block.prose) + "\n")
+            continue
+        try:
+            written.append(block.text(dialogue.run(block.commands)))
+        except ScenarioError as error:
+            raise ScenarioError(f"line {block.line}: {error}") from error
+    return "\n".join(written)

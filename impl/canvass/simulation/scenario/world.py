@@ -1,0 +1,295 @@
+"""Several members, the channels between them, and what their logs hold.
+
+A step of a member happens here and nowhere else: `World.take` runs the core, carries out the
+effects that concern disk and log, puts what is sent into the channels and looks at safety. Channels
+are first in, first out; a message waits in its channel until it is delivered or dropped. What a
+scenario says, and how results are printed, does not belong here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from canvass.cluster.core import step
+from canvass.cluster.effects import Send, TruncateLog
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.predicates import in_election, is_at, is_closed
+from canvass.cluster.replication import consume_bound
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.simulation.scenario.contents import Log, Segment, append, copy, cut, length, segment_at
+from canvass.simulation.scenario.safety import Watch
+
+EVENT_LENGTH = 96
+"""Bytes of a NewLeadershipTermEvent in the log, with its frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step that was asked for; no outcome if the action was not enabled."""
+
+    member: int
+    action: str
+    input: Input
+    before: Member
+    outcome: Outcome | None
+    violations: tuple[str, ...] = ()
+
+
+@dataclass
+class World:
+    """A cluster whose every move is made by the caller.
+
+    Parameters
+    ----------
+    rules
+        The protocol that all members run.
+    event_length
+        Bytes of the first entry of a term.
+    """
+
+    rules: Rules
+    event_length: int = EVENT_LENGTH
+    members: list[Member] = field(init=False)
+    logs: list[Log] = field(init=False)
+    up: set[int] = field(init=False)
+    channels: dict[tuple[int, int], deque[Message]] = field(init=False)
+    watch: Watch = field(init=False)
+    steps: list[Step] = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = self.rules.member_count
+        self.members = [persistent_member(self.rules) for _ in range(count)]
+        self.logs = [() for _ in range(count)]
+        self.up = set()
+        self.channels = {(i, j): deque() for i in range(count) for j in range(count) if i != j}
+        self.watch = Watch()
+        self.steps = []
+
+    def set_disk(self, i: int, found: Member, log: Log) -> None:
+        """Lay down what member ``i`` finds on its disk when it is started."""
+        self.members[i] = found
+        self.logs[i] = log
+
+    def crash(self, i: int) -> None:
+        """End member ``i``: what is on its way to it is lost, what it has sent may still arrive."""
+        self.up.discard(i)
+        for j in range(self.rules.member_count):
+            if j != i:
+                self.channels[j, i].clear()
+
+    def start(self, i: int) -> Step:
+        """Start member ``i`` on what is on its disk."""
+        self.crash(i)
+        self.up.add(i)
+        return self.take(i, "Restart")
+
+    def take(self, i: int, action: str, x: Input | None = None, term: int | None = None) -> Step:
+        """Let member ``i`` take an action; nothing happens if it is not enabled.
+
+        Parameters
+        ----------
+        i
+            The member.
+        action, x
+            The action and its input.
+        term
+            The term of the bytes that a ``RecordLog`` records, if no leader has them.
+        """
+        given = x if x is not None else Input()
+        before = self.members[i]
+        outcome = step(self.rules, i, before, action, given)
+        if outcome is None:
+            taken = Step(i, action, given, before, None)
+        else:
+            self._carry_out(i, before, outcome, term)
+            violations = self.watch.step(i, action, before, outcome, self.members, self.logs)
+            taken = Step(i, action, given, before, outcome, tuple(violations))
+        self.steps.append(taken)
+        return taken
+
+    def _carry_out(self, i: int, before: Member, outcome: Outcome, term: int | None) -> None:
+        recorded = outcome.next.recorded_position
+        for effect in outcome.effects:
+            match effect:
+                case Send(to, message) if to in self.up and i in self.up:
+                    self.channels[i, to].append(message)
+                case TruncateLog(position):
+                    self.logs[i] = cut(self.logs[i], position)
+                case _:
+                    pass
+        if recorded > before.recorded_position:
+            self.logs[i] = copy(self.logs[i], self._source(i, term, recorded), recorded)
+        self.members[i] = outcome.next
+        if outcome.next.module_state is ModuleState.CLOSED:
+            self.crash(i)
+
+    def stream(self, j: int) -> Log:
+        """What leader ``j`` has recorded, then what it has written and not yet recorded."""
+        s, log = self.members[j], self.logs[j]
+        term = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
+        if s.publication_position <= length(log):
+            return log
+        base = log[-1].base if log and log[-1].term == term else length(log)
+        return append(log, Segment(term, base, length(log), s.publication_position))
+
+    def _leads(self, j: int, term: int) -> bool:
+        s = self.members[j]
+        led = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
+        return (
+            j in self.up
+            and s.role is Role.LEADER
+            and s.publication_position != NULL_VALUE
+            and led == term
+        )
+
+    def _source(self, i: int, term: int | None, position: int) -> Log:
+        """The log from which member ``i`` records now."""
+        if term is not None:
+            log = self.logs[i]
+            base = log[-1].base if log and log[-1].term == term else length(log)
+            return append(log, Segment(term, base, length(log), position))
+        s = self.members[i]
+        if is_closed(s, Role.LEADER):
+            return self.stream(i)
+        j = s.leader_member_id
+        if j in (NULL_VALUE, i):
+            return ()
+        if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
+            return self.logs[j]
+        followed = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
+        return self.stream(j) if self._leads(j, followed) else ()
+
+    def recordable(self, i: int) -> int:
+        """How far the archive of member ``i`` could have recorded by now."""
+        s = self.members[i]
+        position = length(self._source(i, None, 0))
+        if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
+            return min(position, s.replication_stop_position)
+        return position
+
+    def record(self, i: int, to: int | None = None, term: int | None = None) -> Step:
+        """Let the archive of member ``i`` record up to a position, or all that is there."""
+        position = self.recordable(i) if to is None else to
+        available = position if term is not None else length(self._source(i, None, 0))
+        return self.take(i, "RecordLog", Input(position=min(position, available)), term)
+
+    def consume(self, i: int, to: int | None = None) -> list[Step]:
+        """Let member ``i`` process its log up to a position, or as far as it may, term by term."""
+        taken: list[Step] = []
+        while True:
+            s = self.members[i]
+            bound = consume_bound(s) if to is None else to
+            segment = segment_at(self.logs[i], s.commit_position)
+            if s.commit_position >= bound or segment is None:
+                return taken
+            if segment.base == segment.start == s.commit_position:
+                position = min(segment.start + self.event_length, segment.end)
+                x = Input(
+                    position=position,
+                    leadership_term_id=segment.term,
+                    term_base_log_position=segment.start,
+                )
+                taken.append(self.take(i, "OnReplayNewLeadershipTermEvent", x))
+            else:
+                taken.append(self.take(i, "ConsumeLog", Input(position=min(segment.end, bound))))
+            if taken[-1].outcome is None:
+                return taken
+
+    def tick(self, i: int, x: Input) -> Step:
+        """Let member ``i`` take the step of its election state, or report or commit if closed.
+
+        In LEADER_READY the first entry of the term is written as soon as that is enabled, unless
+        the input says where it ends.
+        """
+        s = self.members[i]
+        if s.election_state is ElectionState.CLOSED:
+            action = "UpdateLeaderPosition" if s.role is Role.LEADER else "UpdateFollowerPosition"
+            return self.take(i, action, x)
+        words = s.election_state.value.split("_")
+        action = "".join(word.capitalize() for word in words)
+        if s.election_state is ElectionState.INIT:
+            action = "ElectionInit"
+        if s.election_state is ElectionState.LEADER_READY and x.position == NULL_VALUE:
+            opening = replace(x, position=s.publication_position + self.event_length)
+            if step(self.rules, i, s, action, opening) is not None:
+                return self.take(i, action, opening)
+        return self.take(i, action, x)
+
+    def deliver(self, i: int, j: int, active: frozenset[int]) -> Step:
+        """Deliver the next message from member ``i`` to member ``j``."""
+        return self.receive(j, self.channels[i, j].popleft(), active)
+
+    def receive(self, j: int, message: Message, active: frozenset[int]) -> Step:
+        """Let member ``j`` handle a message, whoever has sent it."""
+        return self.take(j, f"On{type(message).__name__}", Input(message=message, active=active))
+
+    def may_tick(self, i: int) -> bool:
+        """Whether the environment lets the election state of member ``i`` pass: a stream connects
+        only if its leader has it.
+        """
+        s = self.members[i]
+        j = s.leader_member_id
+        if is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT):
+            return (
+                self._leads(j, s.leadership_term_id) and self.members[j].members[i].catchup_replay
+            )
+        if is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):
+            return (
+                self._leads(j, s.leadership_term_id)
+                and self.members[j].publication_position >= s.commit_position
+            )
+        return True
+
+    def settle(self, together: Iterable[int], standing: int | None = None) -> int:
+        """Let some members go on, heard by each other alone, until nothing changes any more.
+
+        Parameters
+        ----------
+        together
+            The members that go on. What they send to others is lost.
+        standing
+            The member whose deadlines pass, or none.
+
+        Returns
+        -------
+        int
+            The number of rounds that it took.
+        """
+        going = sorted(set(together) & self.up)
+        active = frozenset(going)
+        for rounds in range(1, 1000):
+            before = [self.members[i] for i in going], [self.logs[i] for i in going]
+            for i in going:
+                self._go_on(i, active, standing)
+            for (i, j), channel in self.channels.items():
+                while channel and i in active:
+                    if j in active:
+                        self.deliver(i, j, active)
+                    else:
+                        channel.popleft()
+            if before == ([self.members[i] for i in going], [self.logs[i] for i in going]):
+                return rounds
+        raise RuntimeError(f"members {going} do not come to rest")
+
+    def _go_on(self, i: int, active: frozenset[int], standing: int | None) -> None:
+        if self.may_tick(i):
+            s = self.members[i]
+            asks = is_at(s, ElectionState.CANDIDATE_BALLOT) and any(
+                not s.members[j].ballot_sent for j in active
+            )
+            x = Input(
+                interval=True,
+                commit_interval=True,
+                timeout=i == standing and not asks,
+                active=active,
+                accepted=active - {i},
+            )
+            self.tick(i, x)
+        if self.recordable(i) > self.members[i].recorded_position:
+            self.record(i)
+        self.consume(i)
