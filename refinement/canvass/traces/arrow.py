@@ -43,9 +43,9 @@ _STATE_NAMES: Final = {
 }
 _SOURCE: Final = pa.struct(
     [
-        pa.field("file", pa.string(), nullable=False),
+        pa.field("file", _TEXT, nullable=False),
         pa.field("lines", pa.list_(_INT), nullable=False),
-        pa.field("observed", pa.list_(pa.string()), nullable=False),
+        pa.field("observed", pa.list_(_TEXT), nullable=False),
     ]
 )
 SCHEMA_KEY: Final = b"canvass.schema"

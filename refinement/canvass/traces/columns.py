@@ -29,7 +29,7 @@ One batch has one member count. The rows of one member's stream are contiguous a
 a predecessor is the row before or absent: a gap in the steps, or the start of the stream. The state
 before a step is the predecessor's state; before a ``Restart`` it is the persistent part of the
 recorded state itself. The first ``context`` rows (0 or 1) are there only as predecessors, repeated
-from the batch before: they are not to be checked again.
+from the batch before, without sends and checksums: they are not to be checked again.
 
 Left out: `Event.source`, which no verdict reads; it stays in NDJSON and Parquet.
 """
@@ -42,6 +42,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -166,8 +167,20 @@ def _signed(checksum: str) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventColumns:
+def from_events(
+    run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
+) -> EventColumns:
     """Bring consecutive events of one stream into columns.
+
+    Parameters
+    ----------
+    run_id, member_id
+        Whose events they are.
+    events
+        In step order.
+    before
+        The event before the first one, if it was given in another batch; it becomes the context
+        row, without its sends and checksums.
 
     Raises
     ------
@@ -176,6 +189,10 @@ def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventCo
     """
     if not events:
         raise ValueError("no events")
+    context = 0 if before is None else 1
+    if before is not None:
+        bare = msgspec.structs.replace(before, sends=(), log_checksums=())
+        events = [bare, *events]
     states = [event.state for event in events]
     member_count = len(states[0].members)
     if any(len(state.members) != member_count for state in states):
@@ -239,6 +256,7 @@ def from_events(run_id: str, member_id: int, events: Sequence[Event]) -> EventCo
             ],
             len(CHECKSUM_COLUMNS),
         ),
+        context=context,
     )
 
 

@@ -68,6 +68,17 @@ listing is held whole.
 MAX_RUN_JSON_BYTES: Final = 1 << 20
 """``run.json`` is read whole."""
 
+MAX_ROW_GROUP_EVENTS: Final = 1 << 18
+"""Events of one row group of a Parquet file, which is decoded whole: about 400 MB for three
+members.
+"""
+
+MAX_ROW_GROUP_BYTES: Final = 1 << 30
+"""What a row group says that it takes when decoded."""
+
+MAX_METADATA_BYTES: Final = 1 << 27
+"""Footer of a Parquet file: 300 bytes for each run in it."""
+
 MAX_ID_DIGITS: Final = 15
 """Digits of the running number of a message id; the number then fits the low 50 bits of the id's
 code in columns.

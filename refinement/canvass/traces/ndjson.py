@@ -240,7 +240,8 @@ def _repeated_members(data: bytes) -> list[str]:
             raise ValueError
         return found
 
-    given = json.loads(data, object_pairs_hook=unique).get("input", {})
+    document = json.loads(data, object_pairs_hook=unique)
+    given = document.get("input", {}) if isinstance(document, dict) else {}
     return [
         f"$.input.{name}"
         for name in ("active", "accepted")

@@ -1,0 +1,375 @@
+"""A Parquet data set of events: a folder of files ``events-<members>-<number>.parquet``.
+
+Each file holds whole runs of one member count: row after row the streams of a run, member by
+member, in step order. A stream may cross from one row group to the next. The file's metadata hold
+each run's ``run.json`` and what was missing from it, so that a file can be checked alone. The
+columns are those of `canvass.traces.arrow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from canvass.traces.arrow import ColumnError, arrow_schema, check_schema, from_table, sources_of
+from canvass.traces.arrow import to_table as columns_to_table
+from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.layout import NONE
+from canvass.traces.limits import (
+    MAX_METADATA_BYTES,
+    MAX_ROW_GROUP_BYTES,
+    MAX_ROW_GROUP_EVENTS,
+    MAX_RUNS,
+)
+from canvass.traces.ndjson import MAX_GAPS, decode_document
+from canvass.traces.schema import Event, Run, encode
+from canvass.traces.streams import open_regular
+from canvass.traces.validate import column_problem
+
+EVENTS_PER_FILE: Final = 1 << 20
+"""A file is closed at the end of the run that reaches this."""
+EVENTS_PER_ROW_GROUP: Final = 1 << 16
+"""About 80 MB in memory for three members, the unit in which a file is read."""
+RUNS_KEY: Final = b"canvass.runs"
+
+
+class RunEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the metadata of a file say of one run in it."""
+
+    run: Run
+    facts: tuple[Fact, ...] = ()
+
+
+_ENTRIES: Final = msgspec.json.Decoder(tuple[RunEntry, ...])
+
+
+class _OpenFile:
+    """A file in the making."""
+
+    def __init__(self, path: Path, member_count: int, row_group: int) -> None:
+        self._row_group = row_group
+        self._schema = arrow_schema(member_count)
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._tables: list[Any] = []
+        self._rows = 0
+        self.events = 0
+        self.entries: list[RunEntry] = []
+
+    def add(self, table: Any) -> None:
+        self._tables.append(table)
+        self._rows += table.num_rows
+        self.events += table.num_rows
+        if self._rows >= self._row_group:
+            self._write(everything=False)
+
+    def _write(self, *, everything: bool) -> None:
+        table = pa.concat_tables(self._tables).unify_dictionaries()
+        whole = self._rows if everything else self._rows - self._rows % self._row_group
+        self._writer.write_table(table.slice(0, whole), row_group_size=self._row_group)
+        self._tables = [table.slice(whole)]
+        self._rows -= whole
+
+    def close(self) -> None:
+        if self._rows:
+            self._write(everything=True)
+        self._writer.add_key_value_metadata({RUNS_KEY: encode(self.entries)})
+        self._writer.close()
+
+
+class DatasetWriter:
+    """Writes runs to a new data set.
+
+    Parameters
+    ----------
+    root
+        The folder, made if it is not there; it must hold no files of a data set.
+
+    Notes
+    -----
+    For each run `begin`, then `add` member by member in step order, then `end`.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        events_per_file: int = EVENTS_PER_FILE,
+        events_per_row_group: int = EVENTS_PER_ROW_GROUP,
+    ) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        if any(root.glob("*.parquet")):
+            raise FileExistsError(f"{root} holds a data set already")
+        self._root = root
+        self._events_per_file = events_per_file
+        self._row_group = min(events_per_row_group, MAX_ROW_GROUP_EVENTS)
+        self._open: dict[int, _OpenFile] = {}
+        self._numbers: dict[int, int] = {}
+        self._run: Run | None = None
+
+    def begin(self, run: Run) -> None:
+        """Begin a run."""
+        if self._run is not None:
+            raise ValueError("the run before has not ended")
+        self._run = run
+        count = run.member_count
+        if count not in self._open:
+            number = self._numbers.setdefault(count, 0)
+            path = self._root / f"events-{count}-{number:05d}.parquet"
+            self._numbers[count] += 1
+            self._open[count] = _OpenFile(path, count, self._row_group)
+
+    def add(self, member_id: int, events: Sequence[Event]) -> None:
+        """Write the next events of a member of the run."""
+        if self._run is None:
+            raise ValueError("no run was begun")
+        if not events:
+            return
+        columns = from_events(self._run.run_id, member_id, events)
+        if columns.member_count != self._run.member_count:
+            raise ValueError(f"the run has {self._run.member_count} members")
+        table = columns_to_table(columns, [event.source for event in events])
+        self._open[self._run.member_count].add(table)
+
+    def end(self, facts: Iterable[Fact] = ()) -> None:
+        """End the run; tell what is missing from it."""
+        if self._run is None:
+            raise ValueError("no run was begun")
+        run, self._run = self._run, None
+        file = self._open[run.member_count]
+        file.entries.append(RunEntry(run, tuple(facts)))
+        if file.events >= self._events_per_file:
+            self._open.pop(run.member_count).close()
+
+    def close(self) -> None:
+        """Finish all files."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def __enter__(self) -> Self:
+        """Give the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish all files."""
+        self.close()
+
+
+class DatasetFile:
+    """One file of a data set, opened for reading; schema and metadata are checked at once.
+
+    Attributes
+    ----------
+    runs
+        What the file says of its runs, by run id.
+    member_count
+        Of every run in the file.
+    events
+        Number of events.
+    row_groups
+        Number of row groups.
+
+    Raises
+    ------
+    TraceError
+        From the constructor and from each method, if the file is not what the format says.
+    """
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = str(path) if name is None else name
+        self._handle = open_regular(path, self.name)
+        try:
+            self._file = self._guard(
+                lambda: pq.ParquetFile(
+                    self._handle,
+                    thrift_string_size_limit=MAX_METADATA_BYTES,
+                    thrift_container_size_limit=MAX_RUNS,
+                )
+            )
+            schema = self._guard(lambda: self._file.schema_arrow)
+            self.member_count = self._guard(lambda: check_schema(schema))
+            self.runs = self._entries()
+            self.events: int = self._file.metadata.num_rows
+            self.row_groups: int = self._file.metadata.num_row_groups
+        except BaseException:
+            self._handle.close()
+            raise
+
+    def _guard(self, action: Any) -> Any:
+        """Do something with the file; whatever goes wrong is a fault of the file."""
+        try:
+            return action()
+        except ColumnError as error:
+            raise self._error(error.code, error.reason) from None
+        except OSError as error:
+            raise self._error(Code.UNREADABLE, str(error)) from None
+        except (pa.ArrowException, ValueError, KeyError, OverflowError, IndexError) as error:
+            raise self._error(Code.BAD_SCHEMA, str(error)) from None
+
+    def _error(self, code: Code, reason: str) -> TraceError:
+        return TraceError(code, self.name, 0, 0, reason)
+
+    def _entries(self) -> dict[str, RunEntry]:
+        data = (self._file.metadata.metadata or {}).get(RUNS_KEY)
+        if data is None:
+            raise self._error(Code.BAD_SCHEMA, "the metadata do not tell the runs")
+        entries = decode_document(_ENTRIES, data, self.name, 0)
+        found = {entry.run.run_id: entry for entry in entries}
+        if len(found) != len(entries):
+            raise self._error(Code.AMBIGUOUS, "a run twice")
+        if any(entry.run.member_count != self.member_count for entry in entries):
+            raise self._error(Code.BAD_SCHEMA, "a run with another number of members")
+        return found
+
+    def table(self, row_group: int) -> Any:
+        """Read one row group as a `pyarrow.Table`."""
+        about = self._file.metadata.row_group(row_group)
+        values = max(about.column(leaf).num_values for leaf in range(about.num_columns))
+        if (
+            about.num_rows > MAX_ROW_GROUP_EVENTS
+            or values > 8 * MAX_ROW_GROUP_EVENTS
+            or about.total_byte_size > MAX_ROW_GROUP_BYTES
+        ):
+            raise self._error(Code.TOO_LARGE, f"row group {row_group} is over the limits")
+        return self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
+
+    def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
+        """Give the events, one batch for each row group; the predecessor row is carried over.
+
+        Parameters
+        ----------
+        row_groups
+            Which, in ascending order; all if not given. The row group before the first one is read
+            for its last row.
+        """
+        wanted = range(self.row_groups) if row_groups is None else row_groups
+        before, last = None, None
+        for number in wanted:
+            if number and last != number - 1:
+                before = self._columns(number - 1, None)
+            before = self._columns(number, before)
+            last = number
+            yield before
+
+    def _columns(self, number: int, before: EventColumns | None) -> EventColumns:
+        columns: EventColumns = self._guard(lambda: from_table(self.table(number), before))
+        problem = column_problem(columns)
+        if problem:
+            reason = f"row group {number}, row {problem[0] - columns.context}: {problem[1]}"
+            raise self._error(Code.BAD_EVENT, reason)
+        unknown = [run for run in columns.runs if run not in self.runs]
+        if unknown:
+            raise self._error(Code.BAD_SCHEMA, f"run {unknown[0]} is not in the metadata")
+        return columns
+
+    def load(self) -> Iterator[tuple[RunEntry, dict[int, list[Event]], list[Fact]]]:
+        """Give run after run: its entry, the events by member with their sources, what is missing.
+
+        Notes
+        -----
+        Events become objects one by one: for reports, not for bulk work.
+        """
+        finder = FactFinder()
+        waiting = dict(self.runs)
+        current, events = "", dict[int, list[Event]]()
+        for number, columns in enumerate(self.batches()):
+            finder.look(columns)
+            sources = sources_of(self.table(number))
+            for row in range(columns.context, len(columns)):
+                run_id = columns.runs[int(columns.run[row])]
+                if run_id != current:
+                    if current:
+                        entry = waiting.pop(current)
+                        yield entry, events, finder.facts_of(entry)
+                    if run_id not in waiting:
+                        raise self._error(Code.BAD_EVENT, f"run {run_id} is in two places")
+                    current, events = run_id, {}
+                event = columns.event(row)
+                source = sources[row - columns.context]
+                if source is not None:
+                    event = msgspec.structs.replace(event, source=source)
+                events.setdefault(int(columns.member[row]), []).append(event)
+        if current:
+            entry = waiting.pop(current)
+            yield entry, events, finder.facts_of(entry)
+        for entry in waiting.values():
+            yield entry, {}, finder.facts_of(entry)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        """Give the file."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+
+class FactFinder:
+    """Finds what is missing in batches of columns: gaps, late starts, absent members."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+        self.facts: list[Fact] = []
+
+    def look(self, columns: EventColumns) -> None:
+        """Look at the next batch."""
+        starts = np.flatnonzero(columns.predecessor == NONE)
+        for row in starts[starts >= columns.context].tolist():
+            run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
+            step = int(columns.step[row])
+            seen = self._seen.setdefault(run, set())
+            if member in seen:
+                kind = FactKind.GAP
+            elif step:
+                kind = FactKind.LATE_START
+            else:
+                seen.add(member)
+                continue
+            seen.add(member)
+            if len(self.facts) < MAX_GAPS:
+                self.facts.append(Fact(kind, run, member, step))
+
+    def facts_of(self, entry: RunEntry) -> list[Fact]:
+        """Give what is missing from a run whose batches were all looked at.
+
+        What the file's metadata say comes first; of a member of which they say that it has no
+        stream, or no event, there is nothing to find.
+        """
+        run_id = entry.run.run_id
+        seen = self._seen.get(run_id, set()) | {fact.member_id for fact in entry.facts}
+        known = {(fact.kind, fact.member_id, fact.step) for fact in entry.facts}
+        return [
+            *entry.facts,
+            *(
+                Fact(FactKind.MISSING_STREAM, run_id, member_id)
+                for member_id in range(entry.run.member_count)
+                if member_id not in seen
+            ),
+            *(
+                fact
+                for fact in self.facts
+                if fact.run_id == run_id and (fact.kind, fact.member_id, fact.step) not in known
+            ),
+        ]

@@ -1,0 +1,286 @@
+"""Runs and corpora on disk: what is there, what is missing, and the events in order.
+
+A run is a folder, a corpus a folder of runs or a Parquet data set. Names are looked up, never put
+together from what a file says, and links are not followed. What is missing is told as facts; what
+is not a trace raises `TraceError`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
+from canvass.traces.ndjson import EventReader, decode_run
+from canvass.traces.parquet import DatasetFile, DatasetWriter, FactFinder
+from canvass.traces.schema import Event, Run
+from canvass.traces.streams import StreamFile, read_small
+
+RUN_FILE: Final = "run.json"
+_STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
+_RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+_COLUMN_EVENTS: Final = 1 << 14
+"""Events of one batch of columns: enough to make array operations cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A whole run in memory."""
+
+    run: Run
+    events: Mapping[int, tuple[Event, ...]]
+    """The events of each member that has a stream."""
+    facts: tuple[Fact, ...]
+    """What is missing."""
+
+
+class RunFolder:
+    """A run folder, opened: ``run.json`` is read, the streams are found but not opened.
+
+    Parameters
+    ----------
+    path
+        The folder. A link there is followed, as the caller named it; links within are refused.
+
+    Attributes
+    ----------
+    run
+        What ``run.json`` says.
+    streams
+        The file of each member's stream, for the members that have one.
+    facts
+        What is missing, as far as the streams were read.
+
+    Raises
+    ------
+    TraceError
+        If it is no run folder, or holds files that claim to be streams and cannot be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        name = str(path / RUN_FILE)
+        self.run = decode_run(read_small(path / RUN_FILE, name, MAX_RUN_JSON_BYTES), name)
+        self.streams: dict[int, Path] = {}
+        for entry in sorted(_entries(path), key=lambda entry: entry.name):
+            if entry.name.startswith("member-"):
+                self._add(entry.name)
+        absent = [k for k in range(self.run.member_count) if k not in self.streams]
+        self.facts = [Fact(FactKind.MISSING_STREAM, self.run.run_id, k) for k in absent]
+
+    def _add(self, name: str) -> None:
+        match = _STREAM.fullmatch(name)
+        path = self.path / name
+        if match is None:
+            raise TraceError(Code.BAD_NAME, str(path), 0, 0, "not the name of a member's stream")
+        member_id = int(match[1])
+        if member_id >= self.run.member_count:
+            reason = f"the run has {self.run.member_count} members"
+            raise TraceError(Code.BAD_NAME, str(path), 0, 0, reason)
+        if member_id in self.streams:
+            other = self.streams[member_id].name
+            raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, f"the same stream as {other}")
+        self.streams[member_id] = path
+
+    def batches(self, member_id: int) -> Iterator[list[Event]]:
+        """Give the events of a member's stream as they are read, and note what is missing.
+
+        Raises
+        ------
+        TraceError
+            At the first line that is not an event; `KeyError` if the member has no stream.
+        """
+        path = self.streams[member_id]
+        run_id = self.run.run_id
+        with StreamFile(path) as source:
+            reader = EventReader(source, str(path), member_id, self.run.member_count)
+            yield from reader.batches()
+        for gap in reader.gaps:
+            kind = FactKind.GAP if gap.line > 1 else FactKind.LATE_START
+            self.facts.append(Fact(kind, run_id, member_id, gap.step, gap.line))
+        cut = reader.truncated
+        if cut is not None:
+            kind, detail = FactKind.TRUNCATED, cut.reason
+            self.facts.append(Fact(kind, run_id, member_id, line=cut.line, detail=detail))
+        if not reader.lines:
+            self.facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member_id))
+
+    def columns(self) -> Iterator[EventColumns]:
+        """Give the events in columns, member by member; the predecessor row is carried over."""
+        for member_id in self.streams:
+            before: Event | None = None
+            events: list[Event] = []
+            for batch in self.batches(member_id):
+                events += batch
+                if len(events) >= _COLUMN_EVENTS:
+                    yield from_events(self.run.run_id, member_id, events, before)
+                    before, events = events[-1], []
+            if events:
+                yield from_events(self.run.run_id, member_id, events, before)
+
+    def load(self) -> LoadedRun:
+        """Read the whole run."""
+        events = {
+            member_id: tuple(event for batch in self.batches(member_id) for event in batch)
+            for member_id in self.streams
+        }
+        return LoadedRun(self.run, events, tuple(self.facts))
+
+
+def _entries(path: Path) -> list[os.DirEntry[str]]:
+    """List a folder, hidden names left out.
+
+    Raises
+    ------
+    TraceError
+        If it cannot be listed, or holds too many entries.
+    """
+    found = []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.name.startswith("."):
+                    found.append(entry)
+                if len(found) > MAX_RUNS:
+                    raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
+    except FileNotFoundError:
+        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "there is no such folder") from None
+    except (OSError, ValueError) as error:
+        raise TraceError(Code.UNREADABLE, str(path), 0, 0, str(error)) from None
+    return found
+
+
+class Corpus:
+    """Runs to be checked: one run folder, a folder of them, a data set, or one of its files.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+
+    Attributes
+    ----------
+    folders
+        Paths of the run folders, in order of their names.
+    files
+        Paths of the Parquet files, in order of their names.
+    facts
+        What is missing from the runs that were read to their ends.
+    runs
+        Number of runs that were begun to be read.
+
+    Raises
+    ------
+    TraceError
+        If there is nothing to check, or something that is neither a run nor a file of a data set:
+        nothing is passed over in silence but hidden names and plain files beside run folders.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folders: list[Path] = []
+        self.files: list[Path] = []
+        self.facts: list[Fact] = []
+        self.runs = 0
+        self._ids: set[str] = set()
+        if path.suffix == ".parquet" and not path.is_dir():
+            self.files.append(path)
+            return
+        entries = sorted(_entries(path), key=lambda entry: entry.name)
+        if any(entry.name == RUN_FILE for entry in entries):
+            self.folders.append(path)
+            return
+        for entry in entries:
+            found = path / entry.name
+            if entry.is_symlink():
+                raise TraceError(Code.BAD_NAME, str(found), 0, 0, "a symbolic link")
+            if entry.is_dir(follow_symlinks=False):
+                if not _RUN_FOLDER.fullmatch(entry.name):
+                    raise TraceError(Code.BAD_NAME, str(found), 0, 0, "no name for a run folder")
+                self.folders.append(found)
+            elif entry.name.endswith(".parquet"):
+                self.files.append(found)
+        if self.folders and self.files:
+            raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
+        if not self.folders and not self.files:
+            raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
+
+    def _enter(self, run: Run, name: str) -> None:
+        if run.run_id in self._ids:
+            raise TraceError(Code.AMBIGUOUS, name, 0, 0, f"a second run {run.run_id}")
+        self._ids.add(run.run_id)
+        self.runs += 1
+
+    def run_folders(self) -> Iterator[RunFolder]:
+        """Open one run folder after the other; take its facts over when it was read."""
+        for path in self.folders:
+            folder = RunFolder(path)
+            self._enter(folder.run, str(path))
+            yield folder
+            self.facts += folder.facts
+
+    def dataset_files(self) -> Iterator[DatasetFile]:
+        """Open one file of the data set after the other, and close it when the next one is due."""
+        for path in self.files:
+            with DatasetFile(path) as file:
+                for entry in file.runs.values():
+                    self._enter(entry.run, str(path))
+                yield file
+
+    def columns(self) -> Iterator[tuple[Mapping[str, Run], EventColumns]]:
+        """Give all events in columns, each batch with the runs that are in it.
+
+        Afterwards ``facts`` holds what is missing from the whole corpus.
+        """
+        for folder in self.run_folders():
+            runs = {folder.run.run_id: folder.run}
+            for batch in folder.columns():
+                yield runs, batch
+        for file in self.dataset_files():
+            runs = {run_id: entry.run for run_id, entry in file.runs.items()}
+            finder = FactFinder()
+            for batch in file.batches():
+                finder.look(batch)
+                yield runs, batch
+            for entry in file.runs.values():
+                self.facts += finder.facts_of(entry)
+
+    def load(self) -> Iterator[LoadedRun]:
+        """Give one whole run after the other, with the sources of its events."""
+        for folder in self.run_folders():
+            yield folder.load()
+        for file in self.dataset_files():
+            for entry, found, facts in file.load():
+                events = {member_id: tuple(found[member_id]) for member_id in sorted(found)}
+                yield LoadedRun(entry.run, events, tuple(facts))
+
+
+def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
+    """Convert run folders to a data set; give the number of events.
+
+    Raises
+    ------
+    TraceError
+        If the corpus holds something that is not a run; what was written before stays.
+    """
+    count = 0
+    for folder in corpus.run_folders():
+        writer.begin(folder.run)
+        for member_id in folder.streams:
+            pending: list[Event] = []
+            for batch in folder.batches(member_id):
+                count += len(batch)
+                pending += batch
+                if len(pending) >= _COLUMN_EVENTS:
+                    writer.add(member_id, pending)
+                    pending = []
+            writer.add(member_id, pending)
+        writer.end(folder.facts)
+    return count
