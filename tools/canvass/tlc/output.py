@@ -69,10 +69,10 @@ _INITIAL_STATES: Final = re.compile(
 _ACTION_COVERAGE: Final = re.compile(rf"<(.*?) {_PLACE}(?: \([\d ]+\))?>: ([\d,]+)(?::([\d,]+))?")
 _EXPRESSION_COVERAGE: Final = re.compile(rf"\s*(\|*){_PLACE}: ([\d,]+)(?::([\d,]+))?")
 _DURATION: Final = re.compile(r"(\d+)\s*(ms|min|s|h|d)\b")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _NAMED: Final = re.compile(
     r"(?:Evaluating )?(?:[Ii]nvariant|Action property|Temporal property|Property|Assumption) (.+?) "
-    r"(?:is|was|failed|of)\b"
+    r"(?:is|was|failed)\b"
 )
 _INITIAL_STATE: Final = "\nWhile working on the initial state:\n"
 _SEED: Final = re.compile(r"\bseed (-?\d+)")
@@ -288,8 +288,8 @@ def _expression_coverage(text: str) -> Event | None:
 
 def _finished(text: str) -> Event:
     parts = _DURATION.findall(text.partition(" at ")[0])
-    seconds = sum(int(number) * _SECONDS[unit] for number, unit in parts)
-    return Finished(seconds if parts else None)
+    elapsed_ms = sum(int(number) * _MILLISECONDS[unit] for number, unit in parts)
+    return Finished(elapsed_ms / 1000 if parts else None)
 
 
 _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {

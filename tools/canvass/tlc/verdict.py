@@ -287,7 +287,8 @@ class Verdict:
         if outcome is Outcome.LIVENESS and first and first.name:
             return f"Temporal property {first.name} is violated."
         if first:
-            return _summary(first.message.partition("\n\n")[0])
+            head = _summary(first.message.partition("\n\n")[0])
+            return f"{head[:-1]}." if head.endswith(":") else head
         said = next((line for line in (*stderr, *self._parser) if line.strip()), "")
         what = "TLC did not say that it found no error" if spoke else "TLC said nothing"
         return _summary(f"{what} (exit code {exit_code}){': ' + said if said else '.'}")

@@ -1,0 +1,62 @@
+"""Record the fixtures in `tests/unit/tlc/fixtures`: `python -m support.record_tlc [name...]`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from canvass.tlc.output import OutputReader
+from support.tlc_cases import CASES, FIXTURES
+
+REPLACEMENTS = (
+    (re.compile(r"\(Linux .*?\)"), "(Linux 6.1 amd64, Debian 17.0.15 x86_64, DiskStateQueue)"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2020-02-02 12:00:00"),
+    (re.compile(r"\[pid: \d+\]"), "[pid: 4711]"),
+    (re.compile(r"\bseed -?\d{5,}"), "seed 8162419266363081913"),
+    (re.compile(r"(?<=Parsing file )\S*/"), ""),
+    (re.compile(r"Finished in \d+ms"), "Finished in 697ms"),
+)
+GRAPHS = {"coverage": "lights", "shapes": "shapes", "safety_symmetric": "symmetric"}
+
+
+def record(name: str, folder: Path) -> int | None:
+    """Run one case, keep its output, and return the exit code."""
+    lines: list[str] = []
+    original = OutputReader.feed
+
+    def feed(reader: OutputReader, line: str):  # type: ignore[no-untyped-def]
+        lines.append(line)
+        return original(reader, line)
+
+    OutputReader.feed = feed  # type: ignore[method-assign]
+    try:
+        graph = GRAPHS.get(name)
+        more = {"dump": folder / f"{graph}.dot"} if graph else {}
+        with CASES[name].start(**more) as running:
+            result = running.wait()
+    finally:
+        OutputReader.feed = original  # type: ignore[method-assign]
+    text = "".join(f"{line}\n" for line in lines)
+    for pattern, replacement in REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    (FIXTURES / f"{name}.out").write_text(text, encoding="utf-8")
+    if graph:
+        (FIXTURES / f"{graph}.dot").write_bytes((folder / f"{graph}.dot").read_bytes())
+    return result.exit_code
+
+
+def main(names: list[str]) -> None:
+    """Record the named cases, or all."""
+    index = FIXTURES / "index.json"
+    codes = json.loads(index.read_text()) if index.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or CASES:
+            codes[name] = record(name, Path(folder))
+    index.write_text(json.dumps(codes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

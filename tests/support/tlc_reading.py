@@ -1,0 +1,48 @@
+"""Read recorded output of TLC without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from canvass.tlc import CheckResult, Event, Outcome
+from canvass.tlc.output import OutputReader
+from canvass.tlc.verdict import Verdict
+from support.tlc_cases import FIXTURES
+
+EXIT_CODES: dict[str, int] = json.loads((FIXTURES / "index.json").read_text(encoding="utf-8"))
+
+
+def recorded(name: str) -> list[str]:
+    """Return the lines of a fixture."""
+    return (FIXTURES / f"{name}.out").read_text(encoding="utf-8").splitlines()
+
+
+def events(lines: Iterable[str]) -> list[Event]:
+    """Return what is read from lines."""
+    reader = OutputReader()
+    return [event for line in lines for event in reader.feed(line)]
+
+
+def judge(
+    lines: Iterable[str],
+    exit_code: int | None,
+    *,
+    properties: Sequence[str] = (),
+    stopped: Outcome | None = None,
+    stderr: Sequence[str] = (),
+) -> CheckResult:
+    """Return the result of a run that printed the lines and ended with the code."""
+    reader, verdict = OutputReader(), Verdict(properties)
+    for line in lines:
+        for event in reader.feed(line):
+            verdict.add(event)
+    return verdict.result(
+        exit_code=exit_code,
+        stopped=stopped,
+        seconds=1.0,
+        argv=["java", "tlc2.TLC"],
+        stderr=stderr,
+        truncated=reader.truncated,
+        spoke=reader.messages > 0,
+    )

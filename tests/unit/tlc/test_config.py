@@ -1,0 +1,163 @@
+"""Configurations and options: read, written, bound to constants, refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from canvass.tlc import ConfigError, ModelValue, OptionError, TlcConfig, TlcOptions, parse_config
+from canvass.tlc.config import bind_constants
+
+EVERYTHING = r"""
+\* A comment with CONSTANT in it.
+CONSTANTS
+    Servers = {s1, s2, {"a b", 3}}   (* and one
+    over two lines: INIT Nothing *)
+    Least = -1
+    Send <- MCSend
+    Other <- [Module] MCOther
+    f(1, x) = TRUE
+SPECIFICATION Spec
+INVARIANTS TypeOK
+    Safe
+INVARIANT Last
+PROPERTY Live
+CONSTRAINT Bound
+ACTION_CONSTRAINTS Step
+SYMMETRY Perms
+VIEW Seen
+CHECK_DEADLOCK FALSE
+"""
+
+
+def test_a_configuration_is_read() -> None:
+    config = parse_config(EVERYTHING)
+
+    assert config == TlcConfig(
+        constants={
+            "Servers": '= { s1 , s2 , { "a b" , 3 } }',
+            "Least": "= -1",
+            "Send": "<- MCSend",
+            "Other": "<- [ Module ] MCOther",
+            "f(1,x)": "= TRUE",
+        },
+        specification="Spec",
+        invariants=("TypeOK", "Safe", "Last"),
+        properties=("Live",),
+        constraints=("Bound",),
+        action_constraints=("Step",),
+        symmetry="Perms",
+        view="Seen",
+        check_deadlock=False,
+    )
+
+
+def test_what_is_written_is_read_again_but_for_the_deadlock() -> None:
+    config = parse_config(EVERYTHING.replace("CHECK_DEADLOCK FALSE", ""))
+
+    assert parse_config(config.text()) == config
+    assert "CHECK_DEADLOCK" not in parse_config(EVERYTHING).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("hello", "a keyword was expected, not 'hello'"),
+        ("INIT", "INIT needs one name"),
+        ("INIT a b", "INIT needs one name"),
+        ("CONSTANT x", "was expected after x"),
+        ("CONSTANT x =", "was expected after x"),
+        ("CHECK_DEADLOCK maybe", "TRUE or FALSE"),
+    ],
+)
+def test_what_is_no_configuration_is_refused_by_name(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "Model.cfg")
+
+    assert reason in str(caught.value)
+    assert str(caught.value).startswith("Model.cfg: ")
+
+
+def test_simple_constants_go_into_the_configuration() -> None:
+    start = TlcConfig(constants={"N": "= 1", "M": "<- Old"})
+
+    bound = bind_constants(
+        start, "Spec", {"N": 3, "S": {"a", "b"}, "M": ModelValue("m"), "P": {ModelValue("p")}}
+    )
+
+    assert bound.module is None
+    assert bound.config.constants == {
+        "N": "= 3",
+        "M": "= m",
+        "S": '= {"a", "b"}',
+        "P": "= {p}",
+    }
+
+
+def test_other_constants_go_into_a_module() -> None:
+    bound = bind_constants(
+        TlcConfig(), "Spec", {"A": (1, -2), "B": {1: ModelValue("m")}, "C": 'say "x"'}
+    )
+
+    assert bound.module == "canvass_Spec"
+    assert bound.module_text == (
+        "---- MODULE canvass_Spec ----\n"
+        "EXTENDS Spec, Integers, TLC\n"
+        "CONSTANTS m\n"
+        "canvass_A == <<1, -2>>\n"
+        "canvass_B == (1 :> m)\n"
+        'canvass_C == "say \\"x\\""\n'
+        "====\n"
+    )
+    assert bound.config.constants == {
+        "A": "<- canvass_A",
+        "B": "<- canvass_B",
+        "C": "<- canvass_C",
+        "m": "= m",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("x y", 1), ("-x", 1), ("x", 2**31), ("x", None), ("x", "ä" * 2), ("x", ("\x00",))],
+)
+def test_what_cannot_be_a_constant_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(OptionError, match=r"^constant "):
+        bind_constants(TlcConfig(), "Spec", {name: value})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 0},
+        {"workers": "auto"},
+        {"workers": True},
+        {"heap_mib": 1},
+        {"stack_mib": 0},
+        {"timeout_s": 0},
+        {"timeout_s": float("nan")},
+        {"fingerprint": 131},
+        {"depth": 5},
+        {"traces": 5},
+        {"simulate": True, "depth": 0},
+        {"simulate": True, "dump": "graph.dot"},
+        {"dump": "graph.json"},
+        {"library": ("no/such/folder",)},
+        {"classpath": ("no/such.jar",)},
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        TlcOptions(**options)
+
+
+def test_arguments_follow_from_options() -> None:
+    check = TlcOptions(workers=2, seed=7, coverage=True, keep_going=True, extra_args=("-gzip",))
+    simulate = TlcOptions(simulate=True, traces=3, depth=9)
+
+    assert " ".join(check.tlc_args()) == (
+        "-tool -workers 2 -fp 0 -checkpoint 0 -seed 7 -coverage 1 -continue -gzip"
+    )
+    assert " ".join(simulate.tlc_args()) == "-tool -workers 1 -simulate num=3 -depth 9"
+    assert "-Xss512m" in TlcOptions(stack_mib=512).java_args()

@@ -1,0 +1,145 @@
+"""Reading state graphs in dot, of 2.15 (recorded) and of newer versions (written by hand)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from canvass.tlc import (
+    DumpEdge,
+    DumpError,
+    DumpState,
+    Function,
+    ModelValue,
+    Seq,
+    Set,
+    format_value,
+    read_dump,
+    to_python,
+)
+from support.tlc_cases import FIXTURES
+
+
+def states(name: str) -> list[DumpState]:
+    return [item for item in read_dump(FIXTURES / name) if isinstance(item, DumpState)]
+
+
+def edges(name: str) -> list[DumpEdge]:
+    return [item for item in read_dump(FIXTURES / name) if isinstance(item, DumpEdge)]
+
+
+def test_all_states_and_edges_are_read() -> None:
+    nodes, arrows = states("lights.dot"), edges("lights.dot")
+
+    # The counts are those of TLC's own statistics and coverage for this model.
+    assert len({node.id for node in nodes}) == len(nodes) == 63
+    assert Counter(arrow.action for arrow in arrows) == {
+        "Arrive": 84,
+        "Go": 54,
+        "Slow": 18,
+        "Stop": 18,
+        "Pass": 12,
+    }
+    assert {arrow.target for arrow in arrows} | {nodes[0].id} == {node.id for node in nodes}
+    assert [node.initial for node in nodes] == [True] + [False] * 62
+
+
+def test_wrapped_labels_are_values() -> None:
+    (first, *_) = states("lights.dot")
+
+    assert first.values["last"] == Seq(["none", -1, Set()])
+    assert to_python(first.values["lamp"]) == {  # type: ignore[arg-type]
+        street: {"colour": "red", "since": 0} for street in ("north", "east")
+    }
+
+
+def test_every_kind_of_value_survives_the_labels() -> None:
+    (only,) = states("shapes.dot")
+    m1, m2 = ModelValue("m1"), ModelValue("m2")
+
+    assert only.values == {
+        "interval": Seq([Set([1, 2, 3]), Set(), Set([-2, -1])]),
+        "functions": Seq(
+            [
+                Function({2: 2, 3: 3}),
+                Function(dict.fromkeys((m1, m2), Function({Seq([1]): Set()}))),
+            ]
+        ),
+        "empty": Seq([Seq(), Set(), Function(), ""]),
+        "named": Seq(
+            [
+                Function({"a b": 1, "": 2}),
+                Function({"TRUE": 0, "_b": 0, "1a": 0}),
+                Function({"b1": 1, "b_": -1}),
+            ]
+        ),
+        "texts": Seq(['q"uo', "b\\s", "n\nl", "t\tt", "<<", ",", " @@ ", "/\\ x = 1"]),
+        "given": Seq([7, 2147483647, -2147483648, True]),
+    }
+
+
+def test_newer_dumps_are_read_too() -> None:
+    nodes = states("newest.dot")
+
+    assert [(node.id, node.initial) for node in nodes] == [(-11, True), (22, False)]
+    assert nodes[0].values == {"n": 0, "s": 'a\\b "c"'}
+    assert edges("newest.dot") == [
+        DumpEdge(-11, 22, "Step", '1, <<"x">>'),
+        DumpEdge(-11, 22, "Jump", None),
+        DumpEdge(22, 22, "", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the end is missing"),
+        ("hello\n", "line 1: not a state graph"),
+        ("1 -> 2;\n", "line 1: not a state graph"),
+        ("strict digraph DiskGraph {\n1 -> 2;\n", "the end is missing"),
+        ('digraph {\n1 [label="x\n}\n', "line 2: attributes were expected"),
+        ("digraph {\n1 [colour=red];\n}\n", "line 2: a state without a label"),
+    ],
+)
+def test_what_is_no_dump_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "graph.dot"
+    file.write_text(text)
+
+    with pytest.raises(DumpError) as caught:
+        list(read_dump(file))
+
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_dump_that_was_cut_off_is_an_error_after_its_last_whole_item(tmp_path: Path) -> None:
+    whole = (FIXTURES / "lights.dot").read_text()
+    file = tmp_path / "graph.dot"
+    file.write_text(whole[:10_000])
+    seen = []
+
+    with pytest.raises(DumpError):
+        seen.extend(read_dump(file))
+    with pytest.raises(DumpError, match="cannot be read"):
+        list(read_dump(tmp_path / "missing.dot"))
+
+
+def test_reading_takes_linear_time(tmp_path: Path) -> None:
+    def seconds(count: int) -> float:
+        file = tmp_path / "graph.dot"
+        label = r"/\\ s = <<\"" + r"\\\\ \\\" a\\n" * count + r"\">>"
+        file.write_text(f'strict digraph G {{\n1 [label="{label}"];\n}}\n')
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            (state,) = read_dump(file)
+            assert isinstance(state, DumpState)
+            assert len(format_value(state.values["s"])) > count
+            times.append(time.process_time() - start)
+        return min(times)
+
+    # Four times the text; sixteen times the time would be quadratic.
+    assert seconds(40_000) < 10 * seconds(10_000)
