@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-CANVASS = Path(sys.executable).with_name("canvass")
+CANVASS = str(Path(sys.executable).with_name("canvass"))
 REPEATS = 5
 
 Row = tuple[str, float, str]
@@ -22,7 +22,7 @@ Row = tuple[str, float, str]
 
 def start_up() -> Iterator[Row]:
     """What a person waits for before a command does anything."""
-    for words in (["--help"], ["check", "--list"]):
+    for words in (("--help",), ("check", "--list")):
         times_s = []
         for _ in range(REPEATS):
             began_s = time.perf_counter()

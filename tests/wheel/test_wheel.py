@@ -107,7 +107,8 @@ def test_doctor_is_content(installed: Installed) -> None:
 
 @pytest.mark.tlc
 def test_the_smallest_model_is_checked(installed: Installed) -> None:
-    counted = [model for model in load_manifest().models if model.distinct_states]
+    models = load_manifest().models
+    counted = [model for model in models if model.distinct_states and not model.violates]
     smallest = min(counted, key=lambda model: model.distinct_states or 0)
     done = installed.run("canvass", "check", smallest.name, "--format", "json")
 

@@ -14,13 +14,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvass.spec.source import find_definition
-from canvass.tlc import Function, TraceState, Value, ValueSyntaxError, Violation, format_value
-from canvass.tlc.changes import Change, state_changes
+from canvass.tlc import (
+    Function,
+    Record,
+    TraceState,
+    Value,
+    ValueSyntaxError,
+    Violation,
+    format_value,
+)
+from canvass.tlc.changes import Change, changes, state_changes
 from canvass.tlc.convert import to_itf_value
 
 SCHEMA: Final = "canvass.counterexample/1"
 
 _WIDTH: Final = 100
+_NEARLY: Final = 12
+"""Differences up to which an initial value is told by them; a member has many more fields."""
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
 """Variables that say by their arguments who acted: a step changes the state of who takes it, and
 the loss of a message only the channel between two."""
@@ -167,15 +177,24 @@ def _details(step: Step) -> Iterator[str]:
 
 
 def _initial(name: str, value: Value) -> Iterator[str]:
-    """A function is shown by argument, equal values together: members begin alike."""
+    """A function is shown by argument, equal values together: members begin alike.
+
+    A record that is nearly the first one is told by what is different.
+    """
     if not isinstance(value, Function):
         yield from _wrapped(f"{name} = {format_value(value)}")
         return
-    places: dict[str, list[str]] = {}
+    places: dict[Value, list[str]] = {}
     for argument, part in value.pairs:
-        places.setdefault(format_value(part), []).append(f"{name}[{format_value(argument)}]")
-    for text, names in places.items():
-        yield from _wrapped(f"{', '.join(names)} = {text}")
+        places.setdefault(part, []).append(f"{name}[{format_value(argument)}]")
+    model, (place, *_) = next(iter(places.items()))
+    for part, names in places.items():
+        differences = list(changes(model, part, ("",)))
+        if not isinstance(model, Record) or not 0 < len(differences) <= _NEARLY:
+            yield from _wrapped(f"{', '.join(names)} = {format_value(part)}")
+        else:
+            but = ", ".join(str(one).removeprefix(".") for one in differences)
+            yield from _wrapped(f"{', '.join(names)} = {place}, but {but}")
 
 
 def _wrapped(text: str) -> list[str]:

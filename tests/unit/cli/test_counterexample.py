@@ -1,0 +1,83 @@
+"""A counterexample is told whatever its states look like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.counterexample import counterexample
+from canvass.tlc import Outcome, TraceState, Violation
+
+
+def state(number: int, action: str | None, text: str, arguments: str | None = None) -> TraceState:
+    return TraceState(number, action, arguments, None, text)
+
+
+def told(root: Path, *states: TraceState, loop: int | None = None, name: str = "P") -> list[str]:
+    violation = Violation(Outcome.SAFETY, name, f"{name} is violated.", states, loop)
+    return list(counterexample(root, root / "Tiny.tla", "Model", violation).lines())
+
+
+MEMBERS = r"""
+/\ member = ( 0 :> [state |-> "A", peers |-> <<1, 0, 0>>] @@
+  1 :> [state |-> "A", peers |-> <<1, 0, 0>>] @@
+  2 :> [state |-> "A", peers |-> <<0, 0, 1>>] )
+/\ log = <<>>
+""".strip()
+
+
+def test_members_that_begin_nearly_alike_are_told_by_the_difference(tmp_path: Path) -> None:
+    assert told(tmp_path, state(1, None, MEMBERS))[1:-1] == [
+        "   1  initial state",
+        '      member[0], member[1] = [peers |-> <<1, 0, 0>>, state |-> "A"]',
+        "      member[2] = member[0], but peers[1]: 1 -> 0, peers[3]: 0 -> 1",
+        "      log = <<>>",
+    ]
+
+
+def test_the_arguments_of_an_action_are_shown_where_tlc_tells_them(tmp_path: Path) -> None:
+    after = MEMBERS.replace('"A"', '"B"', 1)
+    lines = told(tmp_path, state(1, None, MEMBERS), state(2, "Canvass", after, "0"))
+
+    assert "   2  Canvass(0)               member 0" in lines
+    assert "      member[0].state: A -> B" in lines
+
+
+def test_a_step_that_changes_nothing_says_so(tmp_path: Path) -> None:
+    lines = told(tmp_path, state(1, None, MEMBERS), state(2, "Tick", MEMBERS), loop=0)
+
+    assert lines[-4:] == [
+        "   2  Tick",
+        "      nothing changes",
+        "      and so on for ever from step 1",
+        "violated: P",
+    ]
+
+
+def test_what_cannot_be_listed_is_shown_as_tlc_printed_it(tmp_path: Path) -> None:
+    """A variable may hold an infinite set; then there is nothing to compare."""
+    infinite = "/\\ queue = Seq({1, 2})\n/\\ log = <<>>"
+    states = (state(1, None, infinite), state(2, "Go", infinite))
+    violation = Violation(Outcome.SAFETY, None, "The first line.\nMore.", states)
+    found = counterexample(tmp_path, tmp_path / "Tiny.tla", "Model", violation)
+
+    assert list(found.lines()) == [
+        "counterexample of Model: The first line. (safety)",
+        "   1  initial state",
+        "      /\\ queue = Seq({1, 2})",
+        "      /\\ log = <<>>",
+        "   2  Go",
+        "      /\\ queue = Seq({1, 2})",
+        "      /\\ log = <<>>",
+    ]
+    assert found.document()["steps"][1]["text"] == infinite
+
+
+@pytest.mark.parametrize("width", [40, 400])
+def test_long_values_are_folded_and_lose_nothing(tmp_path: Path, width: int) -> None:
+    items = ", ".join(str(number) for number in range(width))
+    lines = told(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
+
+    assert all(len(line) <= 100 for line in lines)
+    assert " ".join(line.strip() for line in lines) == f"log = <<{items}>>"
