@@ -2,7 +2,7 @@
 input.
 
 An action exists once, here. Its name in a trace is the TLA+ operator's; the Python function bears
-the name of the enum member in lower case (`canvass.traces.names.action_name` is the rule). What an
+the name of the enum member in lower case (`canvass.cluster.names.action_name` is the rule). What an
 action does is not said here.
 """
 
@@ -83,8 +83,8 @@ def _row(*fields: str, message: type[Message] | None = None) -> ActionInput:
 
 ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
     {
-        Action.ON_CANVASS_POSITION: _row(message=messages.CanvassPosition),
-        Action.ON_REQUEST_VOTE: _row(message=messages.RequestVote),
+        Action.ON_CANVASS_POSITION: _row("active", message=messages.CanvassPosition),
+        Action.ON_REQUEST_VOTE: _row("active", message=messages.RequestVote),
         Action.ON_VOTE: _row(message=messages.Vote),
         Action.ON_NEW_LEADERSHIP_TERM: _row(message=messages.NewLeadershipTerm),
         Action.ON_APPEND_POSITION: _row(message=messages.AppendPosition),
@@ -100,8 +100,8 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.FOLLOWER_BALLOT: _row("timeout"),
         Action.LEADER_LOG_REPLICATION: _row("interval", "commit_interval", "active"),
         Action.LEADER_REPLAY: _row("interval", "commit_interval", "active"),
-        Action.LEADER_INIT: _row("active"),
-        Action.LEADER_READY: _row("interval", "commit_interval", "active", "position"),
+        Action.LEADER_INIT: _row(),
+        Action.LEADER_READY: _row("interval", "commit_interval", "timeout", "active", "position"),
         Action.FOLLOWER_LOG_REPLICATION: _row("interval"),
         Action.FOLLOWER_REPLAY: _row("interval"),
         Action.FOLLOWER_CATCHUP_INIT: _row(),
@@ -126,7 +126,7 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.RESTART: _row(),
     }
 )
-"""What each action reads of its input."""
+"""What each action reads of its input, in one revision of the protocol at least."""
 
 ACTIONS: Final[tuple[Action, ...]] = tuple(Action)
 """All actions; the index is the code of an action in columns."""

@@ -10,7 +10,7 @@ from enum import Enum
 from msgspec import Struct
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.names import wire_name
+from canvass.cluster.names import wire_name
 
 
 class FactKind(str, Enum):

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from canvass.cluster import member, messages
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import wire_name
 from canvass.traces import wire
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.limits import (
@@ -30,7 +31,6 @@ from canvass.traces.limits import (
     MAX_SOURCE_LINES,
     MAX_STRING_LENGTH,
 )
-from canvass.traces.names import wire_name
 from canvass.traces.wire import Int64
 
 RUN_SCHEMA: Final = "canvass.run/1"

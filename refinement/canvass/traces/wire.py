@@ -2,7 +2,7 @@
 `canvass.cluster`.
 
 Class names, field names and field order are those of the dataclasses; JSON names follow from them
-by `canvass.traces.names.wire_name`. Tests hold both. Every integer is signed 64-bit, whatever it
+by `canvass.cluster.names.wire_name`. Tests hold both. Every integer is signed 64-bit, whatever it
 means: a position that no cluster can have is for the checker to reject, not for the reader. Nothing
 here is optional.
 """
@@ -14,8 +14,8 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from canvass.cluster.member import ElectionState, ModuleState, Role
+from canvass.cluster.names import wire_name
 from canvass.traces.limits import MAX_INT, MAX_MEMBERS, MAX_RECORDING_LOG, MIN_INT
-from canvass.traces.names import wire_name
 
 Int64: TypeAlias = Annotated[int, Meta(ge=MIN_INT, le=MAX_INT)]
 
