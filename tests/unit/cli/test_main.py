@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from importlib import metadata
 
 import pytest
 import typer
@@ -92,6 +93,21 @@ def test_a_wrong_command_line_is_one_line(
     assert (code, out) == (2, "")
     assert err.startswith("canvass: ")
     assert err.count("\n") == 1
+
+
+def test_the_version_is_that_of_the_distribution(
+    command: Callable[..., tuple[int, str, str]],
+) -> None:
+    assert command("--version") == (0, f"canvass {metadata.version('canvass')}\n", "")
+
+
+def test_without_a_command_it_shows_the_help(
+    command: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, out, err = command()
+
+    assert (code, err) == (2, "")
+    assert "doctor" in out
 
 
 def test_help_imports_nothing_heavy() -> None:

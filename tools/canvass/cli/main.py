@@ -38,18 +38,25 @@ def build_app() -> typer.Typer:
     @app.callback()
     def common(
         version: Annotated[
-            bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+            bool,
+            typer.Option(
+                "--version", help="Print the version and exit.", is_eager=True, callback=_version
+            ),
         ] = False,
     ) -> None:
-        if version:
-            from importlib.metadata import version as installed_version
-
-            typer.echo(f"canvass {installed_version('canvass')}")
-            raise typer.Exit
+        assert not version, "its callback has ended the command"
 
     for name in COMMAND_MODULES:
         import_module(name).register(app)
     return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"canvass {version('canvass')}")
+        raise typer.Exit
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -94,7 +101,8 @@ def _explain(error: Exception) -> int:
         traceback.print_exception(error)
     usage = getattr(error, "format_message", None)  # What typer raises for a wrong command line.
     if callable(usage):
-        complain(f"{usage()} (see `canvass --help`)")
+        if usage():  # Nothing is said when there was no command: then the help has been shown.
+            complain(f"{usage()} (see `canvass --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
     elif isinstance(error, OSError) and error.filename is not None:
