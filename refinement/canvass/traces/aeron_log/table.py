@@ -11,9 +11,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, NamedTuple
 
+from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
-from canvass.traces.names import wire_name
 
 ELECTION_STATES: Final = (
     "INIT",
