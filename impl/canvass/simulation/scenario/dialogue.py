@@ -7,12 +7,9 @@ compared with. Each verb is a method whose first line says how it is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 
-from canvass.cluster import messages
-from canvass.cluster.member import Input, TermEntry
-from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, Message
-from canvass.cluster.names import wire_name
+from canvass.cluster.member import ElectionState, Input, TermEntry
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.scenario import render
@@ -25,6 +22,7 @@ from canvass.simulation.scenario.language import (
     integer,
 )
 from canvass.simulation.scenario.safety import PROPERTIES
+from canvass.simulation.scenario.wording import heard, said
 from canvass.simulation.scenario.world import EVENT_LENGTH, World
 
 _FACTS = ("interval", "commit", "timeout")
@@ -101,7 +99,7 @@ class Dialogue:
             raise ScenarioError(f"there is no command {read.verb!r}")
         try:
             self._verbs[read.verb](read)
-        except (IndexError, KeyError, ValueError, TypeError) as error:
+        except (IndexError, KeyError, ValueError, TypeError, RuntimeError) as error:
             raise ScenarioError(f"{line!r} cannot be carried out: {error}") from error
 
     def _told_from(self, first: int, *, quiet: bool = False) -> None:
@@ -119,7 +117,7 @@ class Dialogue:
     def _cluster(self, read: Command) -> None:
         """``cluster 3 1.50 [appointed=0] [event=96]``: begin with members that have empty disks."""
         count, revision = read.words
-        rules = Rules.of(revision, int(count), integer(read.values.get("appointed", "null")))
+        rules = Rules.of(revision, int(count), integer(read.values.get("appointed", "-")))
         if "hardening" in read.values:
             hardening = frozenset(read.values["hardening"].split(","))
             rules = Rules(rules.member_count, rules.revision, hardening, rules.appointed_leader_id)
@@ -137,7 +135,7 @@ class Dialogue:
         recorded = read.integer("recorded") or 0
         written = tuple(_entries(read.values["log"])) if "log" in read.values else terms
         candidate = read.integer("candidate")
-        snapshot = [integer(k) for k in read.values.get("snapshot", "null:0:0").split(":")]
+        snapshot = [integer(k) for k in read.values.get("snapshot", "-:0:0").split(":")]
         found = persistent_member(
             self.world.rules,
             NULL_VALUE if candidate is None else candidate,
@@ -208,21 +206,11 @@ class Dialogue:
         return frozenset(self.world.up) if active is None else active
 
     def _receive(self, read: Command) -> None:
-        """``receive 0 RequestVote logLeadershipTermId=0 ...``: hand over a message made by hand."""
-        j, name = read.words
-        kind: type[Message] = getattr(messages, name)
-        known = {wire_name(part.name): part for part in fields(kind)}
-        given = {key: value for key, value in read.values.items() if key != "active"}
-        values: dict[str, int | bool] = {}
-        for key, value in given.items():
-            if key not in known:
-                raise ScenarioError(f"{name} has no field {key!r}")
-            if value in ("true", "false"):
-                values[known[key].name] = value == "true"
-            else:
-                values[known[key].name] = CATCHUP_FLAG if value == "CATCHUP" else integer(value)
+        """``receive 0 RequestVote log=0@96 term=1 candidate=2``: handle a message made by hand."""
+        j, kind, *flags = read.words
+        pairs = [f"{key}={value}" for key, value in read.values.items() if key != "active"]
         first = len(self.world.steps)
-        self.world.receive(integer(j), kind(**values), self._active(read))  # type: ignore[arg-type]
+        self.world.receive(integer(j), heard(kind, (*flags, *pairs)), self._active(read))
         self._told_from(first)
 
     def _channel(self, read: Command) -> Iterator[tuple[int, int]]:
@@ -246,7 +234,7 @@ class Dialogue:
         """``drop 1->0 ... [count=1|all]``: the next messages of channels are lost."""
         for i, j in self._channel(read):
             for _ in range(self._count(read, i, j)):
-                self._lines.append(f"{j} xx {render.message(self.world.channels[i, j].popleft())}")
+                self._lines.append(f"{j} xx {said(self.world.channels[i, j].popleft())}")
 
     def _count(self, read: Command, i: int, j: int) -> int:
         waiting = len(self.world.channels[i, j])
@@ -281,17 +269,26 @@ class Dialogue:
         self._told_from(first)
 
     def _settle(self, read: Command) -> None:
-        """``settle 0 1 ...``: members go on, hearing each other alone, until nothing changes."""
-        first = len(self.world.steps)
-        self.world.settle(self._each(read))
-        self._told_from(first, quiet=True)
+        """``settle 0 1 ...``: members go on, hearing each other alone, until nothing changes.
+
+        May be followed by ``until=1:FOLLOWER_REPLAY``, to stop when a member is in a state, and by
+        ``rounds=9``, to stop after so many rounds.
+        """
+        self._let_go_on(frozenset(self._each(read)), None, read)
 
     def _elect(self, read: Command) -> None:
         """``elect 0 with=0,1``: as `settle`, and the deadlines of the first member pass."""
-        first = len(self.world.steps)
         together = read.members("with")
         everybody = frozenset(self.world.up)
-        self.world.settle(everybody if together is None else together, integer(read.words[0]))
+        self._let_go_on(everybody if together is None else together, integer(read.words[0]), read)
+
+    def _let_go_on(self, together: frozenset[int], standing: int | None, read: Command) -> None:
+        until = None
+        if "until" in read.values:
+            i, state = read.values["until"].split(":")
+            until = integer(i), ElectionState(state)
+        first = len(self.world.steps)
+        self.world.settle(together, standing, until, read.integer("rounds"))
         self._told_from(first, quiet=True)
 
     def _logs(self, read: Command) -> None:
@@ -305,7 +302,7 @@ class Dialogue:
     def _channels(self, _read: Command) -> None:
         """``channels``: what is on its way."""
         for (i, j), channel in self.world.channels.items():
-            self._lines += [f"{i}->{j} {render.message(message)}" for message in channel]
+            self._lines += [f"{i}->{j} {said(m)}" for m in channel]
 
     def _show(self, read: Command) -> None:
         """``show 0 1 ...``: the states of members, changed or not."""

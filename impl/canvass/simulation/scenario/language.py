@@ -75,7 +75,7 @@ class Command:
     values: dict[str, str]
 
     def integer(self, key: str) -> int | None:
-        """The value of a key as an integer, None if it is not given; ``null`` is -1."""
+        """The value of a key as an integer, None if it is not given; a dash is -1."""
         if key not in self.values:
             return None
         return integer(self.values[key])
@@ -89,14 +89,14 @@ class Command:
 
 
 def integer(text: str) -> int:
-    """Read an integer; ``null`` is -1.
+    """Read an integer; a dash is -1.
 
     Raises
     ------
     ScenarioError
         If it is none.
     """
-    if text == "null":
+    if text == "-":
         return -1
     try:
         return int(text)

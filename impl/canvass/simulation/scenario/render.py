@@ -12,90 +12,19 @@ from itertools import groupby
 
 from canvass.cluster.effects import Effect, Send
 from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
-from canvass.cluster.messages import (
-    CATCHUP_FLAG,
-    NULL_VALUE,
-    AppendPosition,
-    CanvassPosition,
-    CatchupPosition,
-    CommitPosition,
-    Message,
-    NewLeadershipTerm,
-    RequestVote,
-    StopCatchup,
-    TerminationAck,
-    TerminationPosition,
-    Vote,
-)
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.simulation.scenario.contents import Log
+from canvass.simulation.scenario.wording import number, place, said, span
 from canvass.simulation.scenario.world import Step
-
-
-def number(value: int) -> str:
-    """A term, position or id; none is a dash."""
-    return "-" if value == NULL_VALUE else str(value)
-
-
-def place(term: int, position: int) -> str:
-    """A term with a position in it."""
-    return f"{number(term)}@{number(position)}"
-
-
-def _new_leadership_term(m: NewLeadershipTerm) -> str:
-    following = (
-        f"{number(m.next_leadership_term_id)}["
-        f"{number(m.next_term_base_log_position)},{number(m.next_log_position)})"
-    )
-    return (
-        f"about={number(m.log_leadership_term_id)} next={following} "
-        f"term={m.leadership_term_id} base={number(m.term_base_log_position)} "
-        f"position={number(m.log_position)} commit={number(m.commit_position)} "
-        f"leader={m.leader_member_id}"
-    )
-
-
-def message(m: Message) -> str:
-    """A message, its type first."""
-    match m:
-        case CanvassPosition():
-            log = place(m.log_leadership_term_id, m.log_position)
-            told = f"log={log} term={number(m.leadership_term_id)} from={m.follower_member_id}"
-        case RequestVote():
-            log = place(m.log_leadership_term_id, m.log_position)
-            told = f"log={log} term={m.candidate_term_id} candidate={m.candidate_member_id}"
-        case Vote():
-            log = place(m.log_leadership_term_id, m.log_position)
-            told = (
-                f"{'YES' if m.vote else 'NO'} log={log} term={m.candidate_term_id} "
-                f"candidate={m.candidate_member_id} from={m.follower_member_id}"
-            )
-        case NewLeadershipTerm():
-            told = _new_leadership_term(m)
-        case AppendPosition():
-            flag = " catchup" if m.flags == CATCHUP_FLAG else ""
-            log = place(m.leadership_term_id, m.log_position)
-            told = f"{log} from={m.follower_member_id}{flag}"
-        case CommitPosition():
-            told = f"{place(m.leadership_term_id, m.log_position)} leader={m.leader_member_id}"
-        case CatchupPosition():
-            told = f"{place(m.leadership_term_id, m.log_position)} from={m.follower_member_id}"
-        case StopCatchup():
-            told = f"term={number(m.leadership_term_id)} follower={m.follower_member_id}"
-        case TerminationPosition():
-            told = place(m.leadership_term_id, m.log_position)
-        case TerminationAck():
-            told = f"{place(m.leadership_term_id, m.log_position)} from={m.member_id}"
-    return f"{type(m).__name__} {told}"
 
 
 def entries(log: tuple[TermEntry, ...]) -> str:
     """The recording log: each term with its base and end."""
     told = [
-        f"{entry.leadership_term_id}["
-        f"{number(entry.term_base_log_position)},{number(entry.log_position)})"
+        span(entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
         for entry in log
     ]
     return " ".join(told) or "empty"
@@ -126,20 +55,20 @@ def effects(sequence: tuple[Effect, ...]) -> Iterator[str]:
         first = group[0]
         if isinstance(first, Send):
             to = " ".join(str(one.to) for one in group if isinstance(one, Send))
-            yield f"  -> {to}  {message(first.message)}"
+            yield f"  -> {to}  {said(first.message)}"
         else:
             yield f"   !  {_effect(first)}"
 
 
 def step(taken: Step) -> Iterator[str]:
     """A step: who did what, what had to happen, and what it violates."""
-    cause = f" {message(taken.input.message)}" if taken.input.message is not None else ""
-    said = f"{taken.member} <- {cause.strip()}" if cause else f"{taken.member} {taken.action}"
+    message = taken.input.message
+    cause = taken.action if message is None else f"<- {said(message)}"
     if taken.outcome is None:
-        yield f"{said}: not enabled"
+        yield f"{taken.member} {cause}: not enabled"
         return
     quiet = taken.outcome.next == taken.before and not taken.outcome.effects
-    yield f"{said}: ignored" if quiet and cause else said
+    yield f"{taken.member} {cause}{': ignored' if quiet and message is not None else ''}"
     yield from effects(taken.outcome.effects)
     for violation in taken.violations:
         yield f"  ** {violation}"
@@ -162,11 +91,12 @@ def _more_of_an_election(s: Member) -> Iterator[str]:
     if s.catchup_join_position != NULL_VALUE:
         yield f"join={s.catchup_join_position}"
     if s.replication_stop_position != NULL_VALUE:
-        base = number(s.replication_term_base_log_position)
-        yield (
-            f"{'copying' if s.log_replication else 'copy'}="
-            f"{s.replication_leadership_term_id}[{base},{s.replication_stop_position})"
+        copied = span(
+            s.replication_leadership_term_id,
+            s.replication_term_base_log_position,
+            s.replication_stop_position,
         )
+        yield f"{'copying' if s.log_replication else 'copy'}={copied}"
     if s.replay_stop_position != NULL_VALUE:
         yield f"replay={s.replay_stop_position}"
     if s.graceful_closed_leader_id != NULL_VALUE:

@@ -108,6 +108,12 @@ and catches up it does not hold while bytes are copied (hazard HZ2).
 """
 
 
+OF_A_WHOLE_CLUSTER: Final = frozenset(
+    {"LogMatching", "LeaderCompleteness", "StateMachineSafety", "CommittedIsDurable"}
+)
+"""The properties that say nothing if some members exist in messages made by hand only."""
+
+
 class Watch:
     """Looks at every step and tells each violated property once."""
 

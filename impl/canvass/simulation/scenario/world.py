@@ -9,8 +9,9 @@ scenario says, and how results are printed, does not belong here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from canvass.cluster.core import step
 from canvass.cluster.effects import Send, TruncateLog
@@ -22,7 +23,7 @@ from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.scenario.contents import Log, Segment, append, copy, cut, length, segment_at
-from canvass.simulation.scenario.safety import Watch
+from canvass.simulation.scenario.safety import OF_A_WHOLE_CLUSTER, Watch
 
 EVENT_LENGTH = 96
 """Bytes of a NewLeadershipTermEvent in the log, with its frame."""
@@ -222,10 +223,17 @@ class World:
 
     def deliver(self, i: int, j: int, active: frozenset[int]) -> Step:
         """Deliver the next message from member ``i`` to member ``j``."""
-        return self.receive(j, self.channels[i, j].popleft(), active)
+        return self._handle(j, self.channels[i, j].popleft(), active)
 
     def receive(self, j: int, message: Message, active: frozenset[int]) -> Step:
-        """Let member ``j`` handle a message, whoever has sent it."""
+        """Let member ``j`` handle a message that no member of this world has sent.
+
+        From here on properties of the whole cluster are not looked at any more.
+        """
+        self.watch.watched -= OF_A_WHOLE_CLUSTER
+        return self._handle(j, message, active)
+
+    def _handle(self, j: int, message: Message, active: frozenset[int]) -> Step:
         return self.take(j, f"On{type(message).__name__}", Input(message=message, active=active))
 
     def may_tick(self, i: int) -> bool:
@@ -245,7 +253,13 @@ class World:
             )
         return True
 
-    def settle(self, together: Iterable[int], standing: int | None = None) -> int:
+    def settle(
+        self,
+        together: Iterable[int],
+        standing: int | None = None,
+        until: tuple[int, ElectionState] | None = None,
+        rounds: int | None = None,
+    ) -> None:
         """Let some members go on, heard by each other alone, until nothing changes any more.
 
         Parameters
@@ -254,42 +268,64 @@ class World:
             The members that go on. What they send to others is lost.
         standing
             The member whose deadlines pass, or none.
+        until
+            Stop as soon as this member is in this state, before anything else happens.
+        rounds
+            Stop after so many rounds, at rest or not.
 
-        Returns
-        -------
-        int
-            The number of rounds that it took.
+        Raises
+        ------
+        RuntimeError
+            If no end is in sight, and ``rounds`` does not allow for that.
         """
         going = sorted(set(together) & self.up)
-        active = frozenset(going)
-        for rounds in range(1, 1000):
+        limit, resting = (500 if rounds is None else rounds), 0
+        for _ in range(limit):
             before = [self.members[i] for i in going], [self.logs[i] for i in going]
-            for i in going:
-                self._go_on(i, active, standing)
-            for (i, j), channel in self.channels.items():
-                while channel and i in active:
-                    if j in active:
-                        self.deliver(i, j, active)
-                    else:
-                        channel.popleft()
-            if before == ([self.members[i] for i in going], [self.logs[i] for i in going]):
-                return rounds
-        raise RuntimeError(f"members {going} do not come to rest")
+            for turn in self._round(frozenset(going), standing, overdue=resting > 0):
+                turn()
+                if until is not None and is_at(self.members[until[0]], until[1]):
+                    return
+            rests = before == ([self.members[i] for i in going], [self.logs[i] for i in going])
+            resting = resting + 1 if rests else 0
+            if resting > (standing is not None):
+                return
+        if rounds is None:
+            raise RuntimeError(f"members {going} do not come to rest")
 
-    def _go_on(self, i: int, active: frozenset[int], standing: int | None) -> None:
-        if self.may_tick(i):
+    def _round(
+        self, active: frozenset[int], standing: int | None, *, overdue: bool
+    ) -> Iterator[Callable[[], object]]:
+        """What happens in one round, one step at a time.
+
+        The deadlines of the standing member pass, those of a ballot once nothing is on its way any
+        more; those of the others' ballots when nothing else happens.
+        """
+        quiet = not any(self.channels[i, j] for i in active for j in active if i != j)
+        for i in sorted(active):
             s = self.members[i]
-            asks = is_at(s, ElectionState.CANDIDATE_BALLOT) and any(
-                not s.members[j].ballot_sent for j in active
+            asks = is_at(s, ElectionState.CANDIDATE_BALLOT) and not (
+                quiet and all(s.members[j].ballot_sent for j in active)
             )
+            ballots = (ElectionState.CANDIDATE_BALLOT, ElectionState.FOLLOWER_BALLOT)
+            late = overdue and s.election_state in ballots
+            yield from self._go_on(i, active, timeout=late or (i == standing and not asks))
+        for (i, j), channel in self.channels.items():
+            while channel and i in active:
+                yield partial(self.deliver, i, j, active) if j in active else channel.popleft
+
+    def _go_on(
+        self, i: int, active: frozenset[int], *, timeout: bool
+    ) -> Iterator[Callable[[], object]]:
+        if self.may_tick(i):
             x = Input(
                 interval=True,
                 commit_interval=True,
-                timeout=i == standing and not asks,
+                timeout=timeout,
                 active=active,
                 accepted=active - {i},
             )
-            self.tick(i, x)
+            yield partial(self.tick, i, x)
         if self.recordable(i) > self.members[i].recorded_position:
-            self.record(i)
-        self.consume(i)
+            yield partial(self.record, i)
+        yield partial(self.consume, i)
