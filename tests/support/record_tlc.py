@@ -8,7 +8,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from canvass.tlc.output import OutputReader
 from support.tlc_cases import CASES, FIXTURES
 
 REPLACEMENTS = (
@@ -24,22 +23,11 @@ GRAPHS = {"coverage": "lights", "shapes": "shapes", "safety_symmetric": "symmetr
 
 def record(name: str, folder: Path) -> int | None:
     """Run one case, keep its output, and return the exit code."""
-    lines: list[str] = []
-    original = OutputReader.feed
-
-    def feed(reader: OutputReader, line: str):  # type: ignore[no-untyped-def]
-        lines.append(line)
-        return original(reader, line)
-
-    OutputReader.feed = feed  # type: ignore[method-assign]
-    try:
-        graph = GRAPHS.get(name)
-        more = {"dump": folder / f"{graph}.dot"} if graph else {}
-        with CASES[name].start(**more) as running:
-            result = running.wait()
-    finally:
-        OutputReader.feed = original  # type: ignore[method-assign]
-    text = "".join(f"{line}\n" for line in lines)
+    graph = GRAPHS.get(name)
+    more = {"dump": folder / f"{graph}.dot"} if graph else {}
+    with CASES[name].start(log=folder / "log", **more) as running:
+        result = running.wait()
+    text = (folder / "log").read_text(encoding="utf-8")
     for pattern, replacement in REPLACEMENTS:
         text = pattern.sub(replacement, text)
     (FIXTURES / f"{name}.out").write_text(text, encoding="utf-8")

@@ -48,7 +48,7 @@ from support.tlc_values import identifiers, values
         ("(-1 :> -1 @@ 0 :> 0)", Function({-1: -1, 0: 0})),
         (
             "(<<1>> :> (m1 :> TRUE) @@ <<2>> :> {})",
-            Function({Seq([1]): Function({ModelValue("m1"): True}), Seq([2]): Set()}),
+            Function([(Seq([1]), Function({ModelValue("m1"): True})), (Seq([2]), Set())]),
         ),
     ],
 )

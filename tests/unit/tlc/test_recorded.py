@@ -172,7 +172,7 @@ def test_a_trace_has_typed_values_actions_and_places() -> None:
     assert (first.number, first.action, first.location) == (1, None, None)
     assert (second.number, second.action) == (2, "Go")
     assert second.location == Location("Lights", 24, 10, 28, 27)
-    assert to_python(third.values["lamp"]) == {  # type: ignore[arg-type]
+    assert to_python(third.values["lamp"]) == {
         "north": {"colour": "green", "since": 1},
         "east": {"colour": "green", "since": 1},
     }

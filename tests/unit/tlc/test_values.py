@@ -147,7 +147,7 @@ def test_composites_are_collections() -> None:
 def test_values_cannot_be_changed_by_assignment() -> None:
     for value in (Set(), Seq(), Record({}), Function({})):
         with pytest.raises(AttributeError):
-            value.other = 1  # type: ignore[attr-defined]
+            value.other = 1  # type: ignore[union-attr]
 
 
 def test_what_is_no_value_is_refused() -> None:
@@ -202,7 +202,7 @@ def test_itf_is_lossless(value: Value) -> None:
 
 
 def test_an_itf_trace_says_actions_and_loop() -> None:
-    states = [{"n": 0, "s": Set()}, {"n": 1, "s": Set([ModelValue("m")])}]
+    states: list[dict[str, Value]] = [{"n": 0, "s": Set()}, {"n": 1, "s": Set([ModelValue("m")])}]
 
     document = to_itf_trace(states, actions=[None, "Step"], loop=1, source="Counter")
 

@@ -48,6 +48,8 @@ class TlcOptions:
         Ask for coverage once a minute and at the end.
     dump
         File for the state graph in dot, named ``*.dot``; actions are its edge labels.
+    log
+        File into which everything that TLC prints is copied as it comes; replaced if it exists.
     library
         More folders in which modules are looked for, after the specification's own.
     keep_going
@@ -82,6 +84,7 @@ class TlcOptions:
     seed: int | None = None
     coverage: bool = False
     dump: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
     library: tuple[str | os.PathLike[str], ...] = ()
     keep_going: bool = False
     classpath: tuple[str | os.PathLike[str], ...] = ()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
@@ -166,19 +167,23 @@ class TlcRun(Iterator[Event]):
         if self._stopped is not None:
             return
         self._started_s = time.monotonic()
+        log = None if self._options.log is None else _open_log(Path(self._options.log))
         process = self._start()
         assert process.stdout is not None
         assert process.stderr is not None
-        drain = threading.Thread(target=self._drain, args=(process.stderr,), daemon=True)
+        # Neither thread holds the run, so that a run that is forgotten can be collected.
+        drain = threading.Thread(target=_drain, args=(process.stderr, self._stderr), daemon=True)
         drain.start()
         timer: threading.Timer | None = None
         if self._options.timeout_s is not None:
-            timer = threading.Timer(self._options.timeout_s, self._stop, (Outcome.TIMEOUT,))
+            timer = threading.Timer(self._options.timeout_s, _expire, (weakref.ref(self),))
             timer.daemon = True
             timer.start()
         ended = False
         try:
             for raw in process.stdout:
+                if log is not None:
+                    log.write(raw)
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
                 for event in self._reader.feed(line):
                     self._verdict.add(event)
@@ -191,7 +196,7 @@ class TlcRun(Iterator[Event]):
             if timer is not None:
                 timer.cancel()
             drain.join()
-            for stream in (process.stdin, process.stdout, process.stderr):
+            for stream in (process.stdin, process.stdout, process.stderr, log):
                 if stream is not None:
                     stream.close()
             self._settle(process.returncode)
@@ -213,10 +218,6 @@ class TlcRun(Iterator[Event]):
                 raise RunError(f"TLC cannot be started: {error}") from None
         return self._process
 
-    def _drain(self, stream: IO[bytes]) -> None:
-        for raw in stream:
-            self._stderr.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
-
     def _settle(self, exit_code: int | None) -> None:
         """Write the result once, and remove the run's folder."""
         if self._result is not None:
@@ -231,6 +232,24 @@ class TlcRun(Iterator[Event]):
             truncated=self._reader.truncated,
             spoke=self._reader.messages > 0,
         )
+
+
+def _drain(stream: IO[bytes], lines: deque[str]) -> None:
+    for raw in stream:
+        lines.append(raw.decode("utf-8", "backslashreplace").rstrip("\r\n"))
+
+
+def _open_log(path: Path) -> IO[bytes]:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise RunError(f"the log {path} cannot be written: {error.strerror}") from None
+
+
+def _expire(reference: weakref.ref[TlcRun]) -> None:
+    running = reference()
+    if running is not None:
+        running._stop(Outcome.TIMEOUT)
 
 
 def run(

@@ -244,7 +244,7 @@ class Function(_Composite, Mapping["Value", "Value"]):
     pairs: tuple[tuple[Value, Value], ...]
     _index: dict[_Key | None, Value] | None
 
-    def __init__(self, pairs: Mapping[Value, Value] | Iterable[tuple[Value, Value]] = ()) -> None:
+    def __init__(self, pairs: Mapping[Any, Value] | Iterable[tuple[Value, Value]] = ()) -> None:
         listed = list(pairs.items()) if isinstance(pairs, Mapping) else list(pairs)
         if len(listed) > 1:
             keyed = sorted(((sort_key(pair[0]), pair) for pair in listed), key=_first)

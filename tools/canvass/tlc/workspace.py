@@ -136,7 +136,7 @@ def _existing(path: str | os.PathLike[str], what: str) -> Path:
         raise OptionError(f"a {what} whose name begins with '-' is refused: {name!a}")
     absolute = Path(path).absolute()
     if not absolute.is_file():
-        raise OptionError(f"{what} does not exist: {absolute}")
+        raise OptionError(f"{what} does not exist: {str(absolute)!a}")
     return absolute
 
 

@@ -1,0 +1,209 @@
+"""However a run ends, no process and no file of it is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from canvass.tlc import Outcome, TlcRun
+from canvass.tlc.events import InitialStates, Started
+from canvass.tlc.runner import _GUARD
+from support.tlc_cases import CASES, SPECS
+
+pytestmark = pytest.mark.tlc
+
+# Only reached when a process is left behind, which is the failure that is looked for.
+PATIENCE_S = 60
+
+
+def assert_gone(process: int) -> None:
+    """Wait for the end of a process that may belong to another parent."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], PATIENCE_S)[0], f"process {process} is left"
+    finally:
+        os.close(handle)
+
+
+def endless(**more: object) -> TlcRun:
+    return CASES["timeout"].start(**{"timeout_s": None, **more})
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where runs make their folders; empty again at the end."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def started(running: TlcRun) -> int:
+    """Run until Java has said its process id."""
+    return next(event.pid for event in running if isinstance(event, Started) and event.pid)
+
+
+def test_leaving_early_kills_java(folders: Path) -> None:
+    with endless() as running:
+        java = started(running)
+        assert running.pid is not None
+
+    assert_gone(java)
+    assert running.result.outcome is Outcome.INTERRUPTED
+    assert list(running) == []
+
+
+def test_an_exception_in_the_loop_kills_java(folders: Path) -> None:
+    running = endless()
+
+    def interrupted() -> None:
+        with running:
+            for event in running:
+                if isinstance(event, InitialStates):
+                    raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    assert running.result.outcome is Outcome.INTERRUPTED
+
+
+def test_a_time_limit_kills_java(folders: Path) -> None:
+    with endless(timeout_s=1.5) as running:
+        result = running.wait()
+
+    assert result.outcome is Outcome.TIMEOUT
+    assert not result.ok
+    assert result.seconds >= 1.5
+
+
+def test_another_thread_may_cancel(folders: Path) -> None:
+    with endless() as running:
+        java = started(running)
+        canceller = threading.Thread(target=running.cancel)
+        canceller.start()
+        result = running.wait()
+        canceller.join()
+
+    assert_gone(java)
+    assert result.outcome is Outcome.INTERRUPTED
+
+
+def test_a_run_that_is_forgotten_does_not_go_on(folders: Path) -> None:
+    running = endless()
+    java = started(running)
+
+    del running
+    gc.collect()
+
+    assert_gone(java)
+
+
+def test_java_that_is_killed_from_outside_is_an_error(folders: Path) -> None:
+    with endless() as running:
+        java = next(event.pid for event in running if isinstance(event, Started))
+        assert java is not None
+        os.kill(java, signal.SIGKILL)
+        result = running.wait()
+
+    assert (result.outcome, result.message) == (
+        Outcome.SYSTEM_ERROR,
+        "Java was ended by SIGKILL.",
+    )
+
+
+PROGRAM = f"""
+import sys
+from canvass.tlc import TlcConfig, check
+from canvass.tlc.events import InitialStates, Started
+
+def show(event):
+    if isinstance(event, Started):
+        print(event.pid, flush=True)
+    if isinstance(event, InitialStates):
+        print("searching", flush=True)
+
+config = TlcConfig(
+    constants={{"Mode": '= "none"', "Limit": "= 2000000000"}}, specification="Spec"
+)
+check({str(SPECS / "Counter.tla")!r}, config, heap_mib=256, on_event=show)
+"""
+
+
+def start_program(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """Start another Python that checks for ever, and wait until TLC searches."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "TMPDIR": str(folder),
+    }
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    java = int(program.stdout.readline())
+    assert program.stdout.readline() == "searching\n"
+    return program, java
+
+
+def test_ctrl_c_leaves_nothing_behind(folders: Path) -> None:
+    program, java = start_program(folders)
+
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=PATIENCE_S)
+
+    assert_gone(java)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert program.returncode == -signal.SIGINT
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_java_ends_when_its_parent_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    program, java = start_program(tmp_path)
+
+    program.send_signal(how)
+    program.communicate(timeout=PATIENCE_S)
+
+    assert_gone(java)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ([sys.executable, "-c", "raise SystemExit(7)"], 7),
+        ([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"], -15),
+        ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], -9),
+        (["/no/such/program"], 127),
+    ],
+)
+def test_the_guard_ends_as_its_command_ends(command: list[str], code: int) -> None:
+    # The other end of its standard input stays open, as it does while a parent lives.
+    reading, writing = os.pipe()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-I", "-S", str(_GUARD), *command],
+            stdin=reading,
+            capture_output=True,
+            start_new_session=True,
+            check=False,
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+    assert ended.returncode == code

@@ -1,0 +1,229 @@
+"""Real runs of TLC: verdicts, streaming, constants, dumps, and where files are left."""
+
+from __future__ import annotations
+
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.tlc import (
+    CheckResult,
+    DumpEdge,
+    DumpState,
+    JarError,
+    JavaError,
+    ModelValue,
+    OptionError,
+    Outcome,
+    RunError,
+    Tlc,
+    Value,
+    check,
+    find_jar,
+    format_value,
+    from_python,
+    join_values,
+    parse_value,
+    read_dump,
+)
+from canvass.tlc.events import Event, InitialStates
+from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
+from support.tlc_reading import EXIT_CODES, judge, recorded
+
+pytestmark = pytest.mark.tlc
+
+TLC = Tlc(heap_mib=256)
+
+
+def summary(result: CheckResult) -> list[Any]:
+    trace = [{name: format_value(v) for name, v in s.values.items()} for s in result.trace]
+    actions = [state.action for state in result.trace]
+    numbers = [result.generated, result.distinct, result.queue, result.depth]
+    return [result.outcome, result.violated, result.loop, *numbers, actions, trace]
+
+
+@pytest.mark.parametrize("name", ["liveness", "safety_symmetric", "stuttering", "semantic"])
+def test_a_run_is_read_as_its_recording(name: str) -> None:
+    case = CASES[name]
+    known = judge(recorded(name), EXIT_CODES[name], properties=case.config.properties)
+
+    with case.start() as running:
+        result = running.wait()
+
+    assert summary(result) == summary(known)
+    assert (result.exit_code, result.message) == (known.exit_code, known.message)
+
+
+def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "read only: a folder"
+    folder.mkdir()
+    for suffix in ("tla", "cfg"):
+        (folder / f"Lights.{suffix}").write_bytes((SPECS / f"Lights.{suffix}").read_bytes())
+    folder.chmod(0o555)
+    seen: list[Event] = []
+
+    result = TLC.check(
+        folder / "Lights.tla", coverage=True, dump=tmp_path / "lights.dot", on_event=seen.append
+    )
+
+    assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
+    assert result.tlc_version == "2.15"
+    assert len(result.coverage) == 6
+    assert InitialStates(1) in seen
+    assert sorted(file.name for file in folder.iterdir()) == ["Lights.cfg", "Lights.tla"]
+    # One polynomial, one specification: the same ids in the same order as when it was recorded.
+    assert list(map(graph_line, read_dump(tmp_path / "lights.dot"))) == list(
+        map(graph_line, read_dump(FIXTURES / "lights.dot"))
+    )
+    assert result.command.endswith("-config model.cfg Lights.tla")
+    assert not Path(result.argv[result.argv.index("-metadir") + 1]).exists()
+
+
+def graph_line(item: DumpState | DumpEdge) -> tuple[Any, ...]:
+    if isinstance(item, DumpEdge):
+        return (item.source, item.target, item.action)
+    return (item.id, item.text)
+
+
+def test_constants_of_every_kind_arrive_unchanged(tmp_path: Path) -> None:
+    m1 = ModelValue("m1")
+    thing = from_python(
+        {
+            "LET": {(1, -1): {"x", "y"}, (): set()},
+            "deep": [{"a": {m1, ModelValue("new")}}, {m1: 'q"uo \\ b\n\t@@ :>'}, -(2**31)],
+            "none": {},
+            "sets": {frozenset({1, 2}), frozenset()},
+        }
+    )
+
+    result = TLC.check(
+        SPECS / "Shapes.tla", SHAPES, constants={"Thing": thing}, dump=tmp_path / "s.dot"
+    )
+
+    assert result.ok, result.message
+    (state,) = (item for item in read_dump(tmp_path / "s.dot") if isinstance(item, DumpState))
+    assert state.values["given"] == from_python((thing, 2**31 - 1, -(2**31), True))
+
+
+PRINTER = r"""
+---- MODULE Printer ----
+EXTENDS Integers, TLC, Helper
+VARIABLE n
+Init == n = 0 /\ \A i \in 1..Count : PrintT(<<"edge", i, [from |-> {i}, to |-> "x"]>>)
+Next == n' = n
+====
+"""
+
+
+def test_a_flood_of_output_is_streamed_without_being_held(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 30000\n====\n")
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    count = 0
+    last: Value = 0
+
+    with TLC.run(tmp_path / "Printer.tla", SIMPLE, library=(library,)) as running:
+        tracemalloc.start()
+        for value in join_values(running.user_output()):
+            count, last = count + 1, value
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert running.result.ok
+    assert (count, last) == (
+        30000,
+        parse_value('<<"edge", 30000, [from |-> {30000}, to |-> "x"]>>'),
+    )
+    # The text alone has 1.5 MB, and its values ten times that; the memory of atoms is bounded.
+    assert peak < 15_000_000
+
+
+def test_a_simulation_with_a_seed_is_a_success() -> None:
+    case = CASES["simulation"]
+
+    with case.start() as running:
+        result = running.wait()
+
+    assert (result.outcome, result.seed, result.distinct) == (Outcome.SUCCESS, 1, None)
+
+
+def test_no_behaviour_at_all_is_said(tmp_path: Path) -> None:
+    text = "---- MODULE Empty ----\nVARIABLE n\nInit == n \\in {}\nNext == n' = n\n====\n"
+    (tmp_path / "Empty.tla").write_text(text)
+
+    result = TLC.check(tmp_path / "Empty.tla", SIMPLE)
+
+    assert (result.outcome, result.distinct) == (Outcome.SUCCESS, 0)
+    assert result.warnings == (
+        "No state satisfies the initial predicate: no behaviour was checked.",
+    )
+
+
+def test_a_hostile_environment_does_not_reach_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
+        monkeypatch.setenv(name, "-Xmx1")
+    monkeypatch.setenv("CLASSPATH", "no/such.jar")
+
+    result = check(SPECS / "Counter.tla", heap_mib=256)
+
+    assert result.ok, result.message
+    assert result.output == ()
+
+
+def test_a_jar_that_is_no_tlc_inside_is_a_system_error(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "odd.jar", "w") as archive:
+        archive.writestr("tlc2/TLC.class", b"\xca\xfe\xba\xbe")
+
+    result = TLC.check(SPECS / "Counter.tla", jar=tmp_path / "odd.jar")
+
+    assert result.outcome is Outcome.SYSTEM_ERROR
+    assert result.message.startswith("TLC said nothing (exit code 1): ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "config", "reason"),
+    [
+        ("-deadlock.tla", None, "begins with '-'"),
+        ("Counter.tla", "-config.cfg", "begins with '-'"),
+        ("Missing.tla", None, "does not exist"),
+        ("Counter.tla", "Missing.cfg", "does not exist"),
+        ("Broken.tla", None, "configuration does not exist"),
+        ("Counter.cfg", None, "is named Name.tla"),
+        ("a b.tla", "Counter.cfg", "is named Name.tla"),
+        ("Counter.tla\n", "Counter.cfg", "does not exist"),
+    ],
+)
+def test_file_names_that_cannot_be_meant_are_refused(
+    tmp_path: Path, spec: str, config: str | None, reason: str
+) -> None:
+    for name in ("Counter.tla", "Counter.cfg", "Broken.tla"):
+        (tmp_path / name).write_bytes((SPECS / name).read_bytes())
+    (tmp_path / "a b.tla").write_text("")
+
+    with pytest.raises(OptionError) as caught:
+        TLC.run(tmp_path / spec, config and tmp_path / config)
+
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(JarError):
+        TLC.run(SPECS / "Counter.tla", jar=tmp_path / "no.jar")
+    with pytest.raises(JavaError):
+        TLC.run(SPECS / "Counter.tla", java=tmp_path / "no-java")
+
+
+def test_a_result_is_there_only_at_the_end() -> None:
+    with TLC.run(SPECS / "Counter.tla", counter(), jar=find_jar()) as running:
+        with pytest.raises(RunError, match="not finished"):
+            _ = running.result
+        assert running.pid is None
+
+    assert running.result.outcome is Outcome.INTERRUPTED
+    assert running.result.exit_code is None
+    running.close()
