@@ -488,6 +488,8 @@ OnCanvassPosition(i, s, x) ==
 (* itself lost.  In the states that follow or lead it is not answered.     *)
 (* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.     *)
 (***************************************************************************)
+VoteUsedUp(s, m) == m.candidateTermId <= s.candidateTermId
+
 OnRequestVote(i, s, x) ==
     LET m       == x.message
         c       == m.candidateMemberId
@@ -499,7 +501,7 @@ OnRequestVote(i, s, x) ==
         q       == BoundedQuorumPosition(raised, raised.leadershipTermId, raised.appendPosition, x.active)
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" \/ c = i THEN Ignore(s)
-             ELSE IF m.candidateTermId <= s.candidateTermId THEN Outcome(s, answer(FALSE))
+             ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
              ELSE IF longer
              THEN Outcome(raised, answer(FALSE) \o
                     IF s.role = "LEADER"

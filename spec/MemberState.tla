@@ -24,6 +24,8 @@ CONSTANTS
     Hardening,         \* The fixes in force, a subset of {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7"}.
     AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
 
+NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take no negative number
+
 Rev149 == Revision = "1.49"
 
 Hardened(hazard) == hazard \in Hardening

@@ -1,0 +1,361 @@
+------------------------------ MODULE Cluster -------------------------------
+(***************************************************************************)
+(* The cluster: members that take the steps of Member.tla, the network     *)
+(* between them, and the contents of their logs.                           *)
+(*                                                                         *)
+(* Positions count entries here, and an entry is the term it was written   *)
+(* in: a term has one leader and one base, so term and position name the   *)
+(* bytes.  The first entry of a term is its NewLeadershipTermEvent.        *)
+(*                                                                         *)
+(* Time is left out: each deadline may pass at any moment, each periodic   *)
+(* message may be due, any set of members may have been heard of lately.   *)
+(* What is bounded is bounded in the MC modules, by the operators marked   *)
+(* "Bound" below.                                                          *)
+(*                                                                         *)
+(* Start reading at Next.                                                  *)
+(***************************************************************************)
+EXTENDS Network
+
+VARIABLES
+    member,   \* [Members -> member state]
+    channel,  \* [from -> [to -> sequence of messages]]
+    log,      \* [Members -> the recorded log, a sequence of terms]
+    hist      \* what the properties need to remember; no step reads it
+
+vars == <<member, channel, log, hist>>
+
+(***************************************************************************)
+(* Bounds, redefined by the MC modules.  As they stand nothing is bounded. *)
+(***************************************************************************)
+BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
+BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
+BoundAppend(position) == TRUE      \* may a leader write up to here?
+BoundRestart(i) == TRUE            \* may this member restart now?
+BoundError(i) == TRUE              \* may an election of this member fail now?
+BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its followers, now?
+BoundSnapshot(i) == TRUE
+BoundTermination(i) == TRUE
+BoundLoss(i, j) == TRUE            \* may the next message from i to j be lost now?
+ActiveSets(i) == {a \in SUBSET Members : i \in a}
+AcceptedSets(i) == SUBSET (Members \ {i})
+Urgent(i) == FALSE                 \* has this member an internal step that must come first?
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The stream of leader j: what it has recorded, then what it has written  *)
+(* and not yet recorded, which is all of its own term.                     *)
+(***************************************************************************)
+StreamEntry(j, k) ==
+    IF k <= Len(log[j]) THEN log[j][k] ELSE member[j].moduleLeadershipTermId
+
+FollowedTerm(s) == IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId ELSE s.leadershipTermId
+
+LeadsInTerm(j, term) ==
+    /\ member[j].role = "LEADER" /\ member[j].moduleState = "ACTIVE"
+    /\ member[j].publicationPosition # NULL_POSITION
+    /\ IF member[j].electionState = "CLOSED" THEN member[j].moduleLeadershipTermId = term
+       ELSE member[j].leadershipTermId = term
+
+(***************************************************************************)
+(* NextEntry(i): the entry that member i's archive may record next, or -1: *)
+(* the leader's own, the leader's stream, its catch-up replay, or its      *)
+(* archive's copy of an older term.                                        *)
+(***************************************************************************)
+NextEntry(i) ==
+    LET s == member[i]
+        j == s.leaderMemberId
+        k == s.recordedPosition + 1
+    IN  IF Closed(s, "LEADER")
+        THEN IF k <= s.publicationPosition THEN s.moduleLeadershipTermId ELSE -1
+        ELSE IF j = NULL_VALUE \/ j = i THEN -1
+        ELSE IF At(s, "FOLLOWER_LOG_REPLICATION")
+        THEN IF k <= Len(log[j]) /\ k <= s.replicationStopPosition THEN log[j][k] ELSE -1
+        ELSE IF LeadsInTerm(j, FollowedTerm(s)) /\ k <= member[j].publicationPosition
+        THEN StreamEntry(j, k)
+        ELSE -1
+
+Record1(i) == [NoInput EXCEPT !.position = member[i].recordedPosition + 1]
+
+(***************************************************************************)
+(* The next entry that member i's consensus module may process.            *)
+(***************************************************************************)
+IsTermEvent(i, k) == IF k = 1 THEN TRUE ELSE log[i][k - 1] # log[i][k]
+
+Consume1(i) ==
+    LET k == member[i].commitPosition + 1
+    IN  IF IsTermEvent(i, k)
+        THEN [NoInput EXCEPT !.position = k, !.leadershipTermId = log[i][k],
+                             !.termBaseLogPosition = k - 1]
+        ELSE [NoInput EXCEPT !.position = k]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* What the properties remember: who led which term, who voted for whom,   *)
+(* and the longest prefix of entries that any member has ever committed.   *)
+(***************************************************************************)
+NoHistory == [leaders |-> {}, votes |-> {}, committed |-> <<>>]
+
+Remember(h, i, before, after, sends, logAfter) ==
+    LET leads     == after.role = "LEADER" /\ after.electionState = "LEADER_LOG_REPLICATION"
+        votes     == {<<i, sends[k].message.candidateTermId, sends[k].message.candidateMemberId>> :
+                        k \in {k \in DOMAIN sends : sends[k].message.type = "Vote" /\ sends[k].message.vote}}
+        own       == IF after.electionState = "CANDIDATE_BALLOT" /\ before.electionState = "NOMINATE"
+                     THEN {<<i, after.candidateTermId, i>>} ELSE {}
+        committed == IF after.commitPosition > Len(h.committed)
+                     THEN SubSeq(logAfter, 1, Min(after.commitPosition, Len(logAfter))) ELSE h.committed
+    IN  [leaders   |-> IF leads THEN h.leaders \cup {<<after.leadershipTermId, i>>} ELSE h.leaders,
+         votes     |-> h.votes \cup votes \cup own,
+         committed |-> committed]
+
+(***************************************************************************)
+(* MayAct(i): no other member has an urgent internal step, or this one is  *)
+(* the first that has.  Bounds the interleavings, if an MC module says so. *)
+(***************************************************************************)
+NoUrgency == \A j \in Members : ~Urgent(j)
+
+MayAct(i) == NoUrgency \/ (Urgent(i) /\ \A j \in Members : j < i => ~Urgent(j))
+
+(***************************************************************************)
+(* Take(i, action, x, ch): member i takes a step; ch is the network        *)
+(* without the message consumed.                                           *)
+(***************************************************************************)
+LogAfter(i, after) ==
+    LET k == after.recordedPosition
+    IN  IF k <= Len(log[i]) THEN SubSeq(log[i], 1, k) ELSE Append(log[i], NextEntry(i))
+
+Take(i, action, x, ch) ==
+    /\ MayAct(i)
+    /\ \E o \in Step(i, member[i], action, x) :
+        /\ member'  = [member EXCEPT ![i] = o.next]
+        /\ channel' = Transmit(ch, i, o.sends)
+        /\ log'     = [log EXCEPT ![i] = LogAfter(i, o.next)]
+        /\ hist'    = Remember(hist, i, member[i], o.next, o.sends, LogAfter(i, o.next))
+
+Tick(i, action, x) == Take(i, action, x, channel)
+
+Interval(due)       == [NoInput EXCEPT !.interval = due]
+Timeout             == [NoInput EXCEPT !.timeout = TRUE]
+Due(i)              == IF BoundInterval(i) THEN BOOLEAN ELSE {FALSE}
+IntervalOrTimeout(i) == {[Interval(n) EXCEPT !.timeout = t] : n \in Due(i), t \in BOOLEAN}
+LeaderTick(i)       == {[NoInput EXCEPT !.active = a, !.interval = n, !.commitInterval = c] :
+                            a \in ActiveSets(i), n \in Due(i), c \in Due(i)}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Environment actions.                                                    *)
+(***************************************************************************)
+Lose(i, j) ==
+    /\ channel[i][j] # <<>>
+    /\ NoUrgency /\ BoundLoss(i, j)
+    /\ channel' = Receive(channel, i, j)
+    /\ UNCHANGED <<member, log, hist>>
+
+RestartMember(i) ==
+    /\ BoundRestart(i) /\ NoUrgency
+    /\ Take(i, "Restart", NoInput, LoseAllTo(channel, i))
+
+(***************************************************************************)
+(* Messages.  Who has been heard of lately matters only to the leader that *)
+(* answers with its quorum position; before its first own step it may not  *)
+(* count itself.                                                           *)
+(***************************************************************************)
+Arrives(i, j, type) == channel[i][j] # <<>> /\ Head(channel[i][j]).type = type
+
+Deliver(i, j, active) ==
+    LET m == Head(channel[i][j])
+    IN  /\ NoUrgency
+        /\ Take(j, ActionOf(m), [NoInput EXCEPT !.message = m, !.active = active],
+                Receive(channel, i, j))
+
+AnswerSets(j) ==
+    IF member[j].role = "LEADER" THEN ActiveSets(j) \cup {a \ {j} : a \in ActiveSets(j)} ELSE {{j}}
+
+TakeOnCanvassPosition(i, j) ==
+    /\ Arrives(i, j, "CanvassPosition")
+    /\ \E a \in AnswerSets(j) : Deliver(i, j, a)
+TakeOnRequestVote(i, j) ==
+    /\ Arrives(i, j, "RequestVote")
+    /\ \E a \in AnswerSets(j) : Deliver(i, j, a)
+TakeOnVote(i, j)                == Arrives(i, j, "Vote") /\ Deliver(i, j, {j})
+TakeOnNewLeadershipTerm(i, j)   == Arrives(i, j, "NewLeadershipTerm") /\ Deliver(i, j, {j})
+TakeOnAppendPosition(i, j)      == Arrives(i, j, "AppendPosition") /\ Deliver(i, j, {j})
+TakeOnCommitPosition(i, j)      == Arrives(i, j, "CommitPosition") /\ Deliver(i, j, {j})
+TakeOnCatchupPosition(i, j)     == Arrives(i, j, "CatchupPosition") /\ Deliver(i, j, {j})
+TakeOnStopCatchup(i, j)         == Arrives(i, j, "StopCatchup") /\ Deliver(i, j, {j})
+TakeOnTerminationPosition(i, j) == Arrives(i, j, "TerminationPosition") /\ Deliver(i, j, {j})
+TakeOnTerminationAck(i, j)      == Arrives(i, j, "TerminationAck") /\ Deliver(i, j, {j})
+
+(***************************************************************************)
+(* Election states, in the order of their codes.                           *)
+(***************************************************************************)
+TakeElectionInit(i) ==
+    /\ At(member[i], "INIT")
+    /\ Tick(i, "ElectionInit", NoInput)
+TakeCanvass(i) ==
+    /\ At(member[i], "CANVASS")
+    /\ \E x \in IntervalOrTimeout(i) : Tick(i, "Canvass", x)
+TakeNominate(i) ==
+    /\ At(member[i], "NOMINATE")
+    /\ BoundTerm(i, member[i].candidateTermId + 1)
+    /\ \E x \in IntervalOrTimeout(i) : Tick(i, "Nominate", x)
+TakeCandidateBallot(i) ==
+    /\ At(member[i], "CANDIDATE_BALLOT")
+    /\ \E x \in {Timeout} \cup {[NoInput EXCEPT !.accepted = a] : a \in AcceptedSets(i)} :
+           Tick(i, "CandidateBallot", x)
+TakeFollowerBallot(i) ==
+    /\ At(member[i], "FOLLOWER_BALLOT")
+    /\ Tick(i, "FollowerBallot", Timeout)
+TakeLeaderLogReplication(i) ==
+    /\ At(member[i], "LEADER_LOG_REPLICATION")
+    /\ \E x \in LeaderTick(i) : Tick(i, "LeaderLogReplication", x)
+TakeLeaderReplay(i) ==
+    /\ At(member[i], "LEADER_REPLAY")
+    /\ \E x \in LeaderTick(i) : Tick(i, "LeaderReplay", x)
+TakeLeaderInit(i) ==
+    /\ At(member[i], "LEADER_INIT")
+    /\ Tick(i, "LeaderInit", NoInput)
+TakeLeaderReady(i) ==
+    /\ At(member[i], "LEADER_READY")
+    /\ \E x \in LeaderTick(i), t \in (IF Rev149 THEN BOOLEAN ELSE {FALSE}),
+          k \in {NULL_POSITION, member[i].publicationPosition + 1} :
+           /\ k = NULL_POSITION \/ BoundAppend(k)
+           /\ Tick(i, "LeaderReady", [x EXCEPT !.timeout = t, !.position = k])
+TakeFollowerLogReplication(i) ==
+    /\ At(member[i], "FOLLOWER_LOG_REPLICATION")
+    /\ \E due \in Due(i) : Tick(i, "FollowerLogReplication", Interval(due))
+TakeFollowerReplay(i) ==
+    /\ At(member[i], "FOLLOWER_REPLAY")
+    /\ \E due \in Due(i) : Tick(i, "FollowerReplay", Interval(due))
+TakeFollowerCatchupInit(i) ==
+    /\ At(member[i], "FOLLOWER_CATCHUP_INIT")
+    /\ Tick(i, "FollowerCatchupInit", NoInput)
+
+(***************************************************************************)
+(* A catch-up replay connects only if the leader runs one for this member, *)
+(* the live log only if the leader's stream has reached this member's      *)
+(* position.                                                               *)
+(***************************************************************************)
+TakeFollowerCatchupAwait(i) ==
+    LET j == member[i].leaderMemberId
+    IN  /\ At(member[i], "FOLLOWER_CATCHUP_AWAIT")
+        /\ member[j].members[i].catchupReplay /\ LeadsInTerm(j, member[i].leadershipTermId)
+        /\ Tick(i, "FollowerCatchupAwait", NoInput)
+TakeFollowerCatchup(i) ==
+    /\ At(member[i], "FOLLOWER_CATCHUP")
+    /\ \E due \in Due(i) : Tick(i, "FollowerCatchup", Interval(due))
+TakeFollowerLogInit(i) ==
+    /\ At(member[i], "FOLLOWER_LOG_INIT")
+    /\ Tick(i, "FollowerLogInit", NoInput)
+TakeFollowerLogAwait(i) ==
+    LET j == member[i].leaderMemberId
+    IN  /\ At(member[i], "FOLLOWER_LOG_AWAIT")
+        /\ LeadsInTerm(j, member[i].leadershipTermId)
+        /\ member[j].publicationPosition >= member[i].commitPosition
+        /\ Tick(i, "FollowerLogAwait", NoInput)
+TakeFollowerReady(i) ==
+    /\ At(member[i], "FOLLOWER_READY")
+    /\ Tick(i, "FollowerReady", NoInput)
+
+(***************************************************************************)
+(* The log, and what happens outside elections.                            *)
+(***************************************************************************)
+TakeRecordLog(i) ==
+    /\ NextEntry(i) # -1
+    /\ Tick(i, "RecordLog", Record1(i))
+TakeConsumeLog(i) ==
+    /\ member[i].commitPosition < Len(log[i])
+    /\ ~IsTermEvent(i, member[i].commitPosition + 1)
+    /\ Tick(i, "ConsumeLog", Consume1(i))
+TakeOnReplayNewLeadershipTermEvent(i) ==
+    /\ member[i].commitPosition < Len(log[i])
+    /\ IsTermEvent(i, member[i].commitPosition + 1)
+    /\ Tick(i, "OnReplayNewLeadershipTermEvent", Consume1(i))
+TakeUpdateLeaderPosition(i) ==
+    /\ Closed(member[i], "LEADER")
+    /\ \E a \in ActiveSets(i), c \in Due(i) :
+           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = c])
+TakeUpdateFollowerPosition(i) ==
+    /\ Closed(member[i], "FOLLOWER") /\ BoundInterval(i)
+    /\ Tick(i, "UpdateFollowerPosition", NoInput)
+TakeAppendEntry(i) ==
+    LET k == member[i].publicationPosition + 1
+    IN  /\ Closed(member[i], "LEADER")
+        /\ NoUrgency /\ BoundAppend(k)
+        /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = k])
+TakeEnterElection(i) ==
+    /\ member[i].electionState = "CLOSED"
+    /\ NoUrgency /\ BoundEnterElection(i)
+    /\ \E g \in {NULL_VALUE, member[i].leaderMemberId} :
+           Tick(i, "EnterElection", [NoInput EXCEPT !.gracefulClosedLeaderId = g])
+TakeElectionError(i) ==
+    /\ member[i].electionState # "CLOSED"
+    /\ NoUrgency /\ BoundError(i)
+    /\ Tick(i, "ElectionError", NoInput)
+TakeTakeSnapshot(i) ==
+    /\ BoundSnapshot(i) /\ NoUrgency
+    /\ Tick(i, "TakeSnapshot", NoInput)
+TakeInitiateTermination(i) ==
+    /\ Closed(member[i], "LEADER")
+    /\ BoundTermination(i) /\ NoUrgency
+    /\ Tick(i, "InitiateTermination", NoInput)
+TakeTerminate(i) ==
+    /\ member[i].terminationPosition # NULL_POSITION
+    /\ NoUrgency
+    /\ Tick(i, "Terminate", NoInput)
+
+-----------------------------------------------------------------------------
+Init ==
+    /\ member  = [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
+    /\ channel = NoChannels
+    /\ log     = [i \in Members |-> <<>>]
+    /\ hist    = [NoHistory EXCEPT !.leaders =
+                    {<<member[i].leadershipTermId, i>> : i \in {i \in Members : member[i].role = "LEADER"}}]
+
+(***************************************************************************)
+(* Next.  Each disjunct has a name of its own, so that TLC's traces and    *)
+(* coverage name the action.                                               *)
+(***************************************************************************)
+Next ==
+    \/ \E i \in Members : TakeElectionInit(i)
+    \/ \E i \in Members : TakeCanvass(i)
+    \/ \E i \in Members : TakeNominate(i)
+    \/ \E i \in Members : TakeCandidateBallot(i)
+    \/ \E i \in Members : TakeFollowerBallot(i)
+    \/ \E i \in Members : TakeLeaderLogReplication(i)
+    \/ \E i \in Members : TakeLeaderReplay(i)
+    \/ \E i \in Members : TakeLeaderInit(i)
+    \/ \E i \in Members : TakeLeaderReady(i)
+    \/ \E i \in Members : TakeFollowerLogReplication(i)
+    \/ \E i \in Members : TakeFollowerReplay(i)
+    \/ \E i \in Members : TakeFollowerCatchupInit(i)
+    \/ \E i \in Members : TakeFollowerCatchupAwait(i)
+    \/ \E i \in Members : TakeFollowerCatchup(i)
+    \/ \E i \in Members : TakeFollowerLogInit(i)
+    \/ \E i \in Members : TakeFollowerLogAwait(i)
+    \/ \E i \in Members : TakeFollowerReady(i)
+    \/ \E i \in Members : TakeRecordLog(i)
+    \/ \E i \in Members : TakeConsumeLog(i)
+    \/ \E i \in Members : TakeOnReplayNewLeadershipTermEvent(i)
+    \/ \E i \in Members : TakeUpdateLeaderPosition(i)
+    \/ \E i \in Members : TakeUpdateFollowerPosition(i)
+    \/ \E i \in Members : TakeAppendEntry(i)
+    \/ \E i \in Members : TakeEnterElection(i)
+    \/ \E i \in Members : TakeElectionError(i)
+    \/ \E i \in Members : TakeTakeSnapshot(i)
+    \/ \E i \in Members : TakeInitiateTermination(i)
+    \/ \E i \in Members : TakeTerminate(i)
+    \/ \E i \in Members : RestartMember(i)
+    \/ \E i, j \in Members : TakeOnCanvassPosition(i, j)
+    \/ \E i, j \in Members : TakeOnRequestVote(i, j)
+    \/ \E i, j \in Members : TakeOnVote(i, j)
+    \/ \E i, j \in Members : TakeOnNewLeadershipTerm(i, j)
+    \/ \E i, j \in Members : TakeOnAppendPosition(i, j)
+    \/ \E i, j \in Members : TakeOnCommitPosition(i, j)
+    \/ \E i, j \in Members : TakeOnCatchupPosition(i, j)
+    \/ \E i, j \in Members : TakeOnStopCatchup(i, j)
+    \/ \E i, j \in Members : TakeOnTerminationPosition(i, j)
+    \/ \E i, j \in Members : TakeOnTerminationAck(i, j)
+    \/ \E i, j \in Members : Lose(i, j)
+
+Spec == Init /\ [][Next]_vars
+=============================================================================

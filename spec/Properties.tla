@@ -1,0 +1,124 @@
+----------------------------- MODULE Properties -----------------------------
+(***************************************************************************)
+(* What the protocol promises, stated over Cluster.tla.                    *)
+(*                                                                         *)
+(* Each property has a box: its name, what it means to a user, and what    *)
+(* could break it.  The safety monitors of the trace checker bear the same *)
+(* names.                                                                  *)
+(***************************************************************************)
+EXTENDS Cluster
+
+IsPrefix(a, b) == Len(a) <= Len(b) /\ SubSeq(b, 1, Len(a)) = a
+
+CommittedPrefix(i) == SubSeq(log[i], 1, Min(member[i].commitPosition, Len(log[i])))
+
+(***************************************************************************)
+(* INV: TypeOK.  Every variable holds a value of its type.                 *)
+(***************************************************************************)
+TypeOK ==
+    /\ \A i \in Members :
+        LET s == member[i]
+        IN  /\ s.electionState \in ElectionStates
+            /\ s.role \in {"FOLLOWER", "CANDIDATE", "LEADER"}
+            /\ s.moduleState \in {"ACTIVE", "CLOSED"}
+            /\ s.recordedPosition = Len(log[i])
+            /\ s.commitPosition \in Nat
+            /\ s.leaderMemberId \in Members \cup {NULL_VALUE}
+            /\ DOMAIN s.members = Members
+            /\ DOMAIN s = DOMAIN NewMember
+    /\ \A i, j \in Members : Len(channel[i][j]) <= ChannelCapacity
+
+(***************************************************************************)
+(* INV: ElectionSafety (S1).  No term ever has two leaders.  Rests on one  *)
+(* vote for each member and term, and on quorums that overlap.             *)
+(***************************************************************************)
+ElectionSafety == \A a, b \in hist.leaders : a[1] = b[1] => a[2] = b[2]
+
+(***************************************************************************)
+(* INV: OneVotePerTerm (S2).  No member votes for two candidates in one    *)
+(* term, restarts included.  Broken if the candidate term is not on disk   *)
+(* when the vote leaves.                                                   *)
+(***************************************************************************)
+OneVotePerTerm == \A a, b \in hist.votes : a[1] = b[1] /\ a[2] = b[2] => a[3] = b[3]
+
+(***************************************************************************)
+(* INV: LogMatching (S5).  Where two logs have an entry of the same term   *)
+(* at the same position, they are equal up to there.                       *)
+(***************************************************************************)
+LogMatching ==
+    \A i, j \in Members :
+        \A k \in 1 .. Min(Len(log[i]), Len(log[j])) :
+            log[i][k] = log[j][k] => SubSeq(log[i], 1, k) = SubSeq(log[j], 1, k)
+
+(***************************************************************************)
+(* INV: LeaderCompleteness (S6).  Whoever leads a closed election has      *)
+(* every entry that was committed in an earlier term.                      *)
+(***************************************************************************)
+LeaderCompleteness ==
+    \A i \in Members :
+        Closed(member[i], "LEADER") =>
+            LET term   == member[i].moduleLeadershipTermId
+                older  == {k \in DOMAIN hist.committed : hist.committed[k] < term}
+            IN  \A k \in older : k <= Len(log[i]) /\ log[i][k] = hist.committed[k]
+
+(***************************************************************************)
+(* INV: StateMachineSafety (S7).  No two members ever apply different      *)
+(* entries at one position.                                                *)
+(***************************************************************************)
+StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.committed)
+
+(***************************************************************************)
+(* INV: CommittedIsDurable.  Each committed entry is recorded by a quorum. *)
+(* What a client was told stays true after any minority is lost for ever.  *)
+(***************************************************************************)
+CommittedIsDurable ==
+    Cardinality({i \in Members : IsPrefix(hist.committed, log[i])}) >= Quorum
+
+(***************************************************************************)
+(* INV: CommitBounded (S9).  Nobody commits what it has not recorded.      *)
+(***************************************************************************)
+CommitBounded == \A i \in Members : member[i].commitPosition <= member[i].recordedPosition
+
+(***************************************************************************)
+(* INV: RecordingLogCoherent (S12).                                        *)
+(***************************************************************************)
+RecordingLogCoherent == \A i \in Members : IsCoherent(member[i].recordingLog)
+
+(***************************************************************************)
+(* INV: AckedIsDurable (S11), as far as one state shows it.  The term that *)
+(* the recording log says the log ends with is the term of its last entry, *)
+(* or a later one that was opened at the end of it.                        *)
+(***************************************************************************)
+RecordedTermIsKnown ==
+    \A i \in Members :
+        Len(log[i]) > 0 => LastTerm(member[i].recordingLog) >= log[i][Len(log[i])]
+
+(***************************************************************************)
+(* Action properties.  CommitMonotonic (S8): within one process life the   *)
+(* commit position never falls.  CandidateTermMonotonic (S3): on disk the  *)
+(* candidate term never falls.  NoTruncationBelowCommit (S10): no member   *)
+(* cuts its log below its own commit position.                             *)
+(***************************************************************************)
+Restarted(i) ==
+    \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
+
+CommitMonotonic ==
+    [][\A i \in Members : member'[i].commitPosition >= member[i].commitPosition
+                          \/ Restarted(i) \/ member'[i].moduleState = "CLOSED"]_vars
+
+CandidateTermMonotonic ==
+    [][\A i \in Members : member'[i].persistedCandidateTermId >= member[i].persistedCandidateTermId]_vars
+
+NoTruncationBelowCommit ==
+    [][\A i \in Members : Len(log'[i]) < Len(log[i]) => Len(log'[i]) >= member[i].commitPosition]_vars
+
+(***************************************************************************)
+(* Goals.  Not properties: each is the negation of something that must be  *)
+(* reachable, so that its "violation" is a witness.                        *)
+(***************************************************************************)
+ClosedLeader == \E i \in Members : Closed(member[i], "LEADER")
+
+AllClosed == \A i \in Members : member[i].moduleState = "ACTIVE" /\ member[i].electionState = "CLOSED"
+
+NeverAllClosed == ~(ClosedLeader /\ AllClosed)
+=============================================================================
