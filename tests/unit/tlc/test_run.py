@@ -66,12 +66,17 @@ def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path
     seen: list[Event] = []
 
     result = TLC.check(
-        folder / "Lights.tla", coverage=True, dump=tmp_path / "lights.dot", on_event=seen.append
+        folder / "Lights.tla",
+        coverage=True,
+        dump=tmp_path / "lights.dot",
+        log=tmp_path / "log",
+        on_event=seen.append,
     )
 
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
     assert result.tlc_version == "2.15"
     assert len(result.coverage) == 6
+    assert judge((tmp_path / "log").read_text().splitlines(), 0).coverage == result.coverage
     assert InitialStates(1) in seen
     assert sorted(file.name for file in folder.iterdir()) == ["Lights.cfg", "Lights.tla"]
     # One polynomial, one specification: the same ids in the same order as when it was recorded.
@@ -216,6 +221,8 @@ def test_what_is_missing_is_said_before_anything_is_made(tmp_path: Path) -> None
         TLC.run(SPECS / "Counter.tla", jar=tmp_path / "no.jar")
     with pytest.raises(JavaError):
         TLC.run(SPECS / "Counter.tla", java=tmp_path / "no-java")
+    with pytest.raises(RunError, match=r"the log .* cannot be written"):
+        TLC.check(SPECS / "Counter.tla", log=tmp_path / "no" / "log")
 
 
 def test_a_result_is_there_only_at_the_end() -> None:

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -57,6 +57,7 @@ class TlcRun(Iterator[Event]):
         constants: Mapping[str, Any] | None = None,
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._result: CheckResult | None = None
         self._options = options or TlcOptions()
         jar, java = self._options.jar, self._options.java
         self._workspace = prepare(
@@ -74,7 +75,6 @@ class TlcRun(Iterator[Event]):
         self._lock = threading.Lock()
         self._stopped: Outcome | None = None
         self._started_s = 0.0
-        self._result: CheckResult | None = None
         self._events = self._run()
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ class TlcRun(Iterator[Event]):
 
     def __del__(self) -> None:
         # A run that was neither finished nor closed must not leave Java behind.
-        if getattr(self, "_workspace", None) is not None and self._result is None:
+        if hasattr(self, "_events"):
             self.close()
 
     @property
@@ -167,7 +167,13 @@ class TlcRun(Iterator[Event]):
         if self._stopped is not None:
             return
         self._started_s = time.monotonic()
-        log = None if self._options.log is None else _open_log(Path(self._options.log))
+        with ExitStack() as files:
+            log = None
+            if self._options.log is not None:
+                log = files.enter_context(_open_log(Path(self._options.log)))
+            yield from self._stream(log)
+
+    def _stream(self, log: IO[bytes] | None) -> Iterator[Event]:
         process = self._start()
         assert process.stdout is not None
         assert process.stderr is not None
@@ -196,7 +202,7 @@ class TlcRun(Iterator[Event]):
             if timer is not None:
                 timer.cancel()
             drain.join()
-            for stream in (process.stdin, process.stdout, process.stderr, log):
+            for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
             self._settle(process.returncode)
