@@ -48,6 +48,7 @@ _SOURCE: Final = pa.struct(
         pa.field("observed", pa.list_(_TEXT), nullable=False),
     ]
 )
+_NO_SOURCE: Final = Source("", (), ())
 SCHEMA_KEY: Final = b"canvass.schema"
 MEMBER_COUNT_KEY: Final = b"canvass.memberCount"
 
@@ -120,6 +121,23 @@ def _list(offsets: Ints, flat: Ints, columns: Sequence[str]) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, type=listed)
 
 
+def _source_array(sources: Sequence[Source | None]) -> Any:
+    """Give the column of sources; its parts are empty, not null, where there is none."""
+    given = [source or _NO_SOURCE for source in sources]
+    arrays = [
+        pa.array([source.file for source in given], pa.string()).dictionary_encode(),
+        pa.array([source.lines for source in given], pa.list_(_INT)),
+        pa.ListArray.from_arrays(
+            pa.array(np.cumsum([0, *(len(source.observed) for source in given)]), pa.int32()),
+            pa.array(
+                [path for source in given for path in source.observed], pa.string()
+            ).dictionary_encode(),
+        ),
+    ]
+    absent = pa.array([source is None for source in sources], pa.bool_())
+    return pa.StructArray.from_arrays(arrays, fields=list(_SOURCE), mask=absent)
+
+
 def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = None) -> Any:
     """Give events in columns as a `pyarrow.Table`, context rows included.
 
@@ -145,17 +163,11 @@ def to_table(columns: EventColumns, sources: Sequence[Source | None] | None = No
     ]
     for names, block in groups:
         arrays += [_cells(name, block[:, place]) for place, name in enumerate(names)]
-    given = [
-        None
-        if source is None
-        else {"file": source.file, "lines": source.lines, "observed": source.observed}
-        for source in (sources or [None] * len(columns))
-    ]
     arrays += [
         _list(columns.log_offsets, columns.log, LOG_COLUMNS),
         _list(columns.send_offsets, columns.sends, MESSAGE_COLUMNS),
         _list(columns.checksum_offsets, columns.checksums, CHECKSUM_COLUMNS),
-        pa.array(given, _SOURCE),
+        _source_array(sources or [None] * len(columns)),
     ]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(columns.member_count))
 

@@ -1,0 +1,380 @@
+"""Columns, Arrow and Parquet hold what the events say, and refuse what is no event."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.traces import layout
+from canvass.traces.actions import Action
+from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
+from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.parquet import DatasetFile, DatasetWriter
+from canvass.traces.schema import Event, Input
+from canvass.traces.validate import column_problem
+from canvass.traces.wire import Vote
+from support.trace_events import plain_event, run_of, streams
+
+FEW = settings(max_examples=settings().max_examples // 4)
+"""For what writes files, or takes long to draw."""
+
+
+def bare(event: Event) -> Event:
+    return msgspec.structs.replace(event, source=None)
+
+
+def assert_same(expected: EventColumns, actual: EventColumns) -> None:
+    for field in dataclasses.fields(EventColumns):
+        left, right = getattr(expected, field.name), getattr(actual, field.name)
+        if isinstance(left, np.ndarray):
+            assert left.dtype == right.dtype == np.int64
+            assert right.flags.c_contiguous, field.name
+            np.testing.assert_array_equal(left, right, err_msg=field.name)
+        else:
+            assert left == right, field.name
+
+
+@given(streams(max_size=3))
+def test_events_survive_columns(stream: list[Event]) -> None:
+    columns = from_events("r", 0, stream)
+
+    assert [columns.event(row) for row in range(len(columns))] == [bare(e) for e in stream]
+    assert column_problem(columns) is None
+
+
+@FEW
+@given(streams(member_id=1, member_count=2, max_size=3))
+def test_columns_and_sources_survive_arrow(stream: list[Event]) -> None:
+    columns = from_events("r", 1, stream)
+    table = to_table(columns, [event.source for event in stream])
+
+    assert table.schema.equals(arrow_schema(2), check_metadata=True)
+    table.validate(full=True)
+    assert_same(columns, from_table(table))
+    assert sources_of(table) == [event.source for event in stream]
+
+
+@FEW
+@given(streams(max_size=6), st.integers(1, 5))
+def test_a_part_of_a_table_gives_the_same_rows(stream: list[Event], at: int) -> None:
+    table = to_table(from_events("r", 0, stream))
+    head = from_table(table.slice(0, at))
+    tail = from_table(table.slice(at), head)
+    count = len(stream)
+
+    assert len(head) == min(at, count)
+    assert [tail.event(row) for row in range(tail.context, len(tail))] == [
+        bare(event) for event in stream[at:]
+    ]
+    if at < count:
+        before = bare(msgspec.structs.replace(stream[at - 1], sends=(), log_checksums=()))
+        assert tail.context == 1
+        assert tail.event(0) == before
+        follows = stream[at].step == stream[at - 1].step + 1
+        assert tail.predecessor[1] == (0 if follows else -1)
+        assert_same(from_events("r", 0, stream[at:], stream[at - 1]), tail)
+
+
+def test_predecessors_are_the_rows_before_within_a_stream_without_gaps() -> None:
+    steps = [0, 1, 3, 4]
+    columns = from_events("r", 0, [plain_event(step) for step in steps])
+
+    assert columns.predecessor.tolist() == [-1, 0, -1, 2]
+
+
+def test_cells_are_where_the_layout_says() -> None:
+    event = plain_event(
+        5,
+        action=Action.ON_VOTE,
+        input=Input(2, "2:7", Vote(11, 12, 13, 1, 2, vote=True), active=frozenset({0, 2})),
+    )
+    columns = from_events("r", 1, [event])
+    message = dict(zip(layout.MESSAGE_COLUMNS, columns.message[0].tolist(), strict=True))
+    state = dict(zip(layout.STATE_COLUMNS, columns.state[0].tolist(), strict=True))
+
+    assert message["type"] == layout.MESSAGE_TYPE_NAMES.index("Vote")
+    assert (message["peer"], message["id"]) == (2, (2 << 50) | 7)
+    assert (message["candidate_term_id"], message["log_position"], message["vote"]) == (11, 13, 1)
+    assert message["next_log_position"] == -1
+    assert columns.inputs[0, layout.INPUT_INDEX["active"]] == 0b101
+    assert state["election_state"] == 0
+    assert state["commit_position"] == -1
+    assert columns.action[0] == layout.ACTION_NAMES.index("OnVote")
+    assert columns.members.shape == (1, 3, len(layout.MEMBER_COLUMNS))
+
+
+def test_columns_need_events_of_one_cluster() -> None:
+    small = plain_event(0)
+    small = msgspec.structs.replace(
+        small, state=msgspec.structs.replace(small.state, members=small.state.members[:1])
+    )
+    with pytest.raises(ValueError, match="no events"):
+        from_events("r", 0, [])
+    with pytest.raises(ValueError, match="number of members"):
+        from_events("r", 0, [plain_event(0), small])
+
+
+def write(root: Path, runs: dict[str, dict[int, list[Event]]], **sizes: int) -> None:
+    with DatasetWriter(root, **sizes) as writer:
+        for run_id, members in runs.items():
+            writer.begin(run_of(run_id))
+            for member_id, events in members.items():
+                writer.add(member_id, events)
+            writer.end()
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> dict[str, dict[int, list[Event]]]:
+    ids = draw(st.lists(st.sampled_from(("a", "b", "c")), min_size=1, max_size=3, unique=True))
+    return {
+        run_id: {
+            member_id: draw(streams(member_id, 3, max_size=3))
+            for member_id in sorted(draw(st.sets(st.integers(0, 2))))
+        }
+        for run_id in ids
+    }
+
+
+@FEW
+@given(corpora(), st.integers(1, 4), st.integers(1, 8))
+def test_runs_survive_a_data_set(
+    tmp_path_factory: pytest.TempPathFactory,
+    runs: dict[str, dict[int, list[Event]]],
+    row_group: int,
+    per_file: int,
+) -> None:
+    root = tmp_path_factory.mktemp("data") / "set"
+    write(root, runs, events_per_row_group=row_group, events_per_file=per_file)
+    found: dict[str, dict[int, list[Event]]] = {}
+    rows = 0
+    for path in sorted(root.glob("*.parquet")):
+        with DatasetFile(path) as file:
+            found |= {entry.run.run_id: events for entry, events, _ in file.load()}
+            for columns in file.batches():
+                assert len(columns) - columns.context <= row_group
+                rows += len(columns) - columns.context
+    shutil.rmtree(root)
+
+    assert found == runs
+    assert rows == sum(len(events) for members in runs.values() for events in members.values())
+
+
+def long_stream(count: int, member_id: int = 0) -> list[Event]:
+    del member_id
+    return [plain_event(step) for step in range(count)]
+
+
+def test_predecessors_reach_over_row_groups(tmp_path: Path) -> None:
+    write(
+        tmp_path / "d",
+        {"a": {0: long_stream(25), 1: long_stream(5)}, "b": {0: long_stream(12)}},
+        events_per_row_group=10,
+    )
+    with DatasetFile(tmp_path / "d" / "events-3-00000.parquet") as file:
+        batches = list(file.batches())
+        alone = list(file.batches([2]))
+
+    starts = [
+        (columns.runs[columns.run[row]], int(columns.member[row]), int(columns.step[row]))
+        for columns in batches
+        for row in range(columns.context, len(columns))
+        if columns.predecessor[row] == -1
+    ]
+    assert starts == [("a", 0, 0), ("a", 1, 0), ("b", 0, 0)]
+    assert_same(batches[2], alone[0])
+
+
+def test_facts_of_a_run_are_kept_and_found(tmp_path: Path) -> None:
+    told = Fact(FactKind.TRUNCATED, "a", 0, line=9, detail="the last line is incomplete")
+    with DatasetWriter(tmp_path) as writer:
+        writer.begin(run_of("a"))
+        writer.add(0, [plain_event(0), plain_event(2)])
+        writer.add(1, [plain_event(4)])
+        writer.end([told])
+    with DatasetFile(tmp_path / "events-3-00000.parquet") as file:
+        ((_, _, facts),) = file.load()
+
+    assert facts == [
+        told,
+        Fact(FactKind.MISSING_STREAM, "a", 2),
+        Fact(FactKind.GAP, "a", 0, 2),
+        Fact(FactKind.LATE_START, "a", 1, 4),
+    ]
+
+
+def test_writer_keeps_to_the_order_of_its_calls(tmp_path: Path) -> None:
+    with DatasetWriter(tmp_path / "d") as writer:
+        with pytest.raises(ValueError, match="no run was begun"):
+            writer.add(0, [plain_event(0)])
+        with pytest.raises(ValueError, match="no run was begun"):
+            writer.end()
+        writer.begin(run_of("a"))
+        with pytest.raises(ValueError, match="has not ended"):
+            writer.begin(run_of("b"))
+        with pytest.raises(ValueError, match="has 3 members"):
+            writer.add(
+                0,
+                [
+                    msgspec.structs.replace(
+                        plain_event(0),
+                        state=msgspec.structs.replace(
+                            plain_event(0).state, members=plain_event(0).state.members[:1]
+                        ),
+                    )
+                ],
+            )
+        writer.end()
+    with pytest.raises(FileExistsError):
+        DatasetWriter(tmp_path / "d")
+
+
+def changed(table: Any, name: str, change: Callable[[Any], Any]) -> Any:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, table.schema.field(place), change(table.column(name)))
+
+
+def sample() -> Any:
+    vote = Vote(1, 0, 0, 1, 2, vote=True)
+    event = plain_event(
+        1,
+        action=Action.ON_VOTE,
+        input=Input(2, "2:7", vote),
+    )
+    return to_table(from_events("r", 0, [plain_event(0), event]))
+
+
+def ints(*values: int | None) -> Callable[[Any], Any]:
+    return lambda _: pa.array(values, pa.int64())
+
+
+def texts(*values: str | None) -> Callable[[Any], Any]:
+    return lambda _: pa.array(values, pa.string()).dictionary_encode()
+
+
+FORGED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a null number": ("state_commit_position", ints(1, None)),
+    "a null state": ("state_role", texts("LEADER", None)),
+    "a null action": ("action", texts("Restart", None)),
+    "an unknown action": ("action", texts("Restart", "Resign")),
+    "an unknown state": ("state_election_state", texts("INIT", "DONE")),
+    "an unknown message": ("message_type", texts(None, "Ping")),
+    "an action without its message": ("message_type", texts(None, None)),
+    "another message than the action's": ("message_type", texts(None, "RequestVote")),
+    "no such member": ("member", ints(3, 3)),
+    "a negative member": ("member", ints(-1, -1)),
+    "a negative step": ("step", ints(-2, -1)),
+    "steps that do not ascend": ("step", ints(1, 1)),
+    "a set of nobody": ("input_active", ints(0, 512)),
+    "a negative set": ("input_accepted", ints(-1, 0)),
+    "a vote that is neither": ("message_vote", ints(-1, 2)),
+    "a field that the message has not": ("message_flags", ints(-1, 0)),
+    "a field of no message": ("message_flags", ints(0, -1)),
+    "an id of another sender": ("message_id", ints(-1, 7)),
+    "an id out of range": ("message_id", ints(-1, (2 << 50) | 10**15)),
+    "a sender out of range": ("message_peer", ints(-1, 9)),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_columns_are_refused(name: str) -> None:
+    table = changed(sample(), *FORGED[name])
+    taken = False
+    with suppress(ColumnError):
+        taken = column_problem(from_table(table)) is None
+
+    assert not taken
+
+
+@pytest.mark.parametrize("forge", ["receiver", "sender"])
+def test_forged_sends_are_refused(forge: str) -> None:
+    columns = from_events("r", 0, [plain_event(0)])
+    cells = [-1] * len(layout.MESSAGE_COLUMNS)
+    cells[:3] = layout.MESSAGE_TYPE_NAMES.index("StopCatchup"), 1, 5
+    cells[1] = 9 if forge == "receiver" else 1
+    if forge == "sender":
+        cells[2] = (1 << 50) | 5
+    forged = dataclasses.replace(
+        columns, sends=np.array([cells]), send_offsets=np.array([0, 1], dtype=np.int64)
+    )
+
+    assert column_problem(forged) == (0, "a send with fields out of range")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.replace_schema_metadata({}),
+        lambda table: table.replace_schema_metadata({b"canvass.schema": b"canvass.events/2"}),
+        lambda table: table.replace_schema_metadata(
+            table.schema.metadata | {b"canvass.memberCount": b"10"}
+        ),
+        lambda table: table.replace_schema_metadata(
+            table.schema.metadata | {b"canvass.memberCount": b"2"}
+        ),
+        lambda table: table.drop_columns(["step"]),
+        lambda table: table.append_column("more", pa.array([1, 2])),
+        lambda table: table.select(list(reversed(table.schema.names))),
+        lambda table: table.set_column(
+            2, pa.field("step", pa.int32(), nullable=False), pa.array([0, 1], pa.int32())
+        ),
+    ],
+)
+def test_other_columns_are_refused(change: Callable[[Any], Any]) -> None:
+    with pytest.raises(ColumnError) as caught:
+        from_table(change(sample()))
+
+    assert caught.value.code is Code.BAD_SCHEMA
+
+
+def test_a_file_that_is_no_data_set_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(sample(), path)
+    with pytest.raises(TraceError, match="do not tell the runs"):
+        DatasetFile(path)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(TraceError, match="do not name"):
+        DatasetFile(path)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(TraceError):
+        DatasetFile(path)
+    with pytest.raises(TraceError) as caught:
+        DatasetFile(tmp_path / "none.parquet")
+    assert caught.value.code is Code.NOT_FOUND
+
+
+def test_a_damaged_file_gives_events_or_one_error(tmp_path: Path) -> None:
+    write(tmp_path / "d", {"a": {0: long_stream(30)}})
+    whole = (tmp_path / "d" / "events-3-00000.parquet").read_bytes()
+    path = tmp_path / "x.parquet"
+    refused = 0
+    for end in range(0, len(whole), 97):
+        path.write_bytes(whole[:end])
+        with pytest.raises(TraceError):
+            DatasetFile(path)
+        refused += 1
+
+    assert refused > 100
+
+
+def test_a_run_that_the_metadata_do_not_tell_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = sample()
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({b"canvass.runs": b"[]"})
+    with DatasetFile(path) as file, pytest.raises(TraceError, match="run r is not in the metadata"):
+        list(file.batches())

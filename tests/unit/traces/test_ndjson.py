@@ -1,0 +1,359 @@
+"""Streams of events: what is written is read, and whatever the bytes, one error at most."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import zstandard
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from canvass.traces.actions import Action
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.limits import (
+    RATIO_FREE_BYTES,
+)
+from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run
+from canvass.traces.scanner import ScanError, scan
+from canvass.traces.schema import Event, Input, Send, Source, encode, encode_lines
+from canvass.traces.streams import Decompressor, StreamFile
+from canvass.traces.wire import Vote
+from support.trace_events import plain_event, run_of, streams
+from support.trace_reading import LINE, NEXT, outcome, read, refusal
+
+SUFFIXES = ("", ".gz", ".zst")
+
+
+@given(streams(max_size=3))
+def test_events_survive_writing_and_reading(stream: list[Event]) -> None:
+    events, reader = read(encode_lines(stream))
+
+    assert events == stream
+    assert reader.truncated is None
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_events_survive_a_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"member-0.ndjson{suffix}"
+    stream = [plain_event(step) for step in range(1_000)]
+    with EventWriter(path, 0) as writer:
+        writer.write(stream[:300])
+        writer.flush()
+        writer.write(stream[300:])
+
+    with StreamFile(path) as source:
+        reader = EventReader(source, str(path), 0, 3)
+
+        assert list(reader) == stream
+        assert (reader.lines, reader.truncated, reader.gaps) == (1_000, None, [])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_appended_members_of_a_compressed_file_are_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"member-0.ndjson{suffix}"
+    for part in range(3):
+        with EventWriter(path, 0, append=part > 0) as writer:
+            writer.write([plain_event(step) for step in range(10 * part, 10 * part + 10)])
+
+    with StreamFile(path) as source:
+        assert [event.step for event in EventReader(source, "s", 0)] == list(range(30))
+
+
+def test_equal_events_make_equal_files(tmp_path: Path) -> None:
+    for suffix in SUFFIXES:
+        for name in ("a", "b"):
+            with EventWriter(tmp_path / f"{name}.ndjson{suffix}", 0) as writer:
+                writer.write([plain_event(0)])
+        contents = {path.read_bytes() for path in tmp_path.glob(f"?.ndjson{suffix}")}
+
+        assert len(contents) == 1
+
+
+def test_a_stream_that_repeats_one_state_is_no_bomb(tmp_path: Path) -> None:
+    """What the writer makes of an idle member must not be refused for its ratio."""
+    path = tmp_path / "member-0.ndjson.zst"
+    count = 4 * RATIO_FREE_BYTES // len(encode(plain_event(1)))
+    with EventWriter(path, 0, check=False) as writer:
+        for start in range(0, count, 500):
+            steps = range(start, start + 500)
+            writer.write([plain_event(step, action=Action.ELECTION_INIT) for step in steps])
+
+    with StreamFile(path) as source:
+        assert sum(len(batch) for batch in EventReader(source, "s", 0).batches()) >= count
+
+
+def test_writer_refuses_what_no_reader_would_take(tmp_path: Path) -> None:
+    with EventWriter(tmp_path / "member-0.ndjson", 0) as writer:
+        for fault in (
+            {"time_ns": 1 << 63},
+            {"time_ns": 1 << 200},
+            {"time_ns": "soon"},
+            {"action": Action.ON_VOTE},
+            {"source": Source("a\0b", (), ())},
+            {"sends": (Send(1, "2:0", Vote(1, 1, 1, 1, 1, vote=True)),)},
+        ):
+            with pytest.raises(ValueError, match=r".+"):
+                writer.write([plain_event(0), plain_event(1, **fault)])
+
+    assert (tmp_path / "member-0.ndjson").read_bytes() == b""
+
+
+SOUND: dict[str, Callable[[Any], str]] = {
+    "spaces": lambda event: json.dumps(event),
+    "other order": lambda event: json.dumps(event, sort_keys=True, separators=(",", ":")),
+    "carriage return": lambda event: json.dumps(event) + "\r",
+    "defaults written": lambda event: json.dumps(
+        event | {"input": {"interval": False, "active": [], "message": None}, "source": None}
+    ),
+    "escapes": lambda event: json.dumps(event).replace('"Restart"', '"\\u0052estart"'),
+    "minus zero": lambda event: json.dumps(event).replace('"step": 0', '"step": -0'),
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_other_spellings_of_an_event_are_read(name: str) -> None:
+    line = SOUND[name](json.loads(LINE))
+    events, _ = read(line.encode() + b"\n" + NEXT.encode() + b"\n")
+
+    assert line != LINE
+    assert events == [plain_event(0), plain_event(1)]
+
+
+def test_sets_are_read_in_any_order_and_written_sorted() -> None:
+    line = LINE.replace('"input":{}', '"input":{"active":[2,0,1]}')
+    events, _ = read(line.encode() + b"\n")
+
+    assert events == [plain_event(0, input=Input(active=frozenset({0, 1, 2})))]
+    assert b'"active":[0,1,2]' in encode(events[0])
+
+
+def test_steps_must_ascend() -> None:
+    error = refusal(encode_lines([plain_event(0), plain_event(2), plain_event(2)]))
+
+    assert (error.code, error.line) == (Code.BAD_EVENT, 3)
+
+
+def test_missing_steps_are_told() -> None:
+    _, reader = read(encode_lines([plain_event(3), plain_event(4), plain_event(7)]))
+
+    assert reader.gaps == [Gap(1, 0, 3), Gap(3, 5, 7)]
+
+
+def test_the_number_of_members_does_not_change() -> None:
+    state = plain_event(0).state
+    fewer = msgspec.structs.replace(state, members=state.members[:2])
+
+    error = refusal(encode_lines([plain_event(0), plain_event(1, state=fewer)]))
+
+    assert (error.code, error.line) == (Code.BAD_EVENT, 2)
+
+
+def test_a_line_cut_anywhere_is_truncated_not_malformed() -> None:
+    for end in range(1, len(LINE)):
+        events, reader = read(f"{NEXT}\n{LINE[:end]}".encode())
+
+        assert [event.step for event in events] == [1]
+        assert reader.truncated == Truncation(2, "the last line is incomplete"), end
+
+
+def test_a_last_line_without_an_end_is_an_event() -> None:
+    events, reader = read(f"{LINE}\n{NEXT}".encode())
+
+    assert len(events) == 2
+    assert reader.truncated is None
+
+
+def test_a_character_cut_in_two_is_truncated() -> None:
+    event = plain_event(0, source=Source("\u00e9", (1,), ()))
+    data = encode(event)
+    _, reader = read(data[: data.index("\u00e9".encode()) + 1])
+
+    assert reader.truncated is not None
+
+
+def test_a_last_line_that_is_wrong_before_its_end_is_malformed() -> None:
+    assert refusal(f'{LINE}\n{{"step":1,"step":2,"timeNs'.encode()).code is Code.DUPLICATE_KEY
+
+
+def test_an_empty_stream_has_no_events() -> None:
+    events, reader = read(b"")
+
+    assert (events, reader.lines, reader.truncated) == ([], 0, None)
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+@example(b"\xf0\x9f", 1)
+@example(b'{"step":', 3)
+def test_any_bytes_give_events_or_one_error(data: bytes, piece: int) -> None:
+    assert outcome(data, piece) == outcome(data, len(data) + 1)
+
+
+@given(streams(max_size=2), st.data())
+def test_any_change_gives_events_or_one_error(stream: list[Event], data: st.DataObject) -> None:
+    lines = bytearray(encode_lines(stream))
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        lines[place : place + data.draw(st.integers(0, 2))] = data.draw(
+            st.sampled_from((b"", b'"', b"{", b"}", b"[", b",", b":", b"\\", b"\n", b"9", b"\xff"))
+        )
+
+    whole = outcome(bytes(lines), len(lines) + 1)
+
+    assert whole == outcome(bytes(lines), 7)
+
+
+@given(st.binary(max_size=200), st.sampled_from((".gz", ".zst")))
+def test_any_bytes_decompress_or_give_one_error(data: bytes, suffix: str) -> None:
+    magic = gzip.compress(LINE.encode()) if suffix == ".gz" else zstandard.compress(LINE.encode())
+    for given_bytes in (data, magic[:20] + data, magic + data):
+        source = Decompressor(BytesIO(given_bytes), "s", suffix)
+        with suppress(TraceError):
+            list(EventReader(source, "s", 0))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_compressed_file_cut_anywhere_is_truncated(suffix: str) -> None:
+    lines = encode_lines([plain_event(step) for step in range(50)])
+    data = gzip.compress(lines) if suffix == ".gz" else zstandard.compress(lines)
+    for end in range(1, len(data)):
+        source = Decompressor(BytesIO(data[:end]), "s", suffix)
+        reader = EventReader(source, "s", 0)
+
+        steps = [event.step for event in reader]
+
+        assert reader.truncated is not None, end
+        assert steps == list(range(len(steps)))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_damage_in_a_compressed_file_is_told(suffix: str) -> None:
+    lines = encode_lines([plain_event(step) for step in range(50)])
+    data = bytearray(gzip.compress(lines) if suffix == ".gz" else zstandard.compress(lines))
+    data[1] ^= 0xFF
+    with pytest.raises(TraceError) as caught:
+        list(EventReader(Decompressor(BytesIO(bytes(data)), "s", suffix), "s", 0))
+
+    assert caught.value.code is Code.BAD_COMPRESSION
+
+
+def test_a_bomb_of_lines_is_refused_by_its_ratio() -> None:
+    line = encode(plain_event(0)) + b"\n"
+    data = zstandard.ZstdCompressor(level=19).compress(line * 200_000)
+    assert len(line) * 200_000 > 1_000 * len(data)
+
+    source = Decompressor(BytesIO(data), "s", ".zst")
+    with pytest.raises(TraceError) as caught:
+        sum(map(len, iter(lambda: source.read(1 << 18), b"")))
+
+    assert caught.value.code is Code.RATIO_TOO_HIGH
+
+
+def test_a_compressed_void_is_refused_as_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "member-0.ndjson.gz"
+    path.write_bytes(gzip.compress(bytes(1 << 26)))
+    with StreamFile(path) as source, pytest.raises(TraceError) as caught:
+        list(EventReader(source, "s", 0))
+
+    assert caught.value.code in (Code.LINE_TOO_LONG, Code.RATIO_TOO_HIGH)
+
+
+def test_a_large_window_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=27)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    data = compressor.compress(LINE.encode() * 2) + compressor.flush()
+    with pytest.raises(TraceError) as caught:
+        list(EventReader(Decompressor(BytesIO(data), "s", ".zst"), "s", 0))
+
+    assert caught.value.code is Code.BAD_COMPRESSION
+
+
+def test_an_error_survives_the_way_between_processes() -> None:
+    error = refusal(b"[]\n")
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert isinstance(copy, TraceError)
+    assert str(copy) == str(error) == "s:1:1: BAD_VALUE: Expected `object`, got `array`"
+
+
+def test_text_of_the_input_cannot_leave_its_line_in_an_error() -> None:
+    error = TraceError(Code.BAD_VALUE, "a\nb\x1b[2J", 1, 2, "x\r\n\x1b[31m\u202e")
+
+    assert str(error) == r"a\nb\x1b[2J:1:2: BAD_VALUE: x\r\n\x1b[31m\u202e"
+
+
+def test_run_header_is_read_strictly() -> None:
+    run = run_of(hardening=("HZ1",), source={"kind": "simulation", "seed": 7, "tree": [[{}]]})
+
+    assert decode_run(json.dumps(json.loads(encode(run)), indent=2).encode(), "run.json") == run
+    assert decode_run(encode(run), "run.json") == run
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"runId": "../x"}, Code.BAD_VALUE),
+        ({"runId": "a\n"}, Code.BAD_VALUE),
+        ({"runId": ""}, Code.BAD_VALUE),
+        ({"memberCount": 0}, Code.BAD_VALUE),
+        ({"memberCount": 10}, Code.BAD_VALUE),
+        ({"memberCount": True}, Code.BAD_VALUE),
+        ({"revision": "1.51"}, Code.BAD_VALUE),
+        ({"schema": "canvass.run/2"}, Code.BAD_VALUE),
+        ({"source": {"n": 1 << 64}}, Code.BAD_NUMBER),
+        ({"source": {"x": float("nan")}}, Code.BAD_NUMBER),
+        ({"source": "a simulation"}, Code.BAD_VALUE),
+        ({"more": 1}, Code.BAD_VALUE),
+    ],
+)
+def test_run_header_with_a_fault_is_refused(change: dict[str, Any], code: Code) -> None:
+    header = json.loads(encode(run_of())) | change
+    with pytest.raises(TraceError) as caught:
+        decode_run(json.dumps(header).encode(), "run.json")
+
+    assert caught.value.code is code
+
+
+def test_run_header_may_not_nest_without_bound() -> None:
+    header = encode(run_of(source={"a": 1})).replace(b"1}", b"[" * 5000 + b"]" * 5000 + b"}")
+    with pytest.raises(TraceError) as caught:
+        decode_run(header, "run.json")
+
+    assert caught.value.code is Code.TOO_DEEP
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.sampled_from((None, 1)))
+def test_scanner_takes_what_json_writes(value: Any, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    if "\\u0000" in text or "\\ud" in text.lower():
+        return
+
+    assert scan(text.encode())["$"] == 1
+
+
+@given(st.text('{}[]",:\\ntrue0123.eE-+ u"d8', max_size=40))
+def test_scanner_takes_nothing_that_json_refuses(text: str) -> None:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len(dict(pairs)) == len(pairs)
+        return dict(pairs)
+
+    try:
+        scan(text.encode())
+    except ScanError:
+        return
+    json.loads(text, object_pairs_hook=unique)

@@ -1,0 +1,244 @@
+"""Run folders and corpora: what is there, what is missing, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from canvass.traces import run
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.ndjson import EventWriter
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, RunFolder, write_dataset
+from canvass.traces.schema import Event, encode, encode_lines
+from support.trace_events import plain_event, run_of
+
+
+def make_run(folder: Path, run_id: str = "run-1", count: int = 4, suffix: str = "") -> Path:
+    """A run of three members with as many steps each."""
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(encode(run_of(run_id)))
+    for member_id in range(3):
+        with EventWriter(folder / f"member-{member_id}.ndjson{suffix}", member_id) as writer:
+            writer.write([plain_event(step) for step in range(count)])
+    return folder
+
+
+def refusal(path: Path) -> TraceError:
+    with pytest.raises(TraceError) as caught:
+        list(Corpus(path).load())
+    return caught.value
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_a_whole_run_is_read(tmp_path: Path, suffix: str) -> None:
+    loaded = RunFolder(make_run(tmp_path / "r", suffix=suffix)).load()
+
+    assert loaded.run == run_of("run-1")
+    assert loaded.events == dict.fromkeys(range(3), tuple(plain_event(step) for step in range(4)))
+    assert loaded.facts == ()
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    (folder / "member-0.ndjson").unlink()
+    lines = encode_lines([plain_event(2), plain_event(3), plain_event(6)])
+    (folder / "member-1.ndjson").write_bytes(lines[:-20])
+    (folder / "member-2.ndjson").write_bytes(b"")
+
+    loaded = RunFolder(folder).load()
+
+    assert [event.step for event in loaded.events[1]] == [2, 3]
+    assert list(loaded.facts) == [
+        Fact(FactKind.MISSING_STREAM, "run-1", 0),
+        Fact(FactKind.LATE_START, "run-1", 1, 2, 1),
+        Fact(FactKind.TRUNCATED, "run-1", 1, line=3, detail="the last line is incomplete"),
+        Fact(FactKind.EMPTY_STREAM, "run-1", 2),
+    ]
+
+
+def test_a_gap_is_told(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    (folder / "member-0.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(5)]))
+
+    assert RunFolder(folder).load().facts == (Fact(FactKind.GAP, "run-1", 0, 5, 2),)
+
+
+def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_COLUMN_EVENTS", 100)
+    count = 1_000
+    folder = make_run(tmp_path / "r", count=1)
+    with EventWriter(folder / "member-0.ndjson", 0, append=True, check=False) as writer:
+        writer.write([plain_event(step) for step in range(1, count)])
+
+    batches = list(RunFolder(folder).columns())
+    first = [batch for batch in batches if batch.member[0] == 0]
+
+    assert len(first) > 2
+    assert [batch.context for batch in first] == [0] + [1] * (len(first) - 1)
+    assert sum(len(batch) - batch.context for batch in first) == count
+    assert all((batch.predecessor[1:] >= 0).all() for batch in first)
+
+
+def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        make_run(tmp_path / "runs" / name, f"run-{name}")
+    (tmp_path / "runs" / "README").write_text("Two runs.")
+    (tmp_path / "runs" / ".hidden").mkdir()
+    with DatasetWriter(tmp_path / "set") as writer:
+        assert write_dataset(Corpus(tmp_path / "runs"), writer) == 24
+
+    runs = list(Corpus(tmp_path / "runs").load())
+    converted = list(Corpus(tmp_path / "set").load())
+    one_file = list(Corpus(tmp_path / "set" / "events-3-00000.parquet").load())
+
+    assert [loaded.run.run_id for loaded in runs] == ["run-a", "run-b"]
+    assert runs == converted == one_file
+    assert list(Corpus(tmp_path / "runs" / "a").load()) == runs[:1]
+
+
+def test_columns_of_a_data_set_tell_the_same_facts_as_the_folders(tmp_path: Path) -> None:
+    broken = make_run(tmp_path / "runs" / "a", "run-a")
+    (broken / "member-0.ndjson").unlink()
+    (broken / "member-1.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(2)])[:-9])
+    (broken / "member-2.ndjson").write_bytes(encode_lines([plain_event(1), plain_event(3)]))
+    make_run(tmp_path / "runs" / "b", "run-b")
+    with DatasetWriter(tmp_path / "set") as writer:
+        write_dataset(Corpus(tmp_path / "runs"), writer)
+
+    found = []
+    for path in (tmp_path / "runs", tmp_path / "set"):
+        corpus = Corpus(path)
+        events = sum(len(batch) - batch.context for _, batch in corpus.columns())
+        found.append((corpus.runs, events, sorted(corpus.facts, key=encode)))
+
+    assert found[0] == found[1]
+    assert found[0][:2] == (2, 15)
+    assert {fact.kind for fact in found[0][2]} == {
+        FactKind.MISSING_STREAM,
+        FactKind.TRUNCATED,
+        FactKind.LATE_START,
+        FactKind.GAP,
+    }
+
+
+def test_nothing_to_check_is_refused(tmp_path: Path) -> None:
+    assert refusal(tmp_path).code is Code.NOT_FOUND
+    assert refusal(tmp_path / "none").code is Code.NOT_FOUND
+    (tmp_path / "file").write_text("")
+    assert refusal(tmp_path / "file").code is Code.UNREADABLE
+    (tmp_path / "empty").mkdir()
+    assert refusal(tmp_path).code is Code.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "member-3.ndjson",
+        "member-10.ndjson",
+        "member--1.ndjson",
+        "member-00.ndjson",
+        "member-01.ndjson",
+        "member-0.ndjson.bz2",
+        "member-0.ndjson.gz.gz",
+        "member-0.json",
+        "member-0.ndjson\n",
+        "member-\u0660.ndjson",
+        "member-0.NDJSON",
+        "member-",
+    ],
+)
+def test_a_file_that_claims_to_be_a_stream_and_is_none_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    folder = make_run(tmp_path / "r")
+    (folder / name).write_bytes(b"")
+
+    assert refusal(folder).code is Code.BAD_NAME
+
+
+def test_two_files_for_one_stream_are_refused(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    (folder / "member-0.ndjson.gz").write_bytes(b"")
+
+    assert refusal(folder).code is Code.AMBIGUOUS
+
+
+def test_two_runs_of_one_id_are_refused(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    make_run(tmp_path / "b")
+
+    assert refusal(tmp_path).code is Code.AMBIGUOUS
+
+
+def test_runs_beside_parquet_files_are_refused(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    (tmp_path / "x.parquet").write_bytes(b"")
+
+    assert refusal(tmp_path).code is Code.AMBIGUOUS
+
+
+@pytest.mark.parametrize("name", ["a b", "-rf", "a\n", "\u202e", "x" * 129, "\u00e9"])
+def test_a_folder_with_a_hostile_name_is_refused(tmp_path: Path, name: str) -> None:
+    make_run(tmp_path / name)
+
+    error = refusal(tmp_path)
+
+    assert error.code is Code.BAD_NAME
+    assert "\n" not in str(error)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside = make_run(tmp_path / "outside")
+    inside = make_run(tmp_path / "corpus" / "r")
+    (inside / "member-0.ndjson").unlink()
+    (inside / "member-0.ndjson").symlink_to(outside / "member-0.ndjson")
+    assert refusal(tmp_path / "corpus").code is Code.BAD_NAME
+
+    (inside / "run.json").unlink()
+    (inside / "run.json").symlink_to(outside / "run.json")
+    assert refusal(tmp_path / "corpus").code is Code.BAD_NAME
+
+    (tmp_path / "corpus" / "s").symlink_to(outside)
+    assert refusal(tmp_path / "corpus").code is Code.BAD_NAME
+
+
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    (folder / "member-0.ndjson").unlink()
+    os.mkfifo(folder / "member-0.ndjson")
+    assert refusal(folder).code is Code.UNREADABLE
+
+    (folder / "member-0.ndjson").unlink()
+    (folder / "member-0.ndjson").mkdir()
+    assert refusal(folder).code is Code.UNREADABLE
+
+
+def test_a_large_header_is_refused(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    with (folder / "run.json").open("ab") as file:
+        file.write(b" " * (1 << 20))
+
+    assert refusal(folder).code is Code.TOO_LARGE
+
+
+def test_an_error_names_file_and_line(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "r")
+    with (folder / "member-1.ndjson").open("ab") as file:
+        file.write(b"{}\n")
+
+    error = refusal(folder)
+
+    assert (error.file, error.line) == (str(folder / "member-1.ndjson"), 5)
+
+
+def test_events_of_a_run_are_what_the_reader_gives(tmp_path: Path) -> None:
+    folder = RunFolder(make_run(tmp_path / "r"))
+    events: list[Event] = [event for batch in folder.batches(1) for event in batch]
+
+    assert events == [plain_event(step) for step in range(4)]

@@ -1,0 +1,192 @@
+"""The structures of the format are those of the protocol core, name for name."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from canvass.cluster import core, member, messages
+from canvass.cluster.names import action_name, wire_name
+from canvass.traces import schema, wire
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from canvass.traces.layout import Kind, kind
+from support.trace_events import MESSAGES, initial_member, inputs, plain_event, states
+
+ROOT = Path(__file__).resolve().parents[3]
+PAIRS = [
+    *zip(messages.MESSAGE_TYPES, wire.MESSAGE_TYPES, strict=True),
+    (member.Member, wire.Member),
+    (member.MemberRecord, wire.MemberRecord),
+    (member.TermEntry, wire.TermEntry),
+]
+
+
+@pytest.mark.parametrize(("core_type", "wire_type"), PAIRS, ids=lambda kind: kind.__name__)
+def test_struct_has_the_names_of_its_dataclass(core_type: Any, wire_type: Any) -> None:
+    names = tuple(field.name for field in fields(core_type))
+
+    assert core_type.__name__ == wire_type.__name__
+    assert names == wire_type.__struct_fields__
+    assert tuple(map(wire_name, names)) == wire_type.__struct_encode_fields__
+
+
+@pytest.mark.parametrize(("core_type", "wire_type"), PAIRS, ids=lambda kind: kind.__name__)
+def test_struct_has_the_types_of_its_dataclass(core_type: Any, wire_type: Any) -> None:
+    kept = {"Int64": "int"}
+    for field in fields(core_type):
+        wire_kind = wire_type.__annotations__[field.name]
+        if not wire_kind.startswith("Annotated[tuple"):
+            assert field.type == kept.get(wire_kind, wire_kind), field.name
+
+
+def test_input_has_the_fields_of_the_core_in_order() -> None:
+    names = [field.name for field in fields(member.Input)]
+
+    assert ["from_", "id", *names] == list(schema.Input.__struct_fields__)
+    assert ["from", "id", *map(wire_name, names)] == list(schema.Input.__struct_encode_fields__)
+
+
+def test_input_has_the_defaults_of_the_core() -> None:
+    expected = schema.Input()
+
+    assert expected == schema.to_wire_input(member.NO_INPUT)
+    assert schema.to_cluster_input(expected) == member.NO_INPUT
+
+
+def test_messages_say_their_type_first() -> None:
+    for message_type in wire.MESSAGE_TYPES:
+        config = message_type.__struct_config__
+        assert (config.tag_field, config.tag) == ("type", message_type.__name__)
+
+
+def test_actions_are_those_of_the_core_with_its_function_names() -> None:
+    assert {action.value for action in ACTIONS} == set(core.ACTIONS)
+    for action in Action:
+        handler = core.ACTIONS[action.value]
+        assert action.name.lower() == handler.__name__
+        assert action.value == action_name(handler)
+    assert set(ACTIONS) == set(ACTION_INPUTS)
+
+
+def test_an_action_on_a_message_is_named_after_it() -> None:
+    for action, row in ACTION_INPUTS.items():
+        if row.message is not None:
+            assert action.value == f"On{row.message.__name__}"
+    assert {row.message for row in ACTION_INPUTS.values()} == {None, *messages.MESSAGE_TYPES}
+
+
+def functions_of_the_core() -> dict[str, ast.FunctionDef]:
+    """Every function of the core by name."""
+    return {
+        node.name: node
+        for path in sorted((ROOT / "impl" / "canvass" / "cluster").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def fields_read(name: str, functions: dict[str, ast.FunctionDef], seen: set[str]) -> set[str]:
+    """The fields of the input that a function, or one that it hands the input to, looks at."""
+    if name in seen or name not in functions:
+        return set()
+    seen.add(name)
+    found = set()
+    for node in ast.walk(functions[name]):
+        match node:
+            case ast.Attribute(value=ast.Name(id="x"), attr=attribute):
+                found.add(attribute)
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=args) if any(
+                isinstance(argument, ast.Name) and argument.id == "x" for argument in args
+            ):
+                found |= fields_read(called, functions, seen)
+    return found
+
+
+def test_the_table_tells_what_each_action_of_the_core_reads() -> None:
+    functions = functions_of_the_core()
+    known = {field.name for field in fields(member.Input)}
+
+    for action, row in ACTION_INPUTS.items():
+        read = fields_read(action.name.lower(), functions, set())
+
+        assert read <= known
+        assert read - {"message"} == row.fields, action.value
+
+
+@given(MESSAGES)
+def test_message_survives_the_way_to_the_core_and_back(message: wire.Message) -> None:
+    assert schema.to_wire_message(schema.to_cluster_message(message)) == message
+
+
+@given(states(3))
+def test_state_survives_the_way_to_the_core_and_back(state: wire.Member) -> None:
+    assert schema.to_wire_member(schema.to_cluster_member(state)) == state
+
+
+@given(st.sampled_from(Action).flatmap(lambda action: inputs(action, 3)))
+def test_input_survives_the_way_to_the_core_and_back(given_input: schema.Input) -> None:
+    core_input = schema.to_cluster_input(given_input)
+
+    assert schema.to_wire_input(core_input, given_input.from_, given_input.id) == given_input
+
+
+def test_an_event_reads_as_the_design_says() -> None:
+    event = plain_event(
+        17,
+        action=Action.ON_REQUEST_VOTE,
+        input=schema.Input(1, "1:42", wire.RequestVote(0, 0, 1, 1)),
+        sends=(schema.Send(1, "0:9", wire.Vote(1, 0, 0, 1, 0, vote=True)),),
+    )
+
+    written = msgspec.json.decode(schema.encode(event))
+
+    assert list(written) == ["step", "timeNs", "action", "input", "sends", "state"]
+    assert written["input"] == {
+        "from": 1,
+        "id": "1:42",
+        "message": {
+            "type": "RequestVote",
+            "logLeadershipTermId": 0,
+            "logPosition": 0,
+            "candidateTermId": 1,
+            "candidateMemberId": 1,
+        },
+    }
+    assert written["sends"][0]["id"] == "0:9"
+    assert written["state"]["electionState"] == "INIT"
+    assert len(written["state"]) == len(fields(initial_member()))
+
+
+def test_published_schemas_are_up_to_date() -> None:
+    """`python -m canvass.traces.publish` writes them."""
+    folder = Path(schema.__file__).parent / "schemas"
+
+    assert schema.published_schemas() == {
+        path.name: path.read_bytes() for path in folder.glob("*.json")
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("next_leadership_term_id", Kind.TERM),
+        ("catchup_join_position", Kind.POSITION),
+        ("graceful_closed_leader_id", Kind.MEMBER),
+        ("follower_member_id", Kind.MEMBER),
+        ("active", Kind.MEMBER_MASK),
+        ("id", Kind.MESSAGE_ID),
+        ("checksum", Kind.CHECKSUM),
+        ("flags", Kind.CODE),
+        ("vote", Kind.CODE),
+        ("election_state", Kind.CODE),
+    ],
+)
+def test_kind_of_a_column_follows_from_its_name(column: str, expected: Kind) -> None:
+    assert kind(column) is expected
