@@ -28,9 +28,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="canvass-demo-") as folder:
         show("Is what is needed there?", "doctor")
         show("The models of the spec, and what is expected of each.", "check", "--list")
+        show("TLC checks the smallest.", "check", "MCSingleNode")
         show(
-            "TLC checks them. A mutant must violate what it breaks; its counterexample follows.",
-            *("check", "--export", str(Path(folder) / "counterexample.json")),
+            "A mutant, whose members vote twice, must violate ElectionSafety. Its counterexample:",
+            *("check", "MUT_VoteTwice", "--export", folder),
         )
 
 

@@ -1,0 +1,43 @@
+"""Each model ends as the manifest says: success, or the violation that it is there for."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.cli.judge import Standing
+from canvass.cli.models import Settings, run_model
+from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.tlc import find_jar, find_java
+
+pytestmark = pytest.mark.tlc
+
+MODELS = load_manifest().models
+
+
+def marked(model: ModelEntry) -> object:
+    night = [pytest.mark.night] if model.model_set is ModelSet.NIGHT else []
+    return pytest.param(model, id=model.name, marks=night)
+
+
+@pytest.mark.parametrize("model", [marked(model) for model in MODELS])
+def test_the_model_ends_as_expected(model: ModelEntry) -> None:
+    settings = Settings(jar=find_jar(), java=find_java())
+    run = run_model(spec_root(), model, settings, lambda _: None)
+
+    assert run.judgement.standing is Standing.AS_EXPECTED, run.judgement.reason
+
+
+def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> None:
+    """Without it a guard that became too strong would go unnoticed."""
+    finished = [model for model in MODELS if model.expected.value == "success"]
+    without = [model.name for model in finished if model.mode.value == "check"]
+
+    assert without == [model.name for model in finished if model.distinct_states]
+
+
+def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:
+    """A model that is in no list is never run."""
+    folder = spec_root()
+    configurations = {path.relative_to(folder).as_posix() for path in folder.rglob("*.cfg")}
+
+    assert configurations == {model.config for model in MODELS}
