@@ -260,7 +260,8 @@ def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome 
 
     Notes
     -----
-    Source: ``Election.followerLogAwait``.
+    Aeron starts to record before it opens the term; here it is the other way round, as in
+    `leader_init`. Source: ``Election.followerLogAwait``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):
@@ -274,7 +275,7 @@ def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome 
         log_leadership_term_id=s.leadership_term_id,
     )
     joined: Effects = (StartRecording(s.recorded_position), JoinLog(s.commit_position))
-    return Outcome(after, joined + record_terms(s, after))
+    return Outcome(after, record_terms(s, after) + joined)
 
 
 def follower_ready(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:

@@ -136,7 +136,8 @@ def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
 
     Notes
     -----
-    This is where the term becomes durable at its leader. Source: ``Election.leaderInit``.
+    This is where the term becomes durable at its leader. Aeron starts to record before; here what
+    is on disk never lags behind what is recorded. Source: ``Election.leaderInit``.
     """
     # Refuse.
     if not is_at(s, ElectionState.LEADER_INIT):
@@ -151,7 +152,7 @@ def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
         recording_log=open_term(s, s.leadership_term_id, s.commit_position),
     )
     joined: Effects = (StartRecording(s.append_position), JoinLog(s.commit_position))
-    return Outcome(after, joined + record_terms(s, after))
+    return Outcome(after, record_terms(s, after) + joined)
 
 
 def _is_ready(rules: Rules, s: Member, x: Input) -> bool:

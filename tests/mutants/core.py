@@ -1,0 +1,29 @@
+"""The mutants of the protocol core, by name.
+
+`mutated_core` loads one: a core with one rule broken. What kills it is the business of the tests
+that use it; those here make sure that each mutant loads and behaves differently.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mutants.election_edits import ELECTION_EDITS
+from mutants.log_edits import LOG_EDITS
+from mutants.mutation import Core, Mutant, load
+
+__all__ = ["MUTANTS", "Core", "Mutant", "mutated_core"]
+
+MUTANTS: Final = {mutant.name: mutant for mutant in (*ELECTION_EDITS, *LOG_EDITS)}
+"""Every mutant by its name."""
+
+
+def mutated_core(name: str) -> Core:
+    """Load the core with one mutant's edit, beside the real one.
+
+    Raises
+    ------
+    KeyError
+        If no mutant has that name.
+    """
+    return load(MUTANTS[name])

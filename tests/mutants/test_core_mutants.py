@@ -1,0 +1,61 @@
+"""Each mutant of the core loads, and behaves differently from the core on some step."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from canvass.cluster.core import step
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.rules import Rules
+from mutants.core import MUTANTS, mutated_core
+from support.arbitrary_steps import Given, arbitrary_steps
+
+STEPS = 39_000
+"""A thousand of each action, enough for the rarest broken rule to show."""
+
+
+@cache
+def expected(revision: str, member_count: int) -> tuple[tuple[Given, Outcome | None], ...]:
+    rules = Rules.of(revision, member_count)
+    return tuple(
+        (given, step(rules, given.i, given.state, given.action, given.input))
+        for given in arbitrary_steps(1, rules, STEPS)
+    )
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutant_behaves_differently(name: str) -> None:
+    """In the next state or the sends, or for some in the other effects and their order."""
+    mutant, core = MUTANTS[name], mutated_core(name)
+
+    for given, outcome in expected(mutant.revision, mutant.member_count):
+        other = core.step(given.rules, given.i, given.state, given.action, given.input)
+        if mutant.shows_in == "effects":
+            if other != outcome:
+                return
+        elif (other is None) != (outcome is None) or (
+            other is not None
+            and outcome is not None
+            and (other.next != outcome.next or other.sends != outcome.sends)
+        ):
+            return
+
+    pytest.fail(f"{name} lives: no step of {STEPS} shows a difference")
+
+
+def test_mutants_are_many() -> None:
+    assert len(MUTANTS) >= 100
+
+
+def test_mutants_that_show_in_effects_alone_leave_next_state_and_sends_as_they_are() -> None:
+    """So that an edit is not listed there which a comparison of outcomes would find."""
+    for mutant in MUTANTS.values():
+        if mutant.shows_in == "effects":
+            core = mutated_core(mutant.name)
+            for given, outcome in expected(mutant.revision, mutant.member_count)[:4000]:
+                other = core.step(given.rules, given.i, given.state, given.action, given.input)
+                assert (other is None) == (outcome is None)
+                if other is not None and outcome is not None:
+                    assert (other.next, other.sends) == (outcome.next, outcome.sends)

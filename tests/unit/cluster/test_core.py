@@ -1,0 +1,127 @@
+"""The core's table of actions: the same names as in the spec and in traces, and no way outside."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import canvass.cluster.core as core
+from canvass.cluster.core import ACTIONS, ELECTION_HANDLERS, MESSAGE_HANDLERS, OTHER_HANDLERS, step
+from canvass.cluster.member import ElectionState, Input
+from canvass.cluster.messages import MESSAGE_TYPES, RequestVote
+from canvass.cluster.names import action_name
+from canvass.cluster.rules import HAZARDS, Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.actions import Action
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = sorted(Path(core.__file__).resolve().parent.glob("*.py"))
+
+PURE = {"__future__", "canvass", "collections", "dataclasses", "enum", "itertools", "types"} | {
+    "typing"
+}
+"""What the protocol core may import."""
+
+PROTOCOL_CORE = {
+    *("core", "effects", "election", "election_follower", "election_leader", "election_messages"),
+    *("member", "messages", "names", "new_leadership_term", "outcome", "predicates", "quorum"),
+    *("recording_log", "replication", "rules", "transitions"),
+}
+
+
+def actions_of_the_spec(name: str) -> set[str]:
+    """The strings of a set of actions in ``Member.tla``."""
+    text = (ROOT / "spec" / "Member.tla").read_text()
+    found = re.search(rf"^{name} ==\s*\{{([^}}]*)\}}", text, re.MULTILINE)
+    assert found, f"{name} is not in Member.tla"
+    return set(re.findall(r'"(\w+)"', found[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "handlers"),
+    [
+        ("MessageActions", MESSAGE_HANDLERS),
+        ("ElectionActions", ELECTION_HANDLERS),
+        ("OtherActions", OTHER_HANDLERS),
+    ],
+)
+def test_handlers_bear_the_names_of_the_spec(name: str, handlers: tuple[core.Handler, ...]) -> None:
+    assert actions_of_the_spec(name) == {action_name(handler) for handler in handlers}
+
+
+def test_actions_are_those_of_traces() -> None:
+    assert {action.value for action in Action} == set(ACTIONS)
+
+
+def test_each_message_has_its_handler() -> None:
+    names = {f"On{kind.__name__}" for kind in MESSAGE_TYPES}
+
+    assert names == {action_name(handler) for handler in MESSAGE_HANDLERS}
+
+
+def test_each_election_state_has_its_handler() -> None:
+    """But CLOSED, in which there is no election, has none, and INIT has ``ElectionInit``."""
+    states = {
+        "".join(word.capitalize() for word in state.value.split("_")) for state in ElectionState
+    }
+
+    assert states - {"Init", "Closed"} | {"ElectionInit"} == {
+        action_name(handler) for handler in ELECTION_HANDLERS
+    }
+
+
+def test_the_protocol_core_is_what_is_listed() -> None:
+    """So that the next test looks at every file of it."""
+    assert {path.stem for path in SOURCES} >= PROTOCOL_CORE
+
+
+@pytest.mark.parametrize("name", sorted(PROTOCOL_CORE))
+def test_the_protocol_core_has_no_clock_chance_files_or_logging(name: str) -> None:
+    path = next(path for path in SOURCES if path.stem == name)
+    tree = ast.parse(path.read_bytes())
+    imported = set()
+    called = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called.add(node.func.id)
+
+    assert imported - PURE == set()
+    assert called & {"open", "print", "input", "eval", "exec", "__import__", "hash", "id"} == set()
+
+
+def test_a_step_of_an_unknown_action_is_refused() -> None:
+    rules = Rules.of("1.50")
+    with pytest.raises(KeyError):
+        step(rules, 0, persistent_member(rules), "Sleep", Input())
+
+
+def test_a_message_of_another_type_is_refused() -> None:
+    rules = Rules.of("1.50")
+    vote = Input(message=RequestVote(0, 0, 1, 1))
+    with pytest.raises(TypeError, match="a Vote is to be handled"):
+        step(rules, 0, persistent_member(rules), "OnVote", vote)
+
+
+def test_hardened_is_the_newest_revision_with_every_fix() -> None:
+    assert Rules(3, "1.50", HAZARDS) == Rules.of("hardened")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((0,), "at least one member"),
+        ((3, "1.48"), "'1.48' is none of 1.49, 1.50"),
+        ((3, "1.50", frozenset({"HZ4"})), "no hardening is called HZ4"),
+        ((3, "1.50", frozenset(), 3), "no member 3 to appoint"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused(arguments: tuple[object, ...], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Rules(*arguments)  # type: ignore[arg-type]

@@ -1,0 +1,134 @@
+"""The recording log against the peer's test vectors and an explicit list of entries.
+
+Source: RecordingLogTest; the entries that Aeron fills a gap with are implied here, so they are
+asked for by `find_term_entry`.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from canvass.cluster.member import TermEntry
+from canvass.cluster.recording_log import (
+    NO_TERM_ENTRY,
+    RecordingLog,
+    commit_log_position,
+    ensure_coherent,
+    ensure_coherent_raises,
+    find_term_entry,
+    is_coherent,
+    last_term,
+)
+
+
+def spans(log: RecordingLog, terms: range) -> list[tuple[int, int]]:
+    found = [find_term_entry(log, term) for term in terms]
+    return [(entry.term_base_log_position, entry.log_position) for entry in found]
+
+
+def test_an_empty_log_begins_with_empty_terms() -> None:
+    log = ensure_coherent((), 0, 0, 4, 0, 500)
+
+    assert spans(log, range(5)) == [(0, 0), (0, 0), (0, 0), (0, 0), (0, 500)]
+    assert last_term(log) == 4
+
+
+def test_an_empty_log_after_a_snapshot_begins_at_its_term() -> None:
+    log = ensure_coherent((), 2, 500, 4, 500, 1000)
+
+    assert spans(log, range(2, 5)) == [(500, 500), (500, 500), (500, 1000)]
+
+
+def test_an_empty_log_with_a_later_base_holds_the_term_between() -> None:
+    log = ensure_coherent((), 2, 120, 4, 500, -1)
+
+    assert spans(log, range(3, 5)) == [(120, 500), (500, -1)]
+    assert is_coherent(log)
+
+
+@pytest.mark.parametrize("term", [0, 1, 2, 3])
+def test_an_open_term_is_closed_at_the_base_and_the_gap_is_empty(term: int) -> None:
+    base, end = term + 100, term + 500
+    log = ensure_coherent((TermEntry(term, 0, -1),), 0, 0, 4, base, end)
+
+    assert find_term_entry(log, term) == TermEntry(term, 0, base)
+    assert spans(log, range(term + 1, 4)) == [(base, base)] * (3 - term)
+    assert find_term_entry(log, 4) == TermEntry(4, base, end)
+
+
+def test_a_term_that_exists_gets_its_end_only() -> None:
+    log = (TermEntry(0, 0, 100), TermEntry(1, 100, -1))
+
+    assert ensure_coherent(log, 0, 0, 1, 300, 200) == (
+        TermEntry(0, 0, 100),
+        TermEntry(1, 100, 200),
+    )
+    assert ensure_coherent(log, 0, 0, 1, 300, -1) == log
+
+
+def test_a_log_without_a_first_term_never_names_term_minus_one() -> None:
+    log = ensure_coherent((), -1, 0, 0, 0, -1)
+
+    assert log == (TermEntry(0, 0, -1),)
+
+
+def test_an_open_term_that_ends_nowhere_cannot_be_made_coherent() -> None:
+    assert ensure_coherent_raises((TermEntry(0, 0, -1),), 1, -1)
+    assert not ensure_coherent_raises((TermEntry(0, 0, 100),), 1, -1)
+    assert not ensure_coherent_raises((TermEntry(0, 0, -1),), 1, 100)
+    assert not ensure_coherent_raises((TermEntry(0, 0, -1),), 0, -1)
+    assert not ensure_coherent_raises((), 1, -1)
+
+
+def test_a_new_term_begins_where_the_last_one_was_closed() -> None:
+    """Whatever base is given for it. Source: RecordingLog.ensureCoherent."""
+    log = ensure_coherent((TermEntry(0, 0, 100),), 0, 0, 1, 300, -1)
+
+    assert log == (TermEntry(0, 0, 100), TermEntry(1, 100, -1))
+
+
+def test_only_an_entry_that_is_there_is_committed() -> None:
+    log = (TermEntry(0, 0, 100), TermEntry(3, 100, -1))
+
+    assert commit_log_position(log, 3, 200) == (TermEntry(0, 0, 100), TermEntry(3, 100, 200))
+    assert commit_log_position(log, 2, 200) == log
+
+
+@pytest.mark.parametrize("term", [-1, 4, 100])
+def test_no_entry_is_found_before_the_first_term_and_after_the_last(term: int) -> None:
+    assert find_term_entry((TermEntry(3, 0, -1),), term) == NO_TERM_ENTRY
+
+
+def test_coherence_is_broken_by_each_of_its_parts() -> None:
+    assert is_coherent(())
+    assert is_coherent((TermEntry(0, 0, 100), TermEntry(2, 100, -1)))
+    assert not is_coherent((TermEntry(0, 100, 50),))
+    assert not is_coherent((TermEntry(0, 0, -1), TermEntry(1, 100, -1)))
+    assert not is_coherent((TermEntry(1, 0, 100), TermEntry(1, 100, -1)))
+    assert not is_coherent((TermEntry(0, 0, 100), TermEntry(1, 90, -1)))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 50), st.none() | st.integers(0, 50)),
+        max_size=6,
+    )
+)
+def test_opening_and_closing_terms_at_rising_positions_keeps_the_log_coherent(
+    steps: list[tuple[int, int, int | None]],
+) -> None:
+    log: RecordingLog = ()
+    position = 0
+    for term, length, ends in steps:
+        if term <= last_term(log):
+            continue
+        position += length
+        end = -1
+        log = ensure_coherent(log, -1, 0, term, position, end)
+        if ends is not None:
+            position = max(log[-1].term_base_log_position, position) + ends
+            log = commit_log_position(log, term, position)
+
+        assert is_coherent(log)
