@@ -28,4 +28,4 @@ def test_scenarios_are_many_and_say_what_they_show() -> None:
     without = [path.name for path in SCENARIOS if not path.read_text().startswith("# ")]
 
     assert without == []
-    assert len(SCENARIOS) >= 50
+    assert len(SCENARIOS) >= 110

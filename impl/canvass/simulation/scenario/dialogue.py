@@ -111,8 +111,11 @@ class Dialogue:
                 self._lines += [f"** {violation}" for violation in taken.violations]
 
     def _each(self, read: Command) -> Iterator[int]:
+        """The members that a command names; what is said of them is left out."""
+        everybody = range(self.world.rules.member_count)
         for word in read.words:
-            yield from range(self.world.rules.member_count) if word == "all" else (integer(word),)
+            if word not in _FACTS:
+                yield from everybody if word == "all" else (integer(word),)
 
     def _cluster(self, read: Command) -> None:
         """``cluster 3 1.50 [appointed=0] [event=96]``: begin with members that have empty disks."""
@@ -188,10 +191,8 @@ class Dialogue:
         followed by ``active=0,1``, ``accepted=1`` and ``position=96``.
         """
         first = len(self.world.steps)
-        for word in read.words:
-            if word not in _FACTS:
-                i = integer(word)
-                self.world.tick(i, self._input(read, i))
+        for i in self._each(read):
+            self.world.tick(i, self._input(read, i))
         self._told_from(first)
 
     def _do(self, read: Command) -> None:

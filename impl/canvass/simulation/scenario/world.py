@@ -262,6 +262,8 @@ class World:
     ) -> None:
         """Let some members go on, heard by each other alone, until nothing changes any more.
 
+        A round without a change may have put a message on its way, so it takes two of them.
+
         Parameters
         ----------
         together
@@ -282,13 +284,13 @@ class World:
         limit, resting = (500 if rounds is None else rounds), 0
         for _ in range(limit):
             before = [self.members[i] for i in going], [self.logs[i] for i in going]
-            for turn in self._round(frozenset(going), standing, overdue=resting > 0):
+            for turn in self._round(frozenset(going), standing, overdue=resting > 1):
                 turn()
                 if until is not None and is_at(self.members[until[0]], until[1]):
                     return
             rests = before == ([self.members[i] for i in going], [self.logs[i] for i in going])
             resting = resting + 1 if rests else 0
-            if resting > (standing is not None):
+            if resting > 1 + (standing is not None):
                 return
         if rounds is None:
             raise RuntimeError(f"members {going} do not come to rest")
