@@ -42,49 +42,55 @@ Urgent(i) == FALSE                 \* has this member an internal step that must
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
+(* The cluster as one value, [member, channel, log, hist].  What follows   *)
+(* is written over such a value c, so that a story can be played on it     *)
+(* too (Story.tla).                                                        *)
+(***************************************************************************)
+Now == [member |-> member, channel |-> channel, log |-> log, hist |-> hist]
+
+(***************************************************************************)
 (* The stream of leader j: what it has recorded, then what it has written  *)
 (* and not yet recorded, which is all of its own term.                     *)
 (***************************************************************************)
-StreamEntry(j, k) ==
-    IF k <= Len(log[j]) THEN log[j][k] ELSE member[j].moduleLeadershipTermId
+StreamEntry(c, j, k) ==
+    IF k <= Len(c.log[j]) THEN c.log[j][k] ELSE c.member[j].moduleLeadershipTermId
 
 FollowedTerm(s) == IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId ELSE s.leadershipTermId
 
-LeadsInTerm(j, term) ==
-    /\ member[j].role = "LEADER" /\ member[j].moduleState = "ACTIVE"
-    /\ member[j].publicationPosition # NULL_POSITION
-    /\ IF member[j].electionState = "CLOSED" THEN member[j].moduleLeadershipTermId = term
-       ELSE member[j].leadershipTermId = term
+LeadsInTerm(s, term) ==
+    /\ s.role = "LEADER" /\ s.moduleState = "ACTIVE" /\ s.publicationPosition # NULL_POSITION
+    /\ IF s.electionState = "CLOSED" THEN s.moduleLeadershipTermId = term
+       ELSE s.leadershipTermId = term
 
 (***************************************************************************)
-(* NextEntry(i): the entry that member i's archive may record next, or -1: *)
-(* the leader's own, the leader's stream, its catch-up replay, or its      *)
+(* NextEntry(c, i): the entry that member i's archive may record next, or  *)
+(* -1: the leader's own, the leader's stream or catch-up replay, or its    *)
 (* archive's copy of an older term.                                        *)
 (***************************************************************************)
-NextEntry(i) ==
-    LET s == member[i]
+NextEntry(c, i) ==
+    LET s == c.member[i]
         j == s.leaderMemberId
         k == s.recordedPosition + 1
     IN  IF Closed(s, "LEADER")
         THEN IF k <= s.publicationPosition THEN s.moduleLeadershipTermId ELSE -1
         ELSE IF j = NULL_VALUE \/ j = i THEN -1
         ELSE IF At(s, "FOLLOWER_LOG_REPLICATION")
-        THEN IF k <= Len(log[j]) /\ k <= s.replicationStopPosition THEN log[j][k] ELSE -1
-        ELSE IF LeadsInTerm(j, FollowedTerm(s)) /\ k <= member[j].publicationPosition
-        THEN StreamEntry(j, k)
+        THEN IF k <= Len(c.log[j]) /\ k <= s.replicationStopPosition THEN c.log[j][k] ELSE -1
+        ELSE IF LeadsInTerm(c.member[j], FollowedTerm(s)) /\ k <= c.member[j].publicationPosition
+        THEN StreamEntry(c, j, k)
         ELSE -1
 
-Record1(i) == [NoInput EXCEPT !.position = member[i].recordedPosition + 1]
+Record1(c, i) == [NoInput EXCEPT !.position = c.member[i].recordedPosition + 1]
 
 (***************************************************************************)
 (* The next entry that member i's consensus module may process.            *)
 (***************************************************************************)
-IsTermEvent(i, k) == IF k = 1 THEN TRUE ELSE log[i][k - 1] # log[i][k]
+IsTermEvent(c, i, k) == IF k = 1 THEN TRUE ELSE c.log[i][k - 1] # c.log[i][k]
 
-Consume1(i) ==
-    LET k == member[i].commitPosition + 1
-    IN  IF IsTermEvent(i, k)
-        THEN [NoInput EXCEPT !.position = k, !.leadershipTermId = log[i][k],
+Consume1(c, i) ==
+    LET k == c.member[i].commitPosition + 1
+    IN  IF IsTermEvent(c, i, k)
+        THEN [NoInput EXCEPT !.position = k, !.leadershipTermId = c.log[i][k],
                              !.termBaseLogPosition = k - 1]
         ELSE [NoInput EXCEPT !.position = k]
 
@@ -107,6 +113,22 @@ Remember(h, i, before, after, sends, logAfter) ==
          votes     |-> h.votes \cup votes \cup own,
          committed |-> committed]
 
+LogAfter(c, i, after) ==
+    LET k == after.recordedPosition
+    IN  IF k <= Len(c.log[i]) THEN SubSeq(c.log[i], 1, k) ELSE Append(c.log[i], NextEntry(c, i))
+
+(***************************************************************************)
+(* Taken(c, i, action, x, ch): the clusters that a step of member i leads  *)
+(* to; ch is the network without the message consumed.                     *)
+(***************************************************************************)
+Taken(c, i, action, x, ch) ==
+    {LET entries == LogAfter(c, i, o.next)
+     IN  [member  |-> [c.member EXCEPT ![i] = o.next],
+          channel |-> Transmit(ch, i, o.sends),
+          log     |-> [c.log EXCEPT ![i] = entries],
+          hist    |-> Remember(c.hist, i, c.member[i], o.next, o.sends, entries)] :
+        o \in Step(i, c.member[i], action, x)}
+
 (***************************************************************************)
 (* MayAct(i): no other member has an urgent internal step, or this one is  *)
 (* the first that has.  Bounds the interleavings, if an MC module says so. *)
@@ -115,21 +137,10 @@ NoUrgency == \A j \in Members : ~Urgent(j)
 
 MayAct(i) == NoUrgency \/ (Urgent(i) /\ \A j \in Members : j < i => ~Urgent(j))
 
-(***************************************************************************)
-(* Take(i, action, x, ch): member i takes a step; ch is the network        *)
-(* without the message consumed.                                           *)
-(***************************************************************************)
-LogAfter(i, after) ==
-    LET k == after.recordedPosition
-    IN  IF k <= Len(log[i]) THEN SubSeq(log[i], 1, k) ELSE Append(log[i], NextEntry(i))
-
 Take(i, action, x, ch) ==
     /\ MayAct(i)
-    /\ \E o \in Step(i, member[i], action, x) :
-        /\ member'  = [member EXCEPT ![i] = o.next]
-        /\ channel' = Transmit(ch, i, o.sends)
-        /\ log'     = [log EXCEPT ![i] = LogAfter(i, o.next)]
-        /\ hist'    = Remember(hist, i, member[i], o.next, o.sends, LogAfter(i, o.next))
+    /\ \E c \in Taken(Now, i, action, x, ch) :
+        /\ member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
 
 Tick(i, action, x) == Take(i, action, x, channel)
 
@@ -238,7 +249,7 @@ TakeFollowerCatchupInit(i) ==
 TakeFollowerCatchupAwait(i) ==
     LET j == member[i].leaderMemberId
     IN  /\ At(member[i], "FOLLOWER_CATCHUP_AWAIT")
-        /\ member[j].members[i].catchupReplay /\ LeadsInTerm(j, member[i].leadershipTermId)
+        /\ member[j].members[i].catchupReplay /\ LeadsInTerm(member[j], member[i].leadershipTermId)
         /\ Tick(i, "FollowerCatchupAwait", NoInput)
 TakeFollowerCatchup(i) ==
     /\ At(member[i], "FOLLOWER_CATCHUP")
@@ -249,7 +260,7 @@ TakeFollowerLogInit(i) ==
 TakeFollowerLogAwait(i) ==
     LET j == member[i].leaderMemberId
     IN  /\ At(member[i], "FOLLOWER_LOG_AWAIT")
-        /\ LeadsInTerm(j, member[i].leadershipTermId)
+        /\ LeadsInTerm(member[j], member[i].leadershipTermId)
         /\ member[j].publicationPosition >= member[i].commitPosition
         /\ Tick(i, "FollowerLogAwait", NoInput)
 TakeFollowerReady(i) ==
@@ -260,16 +271,16 @@ TakeFollowerReady(i) ==
 (* The log, and what happens outside elections.                            *)
 (***************************************************************************)
 TakeRecordLog(i) ==
-    /\ NextEntry(i) # -1
-    /\ Tick(i, "RecordLog", Record1(i))
+    /\ NextEntry(Now, i) # -1
+    /\ Tick(i, "RecordLog", Record1(Now, i))
 TakeConsumeLog(i) ==
     /\ member[i].commitPosition < Len(log[i])
-    /\ ~IsTermEvent(i, member[i].commitPosition + 1)
-    /\ Tick(i, "ConsumeLog", Consume1(i))
+    /\ ~IsTermEvent(Now, i, member[i].commitPosition + 1)
+    /\ Tick(i, "ConsumeLog", Consume1(Now, i))
 TakeOnReplayNewLeadershipTermEvent(i) ==
     /\ member[i].commitPosition < Len(log[i])
-    /\ IsTermEvent(i, member[i].commitPosition + 1)
-    /\ Tick(i, "OnReplayNewLeadershipTermEvent", Consume1(i))
+    /\ IsTermEvent(Now, i, member[i].commitPosition + 1)
+    /\ Tick(i, "OnReplayNewLeadershipTermEvent", Consume1(Now, i))
 TakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
     /\ \E a \in ActiveSets(i), c \in Due(i) :
@@ -304,12 +315,17 @@ TakeTerminate(i) ==
     /\ Tick(i, "Terminate", NoInput)
 
 -----------------------------------------------------------------------------
+Begin ==
+    LET first == [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
+    IN  [member  |-> first,
+         channel |-> NoChannels,
+         log     |-> [i \in Members |-> <<>>],
+         hist    |-> [NoHistory EXCEPT !.leaders =
+                        {<<first[i].leadershipTermId, i>> : i \in {i \in Members : first[i].role = "LEADER"}}]]
+
 Init ==
-    /\ member  = [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
-    /\ channel = NoChannels
-    /\ log     = [i \in Members |-> <<>>]
-    /\ hist    = [NoHistory EXCEPT !.leaders =
-                    {<<member[i].leadershipTermId, i>> : i \in {i \in Members : member[i].role = "LEADER"}}]
+    LET c == Begin
+    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
 
 (***************************************************************************)
 (* Next.  Each disjunct has a name of its own, so that TLC's traces and    *)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
     from canvass.tlc import CheckResult, Event, Jar, Java
 
+STORY_STACK_MIB = 64
+"""Java stack of TLC's threads: a story (spec/Story.tla) nests its steps deeper than the default."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -217,6 +220,7 @@ def run_model(
         java=settings.java,
         workers=workers,
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
+        stack_mib=STORY_STACK_MIB,
         timeout_s=settings.timeout_s,
         check_deadlock=entry.deadlock_check,
         simulate=simulates,
