@@ -261,11 +261,13 @@ CountedPosition(s, term, own, record) ==
 
 (***************************************************************************)
 (* The bounded quorum position of a leader in term whose own log is        *)
-(* recorded up to own.  1.49 counts members however long unheard, and does *)
-(* not bound it in elections.                                              *)
+(* recorded up to own.  What the leader knows of itself counts in full.    *)
+(* 1.49 counts members however long unheard, and does not bound the        *)
+(* position in elections.                                                  *)
 (***************************************************************************)
 BoundedQuorumPosition(s, term, own, active) ==
-    LET position == [j \in Members |-> CountedPosition(s, term, own, s.members[j])]
+    LET position == [j \in Members |-> IF j = s.leaderMemberId THEN s.members[j].logPosition
+                                       ELSE CountedPosition(s, term, own, s.members[j])]
     IN  IF Rev149 THEN QuorumPosition(position, Members)
         ELSE Min(QuorumPosition(position, active), own)
 

@@ -13,10 +13,15 @@ EXTENDS Election
 (***************************************************************************)
 (* AppendEntry(i, s, x): a closed leader writes entries, up to x.position, *)
 (* to its log stream.  Nobody else ever does, but for the first entry of a *)
-(* term (LeaderReady).  Source: LogPublisher.                              *)
+(* term (LeaderReady).  Once it has named the position at which all shall  *)
+(* terminate it writes no more in that term.                               *)
+(* Source: LogPublisher, ConsensusModuleAgent.checkClusterControlToggle.   *)
 (***************************************************************************)
 AppendEntry(i, s, x) ==
-    IF ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition THEN {}
+    IF \/ ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition
+       \/ (s.terminationPosition # NULL_POSITION
+           /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId)
+    THEN {}
     ELSE Outcome([s EXCEPT !.publicationPosition = x.position], <<>>)
 
 (***************************************************************************)
@@ -182,17 +187,20 @@ OnTerminationPosition(i, s, x) ==
 OnTerminationAck(i, s, x) == Ignore(s)
 
 (***************************************************************************)
-(* Terminate(i, s, x): end the process at the termination position, with   *)
-(* the current term closed there.  A follower acknowledges if the term is  *)
-(* still the one in which it was asked.  Only Restart can follow.          *)
+(* Terminate(i, s, x): everything up to the termination position has been  *)
+(* processed; end the process, with the current term closed: a leader      *)
+(* closes it there, a follower at its own position.  A follower            *)
+(* acknowledges if the term is still the one in which it was asked.  Only  *)
+(* Restart can follow.                                                     *)
 (* Source: ConsensusModuleAgent.closeAndTerminate, ClusterTermination.     *)
 (***************************************************************************)
 Terminate(i, s, x) ==
-    LET d == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog, s.moduleLeadershipTermId,
-                                                               s.terminationPosition)])
+    LET end == IF s.role = "LEADER" THEN s.terminationPosition ELSE s.commitPosition
+        d   == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog,
+                                                                 s.moduleLeadershipTermId, end)])
     IN  IF \/ s.moduleState # "ACTIVE" \/ s.electionState # "CLOSED"
            \/ s.terminationPosition = NULL_POSITION
-           \/ (s.role = "FOLLOWER" /\ s.commitPosition < s.terminationPosition)
+           \/ s.commitPosition < s.terminationPosition
         THEN {}
         ELSE Outcome(d, IF s.role = "FOLLOWER" /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
                         THEN Send(s.leaderMemberId, TerminationAck(s.moduleLeadershipTermId,

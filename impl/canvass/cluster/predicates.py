@@ -191,11 +191,14 @@ def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active
 
     Notes
     -----
-    1.49 counts members however long unheard, and does not bound the position by the leader's own.
-    Source: ``Election.quorumPosition``, ``ClusterMember.quorumPosition``.
+    What the leader knows of itself counts in full. 1.49 counts members however long unheard, and
+    does not bound the position by the leader's own. Source: ``Election.quorumPosition``,
+    ``ClusterMember.quorumPosition``.
     """
     counted = [
-        counted_position(rules, s, term, own, record)
+        record.log_position
+        if j == s.leader_member_id
+        else counted_position(rules, s, term, own, record)
         for j, record in enumerate(s.members)
         if rules.is_149 or j in active
     ]

@@ -64,11 +64,15 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
 
     Notes
     -----
-    Only a closed leader does, but for the first entry of a term (``LeaderReady``). Source:
-    ``LogPublisher``.
+    Only a closed leader does, but for the first entry of a term (``LeaderReady``), and not in a
+    term in which it has named the position at which all shall terminate. Source: ``LogPublisher``,
+    ``ConsensusModuleAgent.checkClusterControlToggle``.
     """
     # Refuse.
     if not is_closed(s, Role.LEADER) or x.position <= s.publication_position:
+        return None
+    asked = s.termination_position != NULL_VALUE
+    if asked and s.termination_leadership_term_id == s.module_leadership_term_id:
         return None
 
     # Effects.
@@ -356,12 +360,13 @@ def on_termination_ack(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome |
 
 
 def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """End the process at the termination position, with the current term closed there.
+    """End the process, once everything up to the termination position has been processed.
 
     Notes
     -----
-    A follower acknowledges if the term is still the one in which it was asked. Only ``Restart`` can
-    follow. Source: ``ConsensusModuleAgent.closeAndTerminate``, ``ClusterTermination``.
+    The current term is closed: by a leader at that position, by a follower at its own. A follower
+    acknowledges if the term is still the one in which it was asked. Only ``Restart`` can follow.
+    Source: ``ConsensusModuleAgent.closeAndTerminate``, ``ClusterTermination``.
     """
     # Refuse.
     follows = s.role is Role.FOLLOWER
@@ -369,13 +374,14 @@ def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
         s.module_state is not ModuleState.ACTIVE
         or in_election(s)
         or s.termination_position == NULL_VALUE
-        or (follows and s.commit_position < s.termination_position)
+        or s.commit_position < s.termination_position
     ):
         return None
 
     # Effects.
     term, position = s.module_leadership_term_id, s.termination_position
-    closed = replace(s, recording_log=commit_log_position(s.recording_log, term, position))
+    end = s.commit_position if follows else position
+    closed = replace(s, recording_log=commit_log_position(s.recording_log, term, end))
     acknowledgement: Effects = ()
     if follows and s.termination_leadership_term_id == term:
         acknowledgement = (Send(s.leader_member_id, TerminationAck(term, position, i)),)
