@@ -46,8 +46,8 @@ night: java setup ## the long models and the long tests
 	@$(BIN)/canvass check --all
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m night
 
-bench: java setup ## measure start-up and model checking
-	@$(BIN)/python tools/bench.py
+bench: java setup ## measure what is in benchmarks/
+	@for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python "$$each"; done
 
 wheel-test: java setup ## build the wheel and run it in an empty environment
 	@$(BIN)/pytest -m wheel
@@ -57,7 +57,7 @@ lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
 
 clean: ## remove .venv, caches and what was built
 	@rm -rf $(VENV) build dist out states .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	@find impl refinement tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find benchmarks impl refinement tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java:
 	@tools/need-java

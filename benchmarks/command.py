@@ -1,4 +1,4 @@
-"""`make bench`: how fast things are on this machine, as a table.
+"""Measure the command: how long it takes to start, and how many states TLC checks through it.
 
 Each benchmark is a function that yields rows of what was measured, the number and its unit. Nothing
 is asserted here: numbers of one machine are no pass or fail.
