@@ -1,0 +1,275 @@
+"""The job: units in, tables of verdicts, divergences and coverage out.
+
+What Spark moves are names of units on the way out and small rows on the way back; the events stay
+in the worker that reads them. The job has four stages:
+
+1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
+   and the distinct steps that nobody has judged yet;
+2. those steps, each once, are judged in batches;
+3. a run whose open steps are all allowed has the verdict it was given for that case; units with a
+   run that took a forbidden step are checked again, now that everything is known;
+4. the tables are written.
+
+No verdict depends on how units are packed into tasks: a run is judged from its own events and from
+answers that belong to a step's content. Only the DataFrame API is used, so that the job runs on
+Spark Connect as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from canvass.corpus.plan import Task, Unit, pack
+from canvass.corpus.rows import (
+    COVERAGE_COLUMNS,
+    DIVERGENCE_COLUMNS,
+    ROW_DDL,
+    VERDICT_COLUMNS,
+    Row,
+    RowKind,
+    to_batch,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+STEPS_PER_BATCH: Final = 4096
+"""Steps that one oracle is asked at once: starting a JVM costs as much as judging a thousand."""
+
+ANSWERS_DDL: Final = "key binary, answer binary"
+ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
+
+_WORK: Final = "work"
+
+
+class Checker(Protocol):
+    """What the job needs to know of checking; an object of it travels to the workers."""
+
+    def check(self, task: Task) -> Iterable[Row]:
+        """Check units; total but for faults of the machine: what is no run becomes a row."""
+        ...
+
+    def judge(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
+        """Answer for each key and payload whether the step is allowed."""
+        ...
+
+    def forbids(self, answer: bytes) -> bool:
+        """Tell whether an answer says that the step is not allowed."""
+        ...
+
+    def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep answers, on the driver, so that `check` knows them from now on."""
+        ...
+
+
+class OutputExists(Exception):
+    """The folder for the results holds something already."""
+
+
+class CorpusJob:
+    """One batch verification on a Spark session.
+
+    Parameters
+    ----------
+    session
+        Where it runs; classic or Connect.
+    checker
+        How units are checked.
+    out
+        Folder of the results, on a file system that driver and workers share; new or empty.
+    partitions
+        Number of tasks; chosen from sizes and cores if not given.
+    parallelism
+        Tasks that run at once, if known.
+    oracles
+        How many batches of steps are judged at once.
+    say
+        Is told what begins, in a few words.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        checker: Checker,
+        out: Path,
+        *,
+        partitions: int | None = None,
+        parallelism: int = 2,
+        oracles: int = 1,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        if out.is_dir() and any(out.iterdir()):
+            raise OutputExists(f"{out} is not empty: each verification has a folder of its own")
+        out.mkdir(parents=True, exist_ok=True)
+        self._session = session
+        self._checker = checker
+        self._out = out.absolute()
+        self._partitions = partitions
+        self._parallelism = parallelism
+        self._oracles = oracles
+        self._say = say
+        self.judged = 0
+        self.rechecked = 0
+
+    def run(self, units: Sequence[Unit]) -> None:
+        """Check all units and write the tables."""
+        self._say(f"checking {len(units):,} units")
+        first = self._checked(units, "first")
+        again = self._judge(first)
+        self.rechecked = len(again)
+        if again:
+            self._say(f"checking {len(again):,} units again that took a forbidden step")
+            chosen = [unit for unit in units if unit.path in again]
+            second = self._checked(chosen, "second")
+            rows = self._without(first, again).unionByName(second)
+        else:
+            rows = first
+        self._say("writing the tables")
+        self._write(first, rows)
+
+    def table(self, name: str) -> DataFrame:
+        """Read one of the tables that were written: verdicts, divergences or coverage."""
+        return self._session.read.parquet(_uri(self._out / name))
+
+    def clean(self) -> None:
+        """Remove what only the stages needed."""
+        import shutil
+
+        shutil.rmtree(self._out / _WORK, ignore_errors=True)
+
+    # --- the stages -------------------------------------------------------------------------------
+
+    def _checked(self, units: Sequence[Unit], name: str) -> DataFrame:
+        tasks = pack(units, tasks=self._partitions, parallelism=self._parallelism)
+        rows = [(number, msgspec.json.encode(task).decode()) for number, task in enumerate(tasks)]
+        # Range partitioning puts each row into a partition of its own, in order; hashing does not.
+        frame = self._session.createDataFrame(rows, "number int, task string")
+        frame = frame.repartitionByRange(len(tasks), "number")
+        found = frame.mapInArrow(partial(_check_tasks, self._checker), ROW_DDL)
+        return self._kept(found, name)
+
+    def _kept(self, frame: DataFrame, name: str) -> DataFrame:
+        """Write a frame and read it back: what it takes to make it is done once."""
+        place = _uri(self._out / _WORK / name)
+        frame.write.parquet(place)
+        return self._session.read.parquet(place)
+
+    def _judge(self, first: DataFrame) -> frozenset[str]:
+        """Have unknown steps judged; give the units that took a forbidden one."""
+        steps = first.where(_is(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
+        count = steps.count()
+        if not count:
+            return frozenset()
+        self._say(f"asking the oracle about {count:,} distinct steps")
+        batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
+        answered = steps.repartition(batches).mapInArrow(
+            partial(_judge_steps, self._checker), ANSWERS_DDL
+        )
+        answers = self._kept(answered, "answers")
+        collected = [(bytes(row.key), bytes(row.answer)) for row in answers.toLocalIterator()]
+        self.judged = len(collected)
+        self._checker.learn(collected)
+        forbidden = [(key,) for key, answer in collected if self._checker.forbids(answer)]
+        if not forbidden:
+            return frozenset()
+        from pyspark.sql import functions as f
+
+        wrong = self._session.createDataFrame(forbidden, "key binary")
+        open_steps = first.where(_is(RowKind.VERDICT)).select(
+            "source", f.explode("pending").alias("key")
+        )
+        sources = open_steps.join(wrong, "key", "left_semi").select("source").distinct()
+        return frozenset(row.source for row in sources.toLocalIterator())
+
+    def _without(self, rows: DataFrame, sources: frozenset[str]) -> DataFrame:
+        gone = self._session.createDataFrame([(source,) for source in sources], "source string")
+        return rows.join(gone, "source", "left_anti")
+
+    def _write(self, first: DataFrame, rows: DataFrame) -> None:
+        from pyspark.sql import functions as f
+
+        verdicts = rows.where(_is(RowKind.VERDICT)).select(*VERDICT_COLUMNS)
+        # Of runs with one id all but the first, by place, are no runs: their id names another.
+        repeated = (
+            verdicts.where(f.col("run_id").isNotNull())
+            .groupBy("run_id")
+            .agg(f.min("source").alias("kept"), f.count("*").alias("count"))
+            .where("count > 1")
+            .select("run_id", "kept")
+        )
+        verdicts = verdicts.join(repeated, "run_id", "left")
+        second = f.col("kept").isNotNull() & (f.col("kept") != f.col("source"))
+        verdicts = (
+            verdicts.withColumn("verdict", f.when(second, "MALFORMED").otherwise(f.col("verdict")))
+            .withColumn(
+                "reason",
+                f.when(
+                    second,
+                    f.concat(f.lit("AMBIGUOUS: the id is that of the run in "), f.col("kept")),
+                ).otherwise(f.col("reason")),
+            )
+            .select(*VERDICT_COLUMNS)
+        )
+        divergences = rows.where(_is(RowKind.DIVERGENCE)).select(*DIVERGENCE_COLUMNS)
+        divergences = (
+            divergences.join(repeated, "run_id", "left")
+            .where(f.col("kept").isNull() | (f.col("kept") == f.col("source")))
+            .select(*DIVERGENCE_COLUMNS)
+        )
+        coverage = (
+            first.where(_is(RowKind.COVERAGE))
+            .groupBy(*COVERAGE_COLUMNS[:-1])
+            .agg(f.sum("events").alias("events"))
+        )
+        for name, table in (
+            ("verdicts", verdicts),
+            ("divergences", divergences),
+            ("coverage", coverage),
+        ):
+            table.write.parquet(_uri(self._out / name))
+
+
+def _is(kind: RowKind) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.col("kind") == kind.value
+
+
+def _uri(path: Path) -> str:
+    return path.as_uri()
+
+
+_TASKS: Final = msgspec.json.Decoder(Task)
+
+
+def _check_tasks(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
+    """Check the tasks of a partition; runs in a worker."""
+    for batch in batches:
+        for text in batch.column("task").to_pylist():
+            yield to_batch(checker.check(_TASKS.decode(text)))
+
+
+def _judge_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
+    """Judge the steps of a partition; runs in a worker."""
+    steps = [
+        (key, payload)
+        for batch in batches
+        for key, payload in zip(
+            batch.column("key").to_pylist(), batch.column("payload").to_pylist(), strict=True
+        )
+    ]
+    for start in range(0, len(steps), STEPS_PER_BATCH):
+        answers = list(checker.judge(steps[start : start + STEPS_PER_BATCH]))
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([key for key, _ in answers], pa.binary()),
+                pa.array([answer for _, answer in answers], pa.binary()),
+            ],
+            schema=ANSWER_SCHEMA,
+        )

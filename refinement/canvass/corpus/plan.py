@@ -1,0 +1,173 @@
+"""What there is to check, and how it is cut into tasks: names and sizes only, no file is opened.
+
+A `Unit` is what one task must have whole: a run folder, or one file of a Parquet data set. Units
+are packed into tasks of like cost, so that neither a thousand small runs nor one large one leaves
+the other tasks waiting. What is no run becomes a refused unit and stops nothing else.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import Final
+
+from msgspec import Struct
+
+from canvass.traces.errors import Code, TraceError
+from canvass.traces.limits import MAX_RUNS
+from canvass.traces.run import RUN_FILE
+
+BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
+"""How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
+
+TASK_COST: Final = 1 << 29
+"""Bytes of plain NDJSON that one task should have at most: about 300,000 events, a second's work
+and more than a task costs to start.
+"""
+
+
+_RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+class UnitKind(str, Enum):
+    """What a unit is."""
+
+    RUN = "RUN"
+    """A run folder."""
+    FILE = "FILE"
+    """A file of a Parquet data set: whole runs."""
+    REFUSED = "REFUSED"
+    """Something in a corpus folder that no run can be."""
+
+
+class Unit(Struct, frozen=True):
+    """What one task takes whole."""
+
+    kind: UnitKind
+    path: str
+    cost: int
+    """Its size as bytes of plain NDJSON, about."""
+    code: str = ""
+    """Of a refused unit: a `Code`."""
+    reason: str = ""
+
+
+Task = tuple[Unit, ...]
+"""Units that one Spark task checks, one after the other."""
+
+
+def list_units(corpora: Iterable[Path]) -> list[Unit]:
+    """List what is to be checked, in the order of the corpora and of the names in them.
+
+    Parameters
+    ----------
+    corpora
+        Run folders, folders of run folders, Parquet data sets or files of such.
+
+    Raises
+    ------
+    TraceError
+        If a corpus cannot be listed, or holds nothing to check, or is of both forms.
+    """
+    return [unit for corpus in corpora for unit in _units_of(corpus.absolute())]
+
+
+def _units_of(path: Path) -> list[Unit]:
+    if path.suffix == ".parquet" and path.is_file():
+        return [_file_unit(path)]
+    entries = _entries(path)
+    if any(entry.name == RUN_FILE for entry in entries):
+        return [_run_unit(path)]
+    units = [unit for entry in entries if (unit := _unit_of(entry, path)) is not None]
+    kinds = {unit.kind for unit in units}
+    if {UnitKind.RUN, UnitKind.FILE} <= kinds:
+        raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
+    if not units:
+        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
+    return units
+
+
+def _entries(path: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as listed:
+            entries = [entry for entry in listed if not entry.name.startswith(".")]
+    except FileNotFoundError:
+        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "there is no such folder") from None
+    except (OSError, ValueError) as error:
+        raise TraceError(Code.UNREADABLE, str(path), 0, 0, str(error)) from None
+    if len(entries) > MAX_RUNS:
+        raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _unit_of(entry: os.DirEntry[str], parent: Path) -> Unit | None:
+    path = parent / entry.name
+    if entry.is_symlink():
+        return _refused(path, "a symbolic link")
+    if entry.is_dir(follow_symlinks=False):
+        if not _RUN_FOLDER.fullmatch(entry.name):
+            return _refused(path, "no name for a run folder")
+        return _run_unit(path)
+    return _file_unit(path) if entry.name.endswith(".parquet") else None
+
+
+def _refused(path: Path, reason: str) -> Unit:
+    return Unit(UnitKind.REFUSED, str(path), 0, Code.BAD_NAME.value, reason)
+
+
+def _file_unit(path: Path) -> Unit:
+    return Unit(UnitKind.FILE, str(path), _cost(path.name, path.lstat().st_size))
+
+
+def _run_unit(path: Path) -> Unit:
+    cost = 0
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                cost += _cost(entry.name, entry.stat(follow_symlinks=False).st_size)
+    except OSError:
+        cost = 0  # Its reader says what is wrong with it.
+    return Unit(UnitKind.RUN, str(path), cost)
+
+
+def _cost(name: str, size: int) -> int:
+    return size * BYTES_PER_COST.get(PurePath(name).suffix, 1)
+
+
+def pack(units: Sequence[Unit], *, tasks: int | None = None, parallelism: int = 1) -> list[Task]:
+    """Distribute units over tasks of like cost, the most expensive task first.
+
+    Parameters
+    ----------
+    units
+        All of them.
+    tasks
+        How many tasks, if the caller wants to say; never more than there are units.
+    parallelism
+        How many tasks run at once, if known: there are several for each, so that the last ones fill
+        the gaps.
+
+    Returns
+    -------
+    list
+        Tasks without empty ones; the units of a task in their given order. Equal arguments give
+        equal tasks.
+    """
+    if not units:
+        return []
+    total = sum(unit.cost for unit in units)
+    wanted = max(4 * parallelism, -(-total // TASK_COST)) if tasks is None else tasks
+    wanted = max(1, min(wanted, len(units)))
+    loads = [(0, 0, number) for number in range(wanted)]
+    chosen: list[list[int]] = [[] for _ in range(wanted)]
+    for place in sorted(range(len(units)), key=lambda at: (-units[at].cost, at)):
+        # Among equally loaded tasks the one with the fewest units: refused and empty ones cost 0.
+        cost, count, number = heapq.heappop(loads)
+        chosen[number].append(place)
+        heapq.heappush(loads, (cost + units[place].cost, count + 1, number))
+    order = sorted(loads, key=lambda load: (-load[0], load[2]))
+    return [tuple(units[at] for at in sorted(chosen[number])) for _, _, number in order]

@@ -1,0 +1,107 @@
+"""Spark sessions: a local one that is quiet and listens to nobody, or an existing one.
+
+Here are the settings, each with its reason. What is run on a session is elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_MASTER: Final = "local[2]"
+
+LOCAL_SETTINGS: Final = {
+    # Nothing may be reached from another machine.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    # The driver holds names and counts, never events.
+    "spark.driver.memory": "1g",
+}
+
+SETTINGS: Final = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Names of rows' columns are looked up as they are written.
+    "spark.sql.caseSensitive": "true",
+    # Small tables; 200 partitions of nothing would cost more than the work.
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+class SparkUnavailable(Exception):
+    """There is no Spark to run on; the message says what to install."""
+
+
+def _builder() -> SparkSession.Builder:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        reason = f"{error}: install canvass with the extra `spark`"
+        raise SparkUnavailable(reason) from None
+    builder: SparkSession.Builder = SparkSession.builder
+    return builder
+
+
+@contextmanager
+def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator[SparkSession]:
+    """Open a session, and stop it at the end if it was not there before.
+
+    Parameters
+    ----------
+    master
+        ``local[N]``, ``spark://...``, ``yarn``, ``k8s://...``, or ``sc://...`` for Spark Connect.
+        Without one, the master that ``spark-submit`` was given, else `DEFAULT_MASTER`.
+    app
+        The name that Spark shows.
+
+    Raises
+    ------
+    SparkUnavailable
+        If pyspark or Java is missing, or the master cannot be reached.
+    """
+    builder = _builder().appName(app)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    chosen = master if master is not None or submitted else DEFAULT_MASTER
+    with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
+        for name, value in SETTINGS.items():
+            builder = builder.config(name, value)
+        if chosen is not None and chosen.startswith("sc://"):
+            builder = builder.remote(chosen)
+        elif chosen is not None:
+            builder = builder.master(chosen)
+        if chosen is not None and chosen.startswith("local"):
+            # Workers must be the Python that has canvass, whatever `python3` is on the path.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            for name, value in LOCAL_SETTINGS.items():
+                builder = builder.config(name, value)
+            builder = builder.config("spark.local.dir", scratch)
+            builder = builder.config("spark.sql.warehouse.dir", scratch)
+        before = _active()
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            raise SparkUnavailable(_first_line(error)) from error
+        try:
+            yield session
+        finally:
+            if before is None:
+                session.stop()
+
+
+def _active() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,111 @@
+"""What is listed as a unit, and how units are packed into tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from canvass.corpus.plan import Unit, UnitKind, list_units, pack
+from canvass.traces.errors import Code, TraceError
+
+
+def make_run(folder: Path, size: int = 10) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_bytes(b"{}")
+    (folder / "member-0.ndjson").write_bytes(b"x" * size)
+    return folder
+
+
+def kinds(units: list[Unit]) -> list[tuple[UnitKind, str]]:
+    return [(unit.kind, Path(unit.path).name) for unit in units]
+
+
+def test_a_run_folder_is_one_unit(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a")
+
+    assert kinds(list_units([run])) == [(UnitKind.RUN, "a")]
+
+
+def test_a_corpus_is_listed_by_name_whatever_is_in_its_runs(tmp_path: Path) -> None:
+    make_run(tmp_path / "b")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "notes.txt").write_text("not a run")
+    (tmp_path / ".hidden").mkdir()
+
+    found = kinds(list_units([tmp_path]))
+
+    assert found == [(UnitKind.RUN, "a"), (UnitKind.RUN, "b")]
+
+
+def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run")
+    (tmp_path / "link").symlink_to(run)
+    (tmp_path / "odd name").mkdir()
+
+    units = list_units([tmp_path])
+
+    assert kinds(units) == [
+        (UnitKind.REFUSED, "link"),
+        (UnitKind.REFUSED, "odd name"),
+        (UnitKind.RUN, "run"),
+    ]
+    assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
+
+
+def test_files_of_a_data_set_are_units(tmp_path: Path) -> None:
+    (tmp_path / "events-3-00000.parquet").write_bytes(b"12345")
+
+    units = list_units([tmp_path, tmp_path / "events-3-00000.parquet"])
+
+    assert kinds(units) == [(UnitKind.FILE, "events-3-00000.parquet")] * 2
+    assert units[0].cost == 500
+
+
+@pytest.mark.parametrize("name", ["none", "empty"])
+def test_a_corpus_with_nothing_to_check_is_an_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(TraceError) as caught:
+        list_units([tmp_path / name])
+
+    assert caught.value.code is Code.NOT_FOUND
+
+
+def test_a_folder_of_both_forms_is_an_error(tmp_path: Path) -> None:
+    make_run(tmp_path / "a")
+    (tmp_path / "events.parquet").write_bytes(b"")
+
+    with pytest.raises(TraceError) as caught:
+        list_units([tmp_path])
+
+    assert caught.value.code is Code.AMBIGUOUS
+
+
+UNITS = st.lists(st.integers(0, 10_000), max_size=40).map(
+    lambda costs: [Unit(UnitKind.RUN, str(at), cost) for at, cost in enumerate(costs)]
+)
+
+
+@given(UNITS, st.none() | st.integers(1, 70), st.integers(1, 8))
+def test_each_unit_is_in_one_task_and_no_task_is_empty(
+    units: list[Unit], tasks: int | None, parallelism: int
+) -> None:
+    packed = pack(units, tasks=tasks, parallelism=parallelism)
+
+    assert sorted((unit for task in packed for unit in task), key=units.index) == units
+    assert all(packed)
+    assert len(packed) <= (len(units) if tasks is None else tasks)
+
+
+@given(UNITS, st.integers(1, 8))
+def test_no_task_costs_more_than_a_fair_share_and_one_unit(units: list[Unit], tasks: int) -> None:
+    packed = pack(units, tasks=tasks)
+    costs = [sum(unit.cost for unit in task) for task in packed]
+
+    assert costs == sorted(costs, reverse=True)
+    if units:
+        largest = max(unit.cost for unit in units)
+        assert costs[0] <= sum(costs) / len(packed) + largest

@@ -1,0 +1,187 @@
+"""Summaries, their exit codes, and the page made of them."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from canvass.corpus.report import render
+from canvass.corpus.summary import (
+    BadBaseline,
+    Cluster,
+    Coverage,
+    Listed,
+    Summary,
+    exit_code,
+    new_clusters,
+    read_summary,
+)
+
+HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"
+
+
+def cluster(name: str = "OnVote", **fields: Any) -> Cluster:
+    given: dict[str, Any] = {
+        "divergence_class": "STEP",
+        "name": name,
+        "count": 3,
+        "runs": 2,
+        "example_run_id": "run-1",
+        "example_source": "corpus/run-1",
+        "example_member_id": 1,
+        "example_step": 17,
+        "example_reason": "differs",
+    }
+    return Cluster(**(given | fields))
+
+
+def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
+    every = dict.fromkeys(("CONFORMS", "DIVERGES", "INCOMPLETE", "MALFORMED"), 0)
+    counted = every | ({"CONFORMS": 2} if verdicts is None else verdicts)
+    given: dict[str, Any] = {
+        "version": "1",
+        "corpora": ["corpus"],
+        "tasks": None,
+        "runs": sum(counted.values()),
+        "events": 100,
+        "verdicts": counted,
+        "divergences": 0,
+        "clusters": [],
+        "cluster_count": 0,
+        "listed": [],
+        "listed_count": 0,
+        "coverage": [Coverage("OnVote", 100)],
+        "never_taken": ["Canvass"],
+        "judged_steps": 5,
+        "rechecked_units": 0,
+        "seconds": 2.0,
+        "events_per_second": 50.0,
+    }
+    return Summary(**(given | fields))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "events", "expected"),
+    [
+        ({"CONFORMS": 2}, 10, 0),
+        ({"CONFORMS": 2, "DIVERGES": 1, "MALFORMED": 1, "INCOMPLETE": 1}, 10, 1),
+        ({"CONFORMS": 2, "MALFORMED": 1, "INCOMPLETE": 1}, 10, 2),
+        ({"CONFORMS": 2, "INCOMPLETE": 1}, 10, 3),
+        ({"CONFORMS": 2}, 0, 2),
+        ({"INCOMPLETE": 2}, 0, 2),
+        ({}, 0, 2),
+    ],
+)
+def test_the_worst_verdict_is_the_exit_code(
+    verdicts: dict[str, int], events: int, expected: int
+) -> None:
+    clusters = [cluster()] if "DIVERGES" in verdicts else []
+
+    assert expected == exit_code(summary(verdicts, events=events, clusters=clusters))
+
+
+def test_a_baseline_excuses_what_it_has_and_nothing_else() -> None:
+    wrong = {"DIVERGES": 1, "CONFORMS": 1}
+    old = summary(wrong, clusters=[cluster("OnVote")])
+    more = summary(wrong, clusters=[cluster("OnVote", count=9), cluster("Canvass")])
+
+    assert exit_code(old, old) == 0
+    assert exit_code(more, old) == 1
+    assert [one.name for one in new_clusters(more, old)] == ["Canvass"]
+
+
+def test_a_baseline_excuses_no_missing_or_malformed_run() -> None:
+    wrong = summary({"DIVERGES": 1, "MALFORMED": 1}, clusters=[cluster()])
+
+    assert exit_code(wrong, wrong) == 2
+
+
+def test_a_summary_is_read_back(tmp_path: Path) -> None:
+    written = summary({"DIVERGES": 1}, clusters=[cluster()])
+    (tmp_path / "summary.json").write_bytes(msgspec.json.encode(written))
+
+    assert read_summary(tmp_path) == written
+    assert read_summary(tmp_path / "summary.json") == written
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff", b'{"schema":"canvass.batch/2"}'])
+def test_what_is_no_summary_is_no_baseline(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "summary.json").write_bytes(content)
+
+    with pytest.raises(BadBaseline, match=r"summary\.json"):
+        read_summary(tmp_path)
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_nothing_of_a_corpus_becomes_markup() -> None:
+    listed = Listed(HOSTILE, HOSTILE, "MALFORMED", 0, HOSTILE)
+    hostile = cluster(
+        HOSTILE,
+        divergence_class=HOSTILE,
+        example_run_id=HOSTILE,
+        example_source=HOSTILE,
+        example_reason=HOSTILE,
+    )
+    page = render(
+        summary(
+            {"DIVERGES": 1, "MALFORMED": 1},
+            corpora=[HOSTILE],
+            clusters=[hostile],
+            cluster_count=1,
+            listed=[listed],
+            listed_count=1,
+            coverage=[Coverage(HOSTILE, 1)],
+            never_taken=[HOSTILE],
+        )
+    )
+    seen = Seen(page)
+
+    assert "script" not in seen.tags
+    assert seen.links == []
+    assert seen.text.count("<script>alert(1)</script>\"'&\\x1b[31m\\u202e") == 10
+    assert "default-src 'none'" in page
+
+
+def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
+    old, fresh = cluster("OnVote"), cluster("Canvass")
+    page = render(
+        summary({"DIVERGES": 5}, clusters=[old, fresh], cluster_count=7, divergences=9), [fresh]
+    )
+
+    assert "The first 2 of 7" in page
+    assert page.index("known") < page.index("<td>new</td>")
+    assert "5 runs diverge" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "headline"),
+    [
+        (summary(), "All 2 runs conform"),
+        (summary({"INCOMPLETE": 1, "CONFORMS": 1}), "not all of 2 are whole"),
+        (summary({}, events=0), "Nothing was checked"),
+    ],
+)
+def test_the_headline_never_says_more_than_was_found(given: Summary, headline: str) -> None:
+    assert headline in render(given)
