@@ -74,12 +74,13 @@ def states(member_count: int) -> st.SearchStrategy[wire.Member]:
 def inputs(draw: st.DrawFn, action: Action, member_count: int) -> Input:
     """Inputs that an action may consume."""
     members = st.integers(0, member_count - 1)
+    sets = st.sets(members).map(lambda chosen: tuple(sorted(chosen)))
     facts: dict[str, Any] = {
         "interval": draw(st.booleans()),
         "commit_interval": draw(st.booleans()),
         "timeout": draw(st.booleans()),
-        "active": draw(st.frozensets(members)),
-        "accepted": draw(st.frozensets(members)),
+        "active": draw(sets),
+        "accepted": draw(sets),
         "position": draw(INT64),
         "leadership_term_id": draw(INT64),
         "term_base_log_position": draw(INT64),

@@ -261,16 +261,14 @@ def from_events(
 
 
 def _input_cells(given: Input) -> tuple[int, ...]:
-    return tuple(
-        mask_of(cell) if type(cell) is frozenset else cell for cell in _input_values(given)
-    )
+    return tuple(mask_of(cell) if type(cell) is tuple else cell for cell in _input_values(given))
 
 
 _VALUES: Final[dict[str, Callable[[int], Any]]] = {
     **{name: values.__getitem__ for name, values in STATE_ENUMS.items()},
     **dict.fromkeys(FLAG_COLUMNS, bool),
-    "active": members_of,
-    "accepted": members_of,
+    "active": lambda mask: tuple(sorted(members_of(mask))),
+    "accepted": lambda mask: tuple(sorted(members_of(mask))),
 }
 """How a cell becomes the value of a field, where it is not the number itself."""
 

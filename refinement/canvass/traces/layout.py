@@ -9,7 +9,7 @@ Codes are indexes into the tuples below. -1 stands for none, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import Final
@@ -151,7 +151,7 @@ def message_id_text(code: int) -> str:
     return "" if code < 0 else f"{code >> ID_BITS}:{code & ((1 << ID_BITS) - 1)}"
 
 
-def mask_of(members: frozenset[int]) -> int:
+def mask_of(members: Iterable[int]) -> int:
     """Give the mask of a set of members."""
     return sum(1 << member for member in members)
 

@@ -82,6 +82,8 @@ class EventReader:
 
     Attributes
     ----------
+    member_id
+        As given.
     gaps
         Where steps are missing, the beginning included; the first `MAX_GAPS` of them.
     truncated
@@ -95,7 +97,7 @@ class EventReader:
     ) -> None:
         self._source = source
         self._name = name
-        self._member_id = member_id
+        self.member_id = member_id
         self._member_count = member_count
         self._next_step = 0
         self.gaps: list[Gap] = []
@@ -115,29 +117,60 @@ class EventReader:
         TraceError
             At the first line that is not an event. The events before it in its block are not given.
         """
+        for block, last in self.blocks(BLOCK_BYTES):
+            events = self.decode(block, last=last)
+            if events:
+                yield events
+
+    def blocks(self, size: int) -> Iterator[tuple[bytes, bool]]:
+        """Give the stream in blocks of whole lines, of about ``size`` bytes each.
+
+        Whoever takes a block hands it to `decode`, or tells `accept` what is in it. The flag tells
+        the last line of a stream that lacks its end of line, which the block has.
+        """
         rest = b""
-        while data := self._source.read(BLOCK_BYTES):
+        while data := self._source.read(size):
             end = data.rfind(b"\n") + 1
             if end:
-                yield self._block(rest + data[:end])
+                yield rest + data[:end], False
                 rest = data[end:]
             else:
                 rest += data
             if len(rest) > MAX_LINE_BYTES:
                 raise self._error(Code.LINE_TOO_LONG, 1, f"more than {MAX_LINE_BYTES} bytes")
         if rest:
-            yield from self._last(rest)
+            yield rest + b"\n", True
         if self.truncated is None and getattr(self._source, "cut", False):
             self.truncated = Truncation(self.lines + 1, "the compressed file stops early")
 
-    def _last(self, line: bytes) -> Iterator[list[Event]]:
-        """Read a last line that has no end of line."""
+    def accept(self, first: int, last: int, count: int) -> bool:
+        """Count lines that somebody else read and found to be sound, if their steps are as due.
+
+        If not, nothing changes: `decode` tells what is wrong, or that steps are missing.
+        """
+        if first != self._next_step or last != self._next_step + count - 1:
+            return False
+        if self.lines + count > MAX_STREAM_LINES:
+            return False
+        self.lines += count
+        self._next_step += count
+        return True
+
+    def decode(self, block: bytes, *, last: bool = False) -> list[Event]:
+        """Decode a block of whole lines; give no events if it is a last line that is cut off."""
+        events: list[Event] = []
+        start = 0
         try:
-            yield self._block(line + b"\n")
+            while start < len(block):
+                end = start + BLOCK_BYTES
+                end = (block.rfind(b"\n", start, end) + 1) or (block.index(b"\n", end - 1) + 1)
+                events += self._block(block[start:end])
+                start = end
         except TraceError as error:
-            if error.code is not Code.ENDS_EARLY:
+            if not last or error.code is not Code.ENDS_EARLY:
                 raise
             self.truncated = Truncation(error.line, "the last line is incomplete")
+        return events
 
     def _block(self, block: bytes) -> list[Event]:
         """Decode whole lines."""
@@ -168,7 +201,7 @@ class EventReader:
         return event
 
     def _check(self, event: Event, number: int) -> None:
-        problem = event_problem(event, self._member_id)
+        problem = event_problem(event, self.member_id)
         if self._member_count is None:
             self._member_count = len(event.state.members)
         elif len(event.state.members) != self._member_count:
@@ -203,50 +236,30 @@ def decode_document(decoder: msgspec.json.Decoder[_T], data: bytes, name: str, l
         return value
     if b"\\" in data or _may_repeat(data, canonical):
         try:
-            places = scan(data)
+            scan(data)
         except ScanError as error:
             raise TraceError(error.code, name, line, error.column, error.reason) from None
-        for path in _repeated_members(data):
-            raise TraceError(Code.BAD_VALUE, name, line, places[path], "a member twice in a set")
     return value
 
 
 def _may_repeat(data: bytes, canonical: bytes) -> bool:
-    """Tell whether a document that was decoded, and has no backslash, may hold something twice.
+    """Tell whether a document that was decoded, and has no backslash, may hold a key twice.
 
     Besides order and space it differs from its canonical form by keys that are left out there, as
-    their values are the defaults, and by what occurs twice: keys have quotes, elements commas.
+    their values are the defaults, and by keys that occur twice: both have quotes.
     """
-    if data.count(b'"') == canonical.count(b'"') and data.count(b",") == canonical.count(b","):
+    if data.count(b'"') == canonical.count(b'"'):
         return False
+
+    def unique(pairs: list[tuple[str, Any]]) -> None:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError
+
     try:
-        return bool(_repeated_members(data))
+        json.loads(data, object_pairs_hook=unique)
     except ValueError:
         return True
-
-
-def _repeated_members(data: bytes) -> list[str]:
-    """Give the paths of the member sets in which an element is repeated.
-
-    Raises
-    ------
-    ValueError
-        If a key occurs twice.
-    """
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError
-        return found
-
-    document = json.loads(data, object_pairs_hook=unique)
-    given = document.get("input", {}) if isinstance(document, dict) else {}
-    return [
-        f"$.input.{name}"
-        for name in ("active", "accepted")
-        if len(given.get(name, ())) != len(set(given.get(name, ())))
-    ]
+    return False
 
 
 def _explain(data: bytes, name: str, line: int, error: Exception) -> TraceError:
@@ -304,7 +317,7 @@ class EventWriter:
     def __init__(
         self, path: Path, member_id: int, *, append: bool = False, check: bool = True
     ) -> None:
-        self._member_id = member_id
+        self.member_id = member_id
         self._check = check
         self._file = path.open("ab" if append else "xb")
         self._compressor: BinaryIO | None = None
@@ -328,7 +341,7 @@ class EventWriter:
         lines = encode_lines(events)
         if self._check:
             try:
-                read = EventReader(BytesIO(lines), "the event", self._member_id)
+                read = EventReader(BytesIO(lines), "the event", self.member_id)
                 count = sum(map(len, read.batches()))
             except TraceError as error:
                 raise ValueError(str(error)) from None

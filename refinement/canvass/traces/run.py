@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.column_reader import ColumnReader
+from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
@@ -26,8 +28,8 @@ from canvass.traces.streams import StreamFile, read_small
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_COLUMN_EVENTS: Final = 1 << 14
-"""Events of one batch of columns: enough to make array operations cheap."""
+_DATASET_EVENTS: Final = 1 << 14
+"""Events brought into columns at a time: enough to make array operations cheap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,19 @@ class RunFolder:
         TraceError
             At the first line that is not an event; `KeyError` if the member has no stream.
         """
-        path = self.streams[member_id]
-        run_id = self.run.run_id
-        with StreamFile(path) as source:
-            reader = EventReader(source, str(path), member_id, self.run.member_count)
+        with self._reader(member_id) as reader:
             yield from reader.batches()
+        self._note(reader)
+
+    @contextmanager
+    def _reader(self, member_id: int) -> Iterator[EventReader]:
+        path = self.streams[member_id]
+        with StreamFile(path) as source:
+            yield EventReader(source, str(path), member_id, self.run.member_count)
+
+    def _note(self, reader: EventReader) -> None:
+        """Note what is missing from a stream that was read to its end."""
+        run_id, member_id = self.run.run_id, reader.member_id
         for gap in reader.gaps:
             kind = FactKind.GAP if gap.line > 1 else FactKind.LATE_START
             self.facts.append(Fact(kind, run_id, member_id, gap.step, gap.line))
@@ -115,15 +125,10 @@ class RunFolder:
     def columns(self) -> Iterator[EventColumns]:
         """Give the events in columns, member by member; the predecessor row is carried over."""
         for member_id in self.streams:
-            before: Event | None = None
-            events: list[Event] = []
-            for batch in self.batches(member_id):
-                events += batch
-                if len(events) >= _COLUMN_EVENTS:
-                    yield from_events(self.run.run_id, member_id, events, before)
-                    before, events = events[-1], []
-            if events:
-                yield from_events(self.run.run_id, member_id, events, before)
+            with self._reader(member_id) as reader:
+                stream = ColumnReader(reader, self.run.run_id, self.run.member_count)
+                yield from stream.batches()
+            self._note(reader)
 
     def load(self) -> LoadedRun:
         """Read the whole run."""
@@ -278,7 +283,7 @@ def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
             for batch in folder.batches(member_id):
                 count += len(batch)
                 pending += batch
-                if len(pending) >= _COLUMN_EVENTS:
+                if len(pending) >= _DATASET_EVENTS:
                     writer.add(member_id, pending)
                     pending = []
             writer.add(member_id, pending)

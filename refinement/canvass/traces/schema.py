@@ -6,7 +6,7 @@ values of `canvass.cluster` that they stand for, and the published JSON Schemas.
 of files is elsewhere, and so is every check that takes more than one event.
 
 The canonical line of an event is what `encode` makes: fields in the order of the Structs, no
-spaces, sets sorted, the optional fields of `Event` and `Input` left out where they have their
+spaces, the optional fields of `Event` and `Input` left out where they have their
 defaults.
 """
 
@@ -40,6 +40,8 @@ RUN_ID_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,63}$(?!\n)"
 """Run ids name folders and appear in pages and reports."""
 
 MemberId: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_MEMBERS)]
+MemberSet: TypeAlias = Annotated[tuple[MemberId, ...], Meta(max_length=MAX_MEMBERS)]
+"""A set of members, each once and in ascending order."""
 Text: TypeAlias = Annotated[str, Meta(max_length=MAX_STRING_LENGTH)]
 MessageId: TypeAlias = Annotated[
     str, Meta(pattern=rf"^[0-{MAX_MEMBERS - 1}]:(0|[1-9][0-9]{{0,{MAX_ID_DIGITS - 1}}})$(?!\n)")
@@ -114,8 +116,8 @@ class Input(_Part, frozen=True):
     interval: bool = False
     commit_interval: bool = False
     timeout: bool = False
-    active: frozenset[MemberId] = frozenset()
-    accepted: frozenset[MemberId] = frozenset()
+    active: MemberSet = ()
+    accepted: MemberSet = ()
     position: Int64 = NULL_VALUE
     leadership_term_id: Int64 = NULL_VALUE
     term_base_log_position: Int64 = NULL_VALUE
@@ -139,7 +141,7 @@ class Event(_Part, frozen=True):
     source: Source | None = None
 
 
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_ENCODER: Final = msgspec.json.Encoder()
 encode: Final = _ENCODER.encode
 """The canonical JSON of a Struct, without an end of line."""
 encode_lines: Final = _ENCODER.encode_lines
@@ -194,23 +196,35 @@ def to_cluster_member(state: wire.Member) -> member.Member:
     return member.Member(**values)
 
 
-_INPUT_FACTS: Final = tuple(name for name in member.Input.__dataclass_fields__ if name != "message")
+_INPUT_FACTS: Final = tuple(
+    name
+    for name in member.Input.__dataclass_fields__
+    if name not in ("message", "active", "accepted")
+)
 
 
 def to_wire_input(value: member.Input, sender: int = NULL_VALUE, message_id: str = "") -> Input:
     """Give the JSON form of an input; ``sender`` and ``message_id`` go with its message."""
+    facts = {name: getattr(value, name) for name in _INPUT_FACTS}
     return Input(
-        sender,
-        message_id,
-        None if value.message is None else to_wire_message(value.message),
-        *(getattr(value, name) for name in _INPUT_FACTS),
+        from_=sender,
+        id=message_id,
+        message=None if value.message is None else to_wire_message(value.message),
+        active=tuple(sorted(value.active)),
+        accepted=tuple(sorted(value.accepted)),
+        **facts,
     )
 
 
 def to_cluster_input(value: Input) -> member.Input:
     """Give the input that a JSON form stands for, without sender and id of the message."""
-    message = None if value.message is None else to_cluster_message(value.message)
-    return member.Input(message, *(getattr(value, name) for name in _INPUT_FACTS))
+    facts = {name: getattr(value, name) for name in _INPUT_FACTS}
+    return member.Input(
+        message=None if value.message is None else to_cluster_message(value.message),
+        active=frozenset(value.active),
+        accepted=frozenset(value.accepted),
+        **facts,
+    )
 
 
 def event_problem(event: Event, member_id: int) -> str | None:
@@ -229,6 +243,9 @@ def event_problem(event: Event, member_id: int) -> str | None:
             return "input.from and input.id are for a message, and there is none"
     elif not given.id or int(given.id[0]) != given.from_:
         return "input.id is not the id of a send by the member input.from"
+    for members in (given.active, given.accepted):
+        if members and tuple(sorted(set(members))) != members:
+            return "a set of members is not in ascending order, or names one twice"
     sender = str(member_id)
     for send in event.sends:
         if send.id[0] != sender:

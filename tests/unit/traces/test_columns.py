@@ -100,7 +100,7 @@ def test_cells_are_where_the_layout_says() -> None:
     event = plain_event(
         5,
         action=Action.ON_VOTE,
-        input=Input(2, "2:7", Vote(11, 12, 13, 1, 2, vote=True), active=frozenset({0, 2})),
+        input=Input(2, "2:7", Vote(11, 12, 13, 1, 2, vote=True), active=(0, 2)),
     )
     columns = from_events("r", 1, [event])
     message = dict(zip(layout.MESSAGE_COLUMNS, columns.message[0].tolist(), strict=True))

@@ -24,7 +24,7 @@ from canvass.traces.limits import (
 )
 from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, decode_run
 from canvass.traces.scanner import ScanError, scan
-from canvass.traces.schema import Event, Input, Send, Source, encode, encode_lines
+from canvass.traces.schema import Event, Send, Source, encode, encode_lines
 from canvass.traces.streams import Decompressor, StreamFile
 from canvass.traces.wire import Vote
 from support.trace_events import plain_event, run_of, streams
@@ -126,14 +126,6 @@ def test_other_spellings_of_an_event_are_read(name: str) -> None:
 
     assert line != LINE
     assert events == [plain_event(0), plain_event(1)]
-
-
-def test_sets_are_read_in_any_order_and_written_sorted() -> None:
-    line = LINE.replace('"input":{}', '"input":{"active":[2,0,1]}')
-    events, _ = read(line.encode() + b"\n")
-
-    assert events == [plain_event(0, input=Input(active=frozenset({0, 1, 2})))]
-    assert b'"active":[0,1,2]' in encode(events[0])
 
 
 def test_steps_must_ascend() -> None:

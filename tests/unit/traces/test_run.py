@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces import run
+from canvass.traces import column_reader
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import EventWriter
@@ -70,7 +70,7 @@ def test_a_gap_is_told(tmp_path: Path) -> None:
 def test_a_stream_is_read_in_batches_of_columns_with_its_predecessors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_COLUMN_EVENTS", 100)
+    monkeypatch.setattr(column_reader, "COLUMN_BLOCK_BYTES", 100_000)
     count = 1_000
     folder = make_run(tmp_path / "r", count=1)
     with EventWriter(folder / "member-0.ndjson", 0, append=True, check=False) as writer:
