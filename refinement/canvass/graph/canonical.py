@@ -1,0 +1,435 @@
+"""The canonical form of a step in plain Python: the definition that the kernel is tested against.
+
+The operators of the spec use terms and positions by comparison, min, max, "+1" on terms and the
+constants -1 and 0, and members by looking them up and counting them. So a step is allowed if and
+only if its canonical form is: the image under
+
+1. the *frame*: fields that the action does not touch are equal before and after, and are erased
+   (`canvass.graph.frames`);
+2. the *window*: of the recording log only the entries that the step may look up are kept;
+3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
+   larger one becomes two) to the smallest numbers in the same order;
+4. the *permutation* that makes the member 0 and puts its peers in an order that depends only on
+   what the step says of each. Sends are in the order of their receivers.
+
+`canvass.graph.kernel` computes the same for columns of events. Nothing here decides whether a step
+is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypeVar
+
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.cluster.rules import Rules
+from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
+from canvass.graph.regimes import LOG, Regime
+from canvass.graph.steps import (
+    ERASED_RECORD,
+    ERASED_STATE,
+    Step,
+    entry_cells,
+    hash_cells,
+    input_cells,
+    member_of,
+    message_cells,
+    record_cells,
+    state_cells,
+)
+from canvass.graph.window import window
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, MESSAGE_FIELDS, STATE_COLUMNS, Kind
+from canvass.traces.layout import kind as kind_of
+
+_T = TypeVar("_T")
+
+LEADER_STATES: Final = frozenset(
+    {
+        ElectionState.LEADER_LOG_REPLICATION,
+        ElectionState.LEADER_REPLAY,
+        ElectionState.LEADER_INIT,
+        ElectionState.LEADER_READY,
+    }
+)
+MAX_FLAGS: Final = 255
+
+
+class FrameBroken(Exception):
+    """A step changed a field that its action does not touch.
+
+    Parameters
+    ----------
+    fields
+        The fields changed.
+    """
+
+    def __init__(self, changed: Sequence[str]) -> None:
+        super().__init__(", ".join(changed))
+        self.fields = tuple(changed)
+
+
+class OutOfDomain(Exception):
+    """A field holds what no member of the cluster can have in it, such as the id of no member.
+
+    Parameters
+    ----------
+    field
+        The field.
+    """
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A canonical step."""
+
+    step: Step
+    regime: Regime
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The 128-bit content key."""
+        return hash_cells(_key_cells(self))
+
+
+def regime_of(step: Step) -> Regime:
+    """Tell the case of the operators that a step falls into."""
+    s = step.before
+    if step.action is Action.RESTART or s.module_state is not ModuleState.ACTIVE:
+        return Regime.INACTIVE
+    if s.election_state is ElectionState.CLOSED:
+        newer = NEWER_TERM_FIELD.get(step.action)
+        term = NULL_VALUE if newer is None else getattr(step.input.message, newer)
+        if newer is not None and term > s.module_leadership_term_id:
+            return Regime.CLOSED_NEWER
+        return Regime.CLOSED_LEADER if s.role is Role.LEADER else Regime.CLOSED_OTHER
+    if s.role is Role.LEADER or s.election_state in LEADER_STATES:
+        return Regime.ELECTION_LEADER
+    return Regime.ELECTION_OTHER
+
+
+def canonical(step: Step, rules: Rules) -> Canonical:
+    """Give the canonical form of a step of a cluster with those rules.
+
+    Raises
+    ------
+    FrameBroken
+        If a field that the action does not touch was changed.
+    OutOfDomain
+        If a field that the action touches holds an impossible value.
+    """
+    regime = regime_of(step)
+    frame = frame_of(step.action, regime)
+    touched = _touched_record(step, frame)
+    changed = [name for name in sorted(frame.untouched) if _differs(step, name)]
+    if touched is not None:
+        changed += _changed_records(step, touched)
+    if changed:
+        raise FrameBroken(sorted(set(changed)))
+    logs = window(step, frame, rules)
+    kept = replace(
+        step,
+        before=_erased(step.before, frame.before, logs[0], touched),
+        after=_erased(step.after, frame.after, logs[1], touched),
+        input=_input_read(step, regime, rules),
+        barred=(
+            step.action is Action.CANVASS
+            and rules.appointed_leader_id not in (NULL_VALUE, step.member)
+        ),
+    )
+    _check_domain(kept)
+    return Canonical(_permuted(_renamed(kept), frame), regime)
+
+
+def _touched_record(step: Step, frame: Frame) -> int | None:
+    """Give the only member whose record the step touches, None if it may touch all."""
+    if not frame.record_of:
+        return None
+    member: int = getattr(step.input.message, frame.record_of)
+    if not 0 <= member < len(step.before.members):
+        raise OutOfDomain(frame.record_of)
+    return member
+
+
+def _changed_records(step: Step, touched: int) -> list[str]:
+    pairs = zip(step.before.members, step.after.members, strict=True)
+    others = [pair for j, pair in enumerate(pairs) if j != touched]
+    return [
+        f"members.{name}"
+        for name in MEMBER_COLUMNS
+        if any(getattr(a, name) != getattr(b, name) for a, b in others)
+    ]
+
+
+def _values(state: Member, name: str) -> Any:
+    if name.startswith("members."):
+        return [getattr(record, name.removeprefix("members.")) for record in state.members]
+    return getattr(state, name)
+
+
+def _differs(step: Step, name: str) -> bool:
+    return bool(_values(step.before, name) != _values(step.after, name))
+
+
+def _erased(
+    state: Member, kept: frozenset[str], log: Sequence[TermEntry], touched: int | None
+) -> Member:
+    single = [
+        cell if name in kept else erased
+        for name, cell, erased in zip(STATE_COLUMNS, state_cells(state), ERASED_STATE, strict=True)
+    ]
+    records = [
+        [
+            cell if f"members.{name}" in kept and touched in (None, j) else erased
+            for name, cell, erased in zip(
+                MEMBER_COLUMNS, record_cells(record), ERASED_RECORD, strict=True
+            )
+        ]
+        for j, record in enumerate(state.members)
+    ]
+    return member_of(single, records, [entry_cells(entry) for entry in log])
+
+
+def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
+    read = INPUT_FIELDS.get(step.action, frozenset())
+    values = {name: getattr(step.input, name) for name in read}
+    if "active" in read:
+        if step.input.message is not None and (
+            rules.is_149 or regime is not Regime.ELECTION_LEADER
+        ):
+            values["active"] = frozenset()
+        elif rules.is_149:
+            values["active"] &= {step.member}
+    return replace(NO_INPUT, message=step.input.message, **values)
+
+
+# --- domain, renaming, permutation: over all numbers of a step, by their kind --------------------
+
+
+def _map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
+    given = {name: getattr(message, name) for name in message.__dataclass_fields__}
+    values: list[Any] = [
+        value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
+    ]
+    return type(message)(*values)
+
+
+def _map_fields(value: _T, rename: Callable[[str, int], int]) -> _T:
+    """Rename the numbers among the fields of a state, record, entry or input."""
+    changes: dict[str, Any] = {}
+    for field in fields(value):  # type: ignore[arg-type]
+        given = getattr(value, field.name)
+        if type(given) is int:
+            changes[field.name] = rename(field.name, given)
+    return replace(value, **changes)  # type: ignore[type-var]
+
+
+def _map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
+    return replace(
+        _map_fields(state, rename),
+        members=tuple(_map_fields(record, rename) for record in state.members),
+        recording_log=tuple(_map_fields(entry, rename) for entry in state.recording_log),
+    )
+
+
+def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
+    """Rename all numbers of a step, each by the name of its field; records stay where they are."""
+    given = _map_fields(step.input, rename)
+    if given.message is not None:
+        given = replace(given, message=_map_message(given.message, rename))
+    return replace(
+        step,
+        before=_map_state(step.before, rename),
+        after=_map_state(step.after, rename),
+        input=given,
+        sends=tuple((to, _map_message(message, rename)) for to, message in step.sends),
+    )
+
+
+def _check_domain(step: Step) -> None:
+    count = len(step.before.members)
+
+    def check(lowest: int) -> Callable[[str, int], int]:
+        def visit(name: str, value: int) -> int:
+            kind = kind_of(name)
+            if kind is Kind.MEMBER and not lowest <= value < count:
+                raise OutOfDomain(name)
+            if kind is Kind.CODE and not (NULL_VALUE <= value <= MAX_FLAGS):
+                raise OutOfDomain(name)
+            return value
+
+        return visit
+
+    message = step.input.message
+    if message is not None:
+        _map_message(message, check(0))
+    map_step(replace(step, input=replace(step.input, message=None)), check(NULL_VALUE))
+    for record in (*step.before.members, *step.after.members):
+        if record.vote > 1:
+            raise OutOfDomain("vote")
+    if any(not 0 <= to < count for to, _ in step.sends):
+        raise OutOfDomain("to")
+    for name in ("active", "accepted"):
+        if any(member >= count for member in getattr(step.input, name)):
+            raise OutOfDomain(name)
+
+
+def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
+    """Give the smallest renaming that keeps the order, and -1 and 0.
+
+    Of terms it keeps which ones follow each other; 0 then stays by itself.
+    """
+    fixed = {NULL_VALUE: NULL_VALUE} if terms else {NULL_VALUE: NULL_VALUE, 0: 0}
+    renamed = dict(fixed)
+    distinct = sorted(set(values) - set(fixed))
+    place = previous = NULL_VALUE if terms else 0
+    for value in (value for value in distinct if value > NULL_VALUE):
+        place += 1 if not terms or value == previous + 1 else 2
+        previous, renamed[value] = value, place
+    place = previous = NULL_VALUE
+    for value in (value for value in reversed(distinct) if value < NULL_VALUE):
+        place -= 1 if not terms or value == previous - 1 else 2
+        previous, renamed[value] = value, place
+    return renamed
+
+
+def _renamed(step: Step) -> Step:
+    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+
+    def collect(name: str, value: int) -> int:
+        kind = kind_of(name)
+        if kind in found:
+            found[kind].add(value)
+        return value
+
+    map_step(step, collect)
+    tables = {kind: ranks(values, terms=kind is Kind.TERM) for kind, values in found.items()}
+
+    def rename(name: str, value: int) -> int:
+        kind = kind_of(name)
+        return tables[kind][value] if kind in tables else value
+
+    return map_step(step, rename)
+
+
+MENTION_SELF: Final = 0
+MENTION_PEER: Final = 1
+MENTION_OTHER: Final = 2
+
+
+def _mention(member: int, peer: int, value: int) -> int:
+    if value == NULL_VALUE:
+        return NULL_VALUE
+    return {member: MENTION_SELF, peer: MENTION_PEER}.get(value, MENTION_OTHER)
+
+
+def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
+    """Give all that a step says of a peer."""
+    for state, kept in ((step.before, frame.before), (step.after, frame.after)):
+        cells = record_cells(state.members[peer])
+        for name, cell in zip(MEMBER_COLUMNS, cells, strict=True):
+            if f"members.{name}" in kept:
+                yield cell
+        yield int(state.leader_member_id == peer) + 2 * int(state.graceful_closed_leader_id == peer)
+
+    def relative(message: Message) -> Iterator[int]:
+        yield MESSAGE_TYPES.index(type(message))
+        for name in message.__dataclass_fields__:
+            value = int(getattr(message, name))
+            yield _mention(step.member, peer, value) if kind_of(name) is Kind.MEMBER else value
+
+    if step.input.message is not None:
+        yield from relative(step.input.message)
+    x = step.input
+    yield int(peer in x.active) + 2 * int(peer in x.accepted)
+    yield int(x.graceful_closed_leader_id == peer)
+    for to, message in step.sends:
+        if to == peer:
+            yield from relative(message)
+
+
+def _permuted(step: Step, frame: Frame) -> Step:
+    count = len(step.before.members)
+    peers = [j for j in range(count) if j != step.member]
+    peers.sort(key=lambda j: hash_cells(_peer_cells(step, frame, j))[0])
+    order = [step.member, *peers]
+    place = {j: k for k, j in enumerate(order)}
+
+    def rename(name: str, value: int) -> int:
+        return place.get(value, value) if kind_of(name) is Kind.MEMBER else value
+
+    def shuffled(records: Sequence[MemberRecord]) -> tuple[MemberRecord, ...]:
+        return tuple(records[j] for j in order)
+
+    moved = map_step(step, rename)
+    sends = sorted(((place[to], message) for to, message in moved.sends), key=lambda send: send[0])
+    return replace(
+        moved,
+        member=0,
+        before=replace(moved.before, members=shuffled(moved.before.members)),
+        after=replace(moved.after, members=shuffled(moved.after.members)),
+        input=replace(
+            moved.input,
+            active=frozenset(place[j] for j in moved.input.active),
+            accepted=frozenset(place[j] for j in moved.input.accepted),
+        ),
+        sends=tuple(sends),
+    )
+
+
+# --- the key --------------------------------------------------------------------------------------
+
+
+def _key_cells(value: Canonical) -> Iterator[int]:
+    """Give the cells that make the key: frame, then what the frame keeps."""
+    step, regime = value.step, value.regime
+    frame = frame_of(step.action, regime)
+    yield ACTIONS.index(step.action) * len(Regime) + regime
+    yield int(step.barred)
+    read = INPUT_FIELDS.get(step.action, frozenset())
+    for name, cell in zip(INPUT_COLUMNS, input_cells(step.input), strict=True):
+        if name in read:
+            yield cell
+    if step.input.message is not None:
+        yield from _sent_cells(step.input.message)
+    yield from _kept_cells(step.before, frame.before)
+    yield from _kept_cells(step.after, frame.after)
+    for to, message in step.sends:
+        yield to
+        yield from _sent_cells(message)
+
+
+def _kept_cells(state: Member, kept: frozenset[str]) -> Iterator[int]:
+    for name, cell in zip(STATE_COLUMNS, state_cells(state), strict=True):
+        if name in kept:
+            yield cell
+    for record in state.members:
+        for name, cell in zip(MEMBER_COLUMNS, record_cells(record), strict=True):
+            if f"members.{name}" in kept:
+                yield cell
+    if LOG in kept:
+        yield len(state.recording_log)
+        for entry in state.recording_log:
+            yield from entry_cells(entry)
+
+
+def _sent_cells(message: Message) -> Iterator[int]:
+    cells = message_cells(message)
+    yield cells[0]
+    for name in message.__dataclass_fields__:
+        yield cells[1 + MESSAGE_FIELDS.index(name)]

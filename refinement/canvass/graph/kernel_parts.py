@@ -1,0 +1,283 @@
+"""Small compiled functions that `canvass.graph.kernel` is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from canvass.graph.jit import compiled
+from canvass.graph.tables import (
+    LOOKUP_AFTER_MESSAGE_LOG,
+    LOOKUP_AFTER_OWN_LOG,
+    LOOKUP_INPUT,
+    LOOKUP_LEADERSHIP,
+    LOOKUP_MESSAGE_LOG,
+    LOOKUP_MODULE,
+    LOOKUP_OWN_LOG,
+    LOOKUP_RECORDS,
+    LOOKUP_REPLICATION,
+)
+from canvass.traces.layout import (
+    INPUT_INDEX,
+    MEMBER_INDEX,
+    MESSAGE_INDEX,
+    STATE_INDEX,
+    Kind,
+)
+from canvass.traces.limits import MAX_INT
+
+_OWN_LOG_TERM = STATE_INDEX["log_leadership_term_id"]
+_MODULE_TERM = STATE_INDEX["module_leadership_term_id"]
+_LEADERSHIP_TERM = STATE_INDEX["leadership_term_id"]
+_REPLICATION_TERM = STATE_INDEX["replication_leadership_term_id"]
+_MESSAGE_LOG_TERM = MESSAGE_INDEX["log_leadership_term_id"]
+_INPUT_TERM = INPUT_INDEX["leadership_term_id"]
+_RECORD_TERM = MEMBER_INDEX["leadership_term_id"]
+_LARGEST = MAX_INT
+_MEMBER = int(Kind.MEMBER)
+_MASK = int(Kind.MEMBER_MASK)
+_CODE = int(Kind.CODE)
+_MAX_FLAGS = 255
+
+
+@compiled
+def gather(found: Any, count: int, value: int) -> int:
+    """Insert a value into the sorted distinct ones; return how many there are."""
+    at = count
+    while at > 0 and found[at - 1] >= value:
+        if found[at - 1] == value:
+            return count
+        at -= 1
+    for k in range(count, at, -1):
+        found[k] = found[k - 1]
+    found[at] = value
+    return count + 1
+
+
+@compiled
+def rank(found: Any, ranks: Any, count: int, terms: bool) -> None:
+    """Rank sorted distinct values, without -1 and, of positions, 0; see ``canonical.ranks``."""
+    first = 0
+    while first < count and found[first] < -1:
+        first += 1
+    place = -1 if terms else 0
+    previous = -1 if terms else 0
+    for k in range(first, count):
+        place += 1 if not terms or found[k] == previous + 1 else 2
+        previous = found[k]
+        ranks[k] = place
+    place = -1
+    previous = -1
+    for k in range(first - 1, -1, -1):
+        place -= 1 if not terms or found[k] == previous - 1 else 2
+        previous = found[k]
+        ranks[k] = place
+
+
+@compiled
+def renamed(found: Any, ranks: Any, count: int, value: int) -> int:
+    """Give the rank of a value; one that is not among the ranked is fixed."""
+    for k in range(count):
+        if found[k] == value:
+            return int(ranks[k])
+    return value
+
+
+@compiled
+def unequal_field(
+    list_: Any,
+    flags: Any,
+    touched: int,
+    before: Any,
+    after: Any,
+    records_before: Any,
+    records_after: Any,
+) -> int:
+    """Give the number of an untouched state column or record column that changed, else -1."""
+    for k in range(len(list_)):
+        column = list_[k]
+        if column < 0:
+            break
+        if before[column] != after[column]:
+            return int(column)
+    for member in range(records_before.shape[0]):
+        for column in range(len(flags)):
+            framed = flags[column] & 4 or (touched >= 0 and member != touched)
+            if framed and records_before[member, column] != records_after[member, column]:
+                return len(before) + column
+    return -1
+
+
+@compiled
+def same_log(log: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
+    """Whether two recording logs are equal."""
+    if a_end - a != b_end - b:
+        return False
+    for k in range(a_end - a):
+        for column in range(3):
+            if log[a + k, column] != log[b + k, column]:
+                return False
+    return True
+
+
+@compiled
+def _rises(log: Any, start: int, end: int) -> bool:
+    for k in range(start + 1, end):  # noqa: SIM110  (all() of a generator is slow to compile)
+        if log[k - 1, 0] >= log[k, 0]:
+            return False
+    return True
+
+
+@compiled
+def _keep_first(log: Any, start: int, end: int, term: int, kept: Any) -> None:
+    for k in range(start, end):
+        if log[k, 0] >= term:
+            kept[k - start] = 1
+            return
+
+
+@compiled
+def _keep_looked_up(
+    lookups: int,
+    hardened: bool,
+    state: Any,
+    records: Any,
+    message: Any,
+    inputs: Any,
+    log: Any,
+    start: int,
+    end: int,
+    kept: Any,
+) -> None:
+    """Mark the entries of the state before that the step may look up."""
+    if lookups & LOOKUP_OWN_LOG:
+        _keep_first(log, start, end, state[_OWN_LOG_TERM], kept)
+    if lookups & LOOKUP_AFTER_OWN_LOG:
+        term = state[_OWN_LOG_TERM]
+        _keep_first(log, start, end, term + 1 if term < _LARGEST else term, kept)
+    if lookups & LOOKUP_MESSAGE_LOG:
+        _keep_first(log, start, end, message[_MESSAGE_LOG_TERM], kept)
+    if lookups & LOOKUP_AFTER_MESSAGE_LOG:
+        term = message[_MESSAGE_LOG_TERM]
+        _keep_first(log, start, end, term + 1 if term < _LARGEST else term, kept)
+    if lookups & LOOKUP_MODULE:
+        _keep_first(log, start, end, state[_MODULE_TERM], kept)
+    if lookups & LOOKUP_LEADERSHIP:
+        _keep_first(log, start, end, state[_LEADERSHIP_TERM], kept)
+    if lookups & LOOKUP_REPLICATION:
+        _keep_first(log, start, end, state[_REPLICATION_TERM], kept)
+    if lookups & LOOKUP_INPUT:
+        _keep_first(log, start, end, inputs[_INPUT_TERM], kept)
+    if lookups & LOOKUP_RECORDS and hardened:
+        for member in range(records.shape[0]):
+            _keep_first(log, start, end, records[member, _RECORD_TERM], kept)
+
+
+@compiled
+def window(
+    lookups: int,
+    hardened: bool,
+    state: Any,
+    records: Any,
+    message: Any,
+    inputs: Any,
+    log: Any,
+    a: int,
+    a_end: int,
+    b: int,
+    b_end: int,
+    kept_before: Any,
+    kept_after: Any,
+) -> None:
+    """Mark the entries kept of the recording logs before and after; see ``canonical._window``."""
+    kept_before[: a_end - a] = 0
+    kept_after[: b_end - b] = 0
+    whole = not (_rises(log, a, a_end) and _rises(log, b, b_end))
+    if not whole:
+        if a_end > a:
+            kept_before[a_end - a - 1] = 1
+        _keep_looked_up(
+            lookups, hardened, state, records, message, inputs, log, a, a_end, kept_before
+        )
+        # Both rise, so one walk finds the terms of the state before in the state after, and sees
+        # whether what is not kept is equal.
+        k = a
+        for at in range(b, b_end):
+            if a_end == a or log[at, 0] > log[a_end - 1, 0]:
+                kept_after[at - b] = 1
+                continue
+            while k < a_end and (kept_before[k - a] and log[k, 0] < log[at, 0]):
+                k += 1
+            if k < a_end and kept_before[k - a] and log[k, 0] == log[at, 0]:
+                kept_after[at - b] = 1
+                k += 1
+            elif k < a_end and not kept_before[k - a] and same_log(log, k, k + 1, at, at + 1):
+                k += 1
+            else:
+                whole = True
+                break
+        while not whole and k < a_end:
+            whole = not kept_before[k - a]
+            k += 1
+    if whole:
+        kept_before[: a_end - a] = 1
+        kept_after[: b_end - b] = 1
+
+
+@compiled
+def impossible(kind: int, value: int, lowest: int, members: int) -> bool:
+    """Whether no cluster of so many members can have that value in a field of that kind."""
+    if kind == _MEMBER:
+        return value < lowest or value >= members
+    if kind == _MASK:
+        return value >> members != 0
+    return kind == _CODE and (value < -1 or value > _MAX_FLAGS)
+
+
+@compiled
+def mention(member: int, peer: int, value: int) -> int:
+    """Tell how a field of a message mentions a peer: see ``canonical._mention``."""
+    if value == -1:
+        return -1
+    if value == member:
+        return 0
+    return 1 if value == peer else 2
+
+
+@compiled
+def moved_mask(mask: int, place: Any, count: int) -> int:
+    """Give the mask of the new places of the members of a mask."""
+    out = 0
+    for member in range(count):
+        if mask >> member & 1:
+            out |= 1 << place[member]
+    return out
+
+
+@compiled
+def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> None:
+    """Put the member first and its peers in the order of their hashes, equal ones by id."""
+    order[0] = member
+    filled = 1
+    for peer in range(count):
+        if peer == member:
+            continue
+        at = filled
+        while at > 1 and hashes[order[at - 1]] > hashes[peer]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = peer
+        filled += 1
+    for k in range(count):
+        place[order[k]] = k
+
+
+@compiled
+def absorb(lanes: Any, cell: int) -> None:
+    """Take one cell into the hash: see ``steps.hash_cells``."""
+    word = np.uint64(cell)
+    first = (lanes[0] ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    lanes[0] = first ^ (first >> np.uint64(29))
+    second = (lanes[1] + word) * np.uint64(0xC2B2AE3D27D4EB4F)
+    lanes[1] = second ^ (second >> np.uint64(32))

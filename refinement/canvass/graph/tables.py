@@ -1,0 +1,150 @@
+"""The frames and layouts as arrays, in the form that the kernel takes them.
+
+Built once from `canvass.graph.frames` and `canvass.traces.layout`; nothing is said here that is not
+said there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.canonical import LEADER_STATES
+from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, frame_of
+from canvass.graph.regimes import LOG, Lookup, Regime
+from canvass.graph.steps import ERASED_RECORD, ERASED_STATE
+from canvass.traces import wire
+from canvass.traces.actions import ACTIONS
+from canvass.traces.layout import (
+    INPUT_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    STATE_COLUMNS,
+    STATE_ENUMS,
+    kind,
+)
+
+Small = NDArray[np.int64]
+
+REGIMES: Final = len(Regime)
+
+
+class Tables(NamedTuple):
+    """What the kernel needs to know; each row of a list ends with -1."""
+
+    untouched: Small
+    """Frame: state columns that must be equal before and after."""
+    before: Small
+    """Frame: state columns kept of the state before."""
+    after: Small
+    records: Small
+    """Frame x record column: 1 kept before, 2 kept after, 4 untouched."""
+    record_of: Small
+    """Frame: message column that names the only record touched, -1 if all may be."""
+    log: Small
+    """Frame: whether the recording log is kept."""
+    lookups: Small
+    """Frame: the mask of `Lookup`."""
+    inputs: Small
+    """Action: input columns read."""
+    newer: Small
+    """Action: column of the message's term that starts an election, -1 for none."""
+    fields: Small
+    """Message type: its columns."""
+    state_kinds: Small
+    record_kinds: Small
+    input_kinds: Small
+    message_kinds: Small
+    erased_state: Small
+    erased_record: Small
+    leader_states: Small
+    """Election state: whether it is a leader's."""
+
+
+def _lists(rows: list[list[int]]) -> Small:
+    width = max(len(row) for row in rows) + 1
+    out = np.full((len(rows), width), -1, dtype=np.int64)
+    for place, row in enumerate(rows):
+        out[place, : len(row)] = row
+    return out
+
+
+def _kinds(columns: tuple[str, ...]) -> Small:
+    return np.array([kind(name) for name in columns], dtype=np.int64)
+
+
+def field_name(code: int) -> str:
+    """Name the field that the kernel reports by a number: a state column, a record's or the log."""
+    if code < len(STATE_COLUMNS):
+        return STATE_COLUMNS[code]
+    code -= len(STATE_COLUMNS)
+    return LOG if code == len(MEMBER_COLUMNS) else f"members.{MEMBER_COLUMNS[code]}"
+
+
+@cache
+def tables() -> Tables:
+    """Give the tables."""
+    frames = [frame_of(action, regime) for action in ACTIONS for regime in Regime]
+    state = [(place, name) for place, name in enumerate(STATE_COLUMNS)]
+    return Tables(
+        untouched=_lists([[p for p, name in state if name in f.untouched] for f in frames]),
+        before=_lists([[p for p, name in state if name in f.before] for f in frames]),
+        after=_lists([[p for p, name in state if name in f.after] for f in frames]),
+        records=np.array(
+            [
+                [
+                    (f"members.{name}" in f.before)
+                    + 2 * (f"members.{name}" in f.after)
+                    + 4 * (f"members.{name}" in f.untouched)
+                    for name in MEMBER_COLUMNS
+                ]
+                for f in frames
+            ],
+            dtype=np.int64,
+        ),
+        record_of=np.array(
+            [MESSAGE_INDEX[f.record_of] if f.record_of else -1 for f in frames], np.int64
+        ),
+        log=np.array([LOG in f.after for f in frames], dtype=np.int64),
+        lookups=np.array([sum(1 << lookup for lookup in f.lookups) for f in frames], np.int64),
+        inputs=_lists(
+            [
+                [p for p, name in enumerate(INPUT_COLUMNS) if name in INPUT_FIELDS.get(action, ())]
+                for action in ACTIONS
+            ]
+        ),
+        newer=np.array(
+            [
+                MESSAGE_INDEX[NEWER_TERM_FIELD[action]] if action in NEWER_TERM_FIELD else -1
+                for action in ACTIONS
+            ],
+            dtype=np.int64,
+        ),
+        fields=_lists(
+            [[MESSAGE_INDEX[name] for name in m.__struct_fields__] for m in wire.MESSAGE_TYPES]
+        ),
+        state_kinds=_kinds(STATE_COLUMNS),
+        record_kinds=_kinds(MEMBER_COLUMNS),
+        input_kinds=_kinds(INPUT_COLUMNS),
+        message_kinds=_kinds(MESSAGE_COLUMNS),
+        erased_state=np.array(ERASED_STATE, dtype=np.int64),
+        erased_record=np.array(ERASED_RECORD, dtype=np.int64),
+        leader_states=np.array(
+            [state in LEADER_STATES for state in STATE_ENUMS["election_state"]], dtype=np.int64
+        ),
+    )
+
+
+LOOKUP_OWN_LOG: Final = 1 << Lookup.OWN_LOG_TERM
+LOOKUP_AFTER_OWN_LOG: Final = 1 << Lookup.AFTER_OWN_LOG_TERM
+LOOKUP_MESSAGE_LOG: Final = 1 << Lookup.MESSAGE_LOG_TERM
+LOOKUP_AFTER_MESSAGE_LOG: Final = 1 << Lookup.AFTER_MESSAGE_LOG_TERM
+LOOKUP_MODULE: Final = 1 << Lookup.MODULE_TERM
+LOOKUP_LEADERSHIP: Final = 1 << Lookup.LEADERSHIP_TERM
+LOOKUP_REPLICATION: Final = 1 << Lookup.REPLICATION_TERM
+LOOKUP_INPUT: Final = 1 << Lookup.INPUT_TERM
+LOOKUP_RECORDS: Final = 1 << Lookup.RECORD_TERMS

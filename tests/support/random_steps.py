@@ -1,0 +1,261 @@
+"""Random steps: members in arbitrary states, inputs that fit the action, outcomes of the core or
+corrupted ones.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, replace
+from typing import Any
+
+from canvass.cluster import core
+from canvass.cluster.member import (
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import Message, Vote
+from canvass.cluster.rules import HAZARDS, Rules
+from canvass.graph.canonical import map_step
+from canvass.graph.frames import INPUT_FIELDS
+from canvass.graph.steps import Sends, Step
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
+from canvass.traces.layout import Kind, kind
+
+ELECTION_ACTIONS = {
+    ElectionState(name): Action("".join(word.capitalize() for word in name.split("_")))
+    for name in (state.value for state in ElectionState)
+    if name not in ("INIT", "CLOSED")
+}
+ELECTION_ACTIONS[ElectionState.INIT] = Action.ELECTION_INIT
+
+
+class Numbers:
+    """Where terms and positions come from: few small ones, so that they are often equal."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.terms = [-1, 0, 1, 2, 3, 5]
+        self.positions = [-1, 0, 32, 64, 96, 1000]
+
+    def number(self, name: str, members: int, lowest: int = -1) -> int:
+        which = kind(name)
+        if which is Kind.TERM:
+            return self.rng.choice(self.terms[1 + lowest :])
+        if which is Kind.POSITION:
+            return self.rng.choice(self.positions[1 + lowest :])
+        if which is Kind.MEMBER:
+            return self.rng.randrange(lowest, members)
+        return self.rng.choice((0, 1)) if name == "flags" else self.rng.choice((-1, 0, 1))
+
+
+def random_log(numbers: Numbers) -> tuple[TermEntry, ...]:
+    rng = numbers.rng
+    log, base = [], 0
+    for term in sorted(rng.sample(range(6), rng.choice((0, 0, 1, 2, 3, 4)))):
+        end = base + rng.choice((0, 32, 64))
+        log.append(TermEntry(term, base, end))
+        base = end
+    if log and rng.random() < 0.6:
+        log[-1] = replace(log[-1], log_position=-1)
+    return tuple(log)
+
+
+def random_state(numbers: Numbers, members: int) -> Member:
+    rng = numbers.rng
+    values: dict[str, Any] = {
+        field.name: numbers.number(field.name, members)
+        for field in fields(Member)
+        if field.type == "int"
+    }
+    values |= {f.name: rng.random() < 0.5 for f in fields(Member) if f.type == "bool"}
+    values["module_state"] = rng.choice([ModuleState.ACTIVE] * 9 + [ModuleState.CLOSED])
+    values["role"] = rng.choice(list(Role))
+    values["election_state"] = rng.choice([*ElectionState, *[ElectionState.CLOSED] * 10])
+    values["recording_log"] = random_log(numbers)
+    values["members"] = tuple(
+        MemberRecord(
+            numbers.number("leadership_term_id", members),
+            numbers.number("log_position", members),
+            numbers.number("candidate_term_id", members),
+            rng.choice((-1, 0, 1)),
+            rng.random() < 0.5,
+            rng.random() < 0.5,
+        )
+        for _ in range(members)
+    )
+    return Member(**values)
+
+
+def random_message(numbers: Numbers, message_type: type[Message], members: int) -> Message:
+    values: list[Any] = [
+        numbers.number(name, members, 0 if kind(name) is Kind.MEMBER else -1)
+        for name in message_type.__dataclass_fields__
+    ]
+    if message_type is Vote:
+        values[-1] = numbers.rng.random() < 0.5
+    return message_type(*values)
+
+
+def random_input(numbers: Numbers, action: Action, member: int, members: int) -> Input:
+    rng = numbers.rng
+    message_type = ACTION_INPUTS[action].message
+    values: dict[str, Any] = {}
+    for name in sorted(INPUT_FIELDS.get(action, ())):
+        if name in ("active", "accepted"):
+            values[name] = frozenset(j for j in range(members) if rng.random() < 0.6)
+        elif name in ("interval", "commit_interval", "timeout"):
+            values[name] = rng.random() < 0.5
+        else:
+            values[name] = numbers.number(name, members)
+    if message_type is not None:
+        values["message"] = random_message(numbers, message_type, members)
+    return Input(**values)
+
+
+def enabled_state(numbers: Numbers, action: Action, member: int, members: int) -> Member:
+    """A state in which the action is likely enabled."""
+    state = random_state(numbers, members)
+    for election_state, own in ELECTION_ACTIONS.items():
+        if own is action:
+            role = Role.LEADER if election_state.value.startswith("LEADER") else Role.FOLLOWER
+            state = replace(
+                state, module_state=ModuleState.ACTIVE, election_state=election_state, role=role
+            )
+    if numbers.rng.random() < 0.5:
+        own_record = replace(state.members[member])
+        records = list(state.members)
+        records[member] = own_record
+        state = replace(state, members=tuple(records))
+    return state
+
+
+def random_step(rng: random.Random, rules: Rules, *, corrupt: float = 0.3) -> Step:
+    """A step with the core's outcome, or, with that probability, a corrupted one."""
+    numbers = Numbers(rng)
+    members = rules.member_count
+    member = rng.randrange(members)
+    action = rng.choice(ACTIONS)
+    before = enabled_state(numbers, action, member, members)
+    x = random_input(numbers, action, member, members)
+    if "active" in INPUT_FIELDS.get(action, ()) and rng.random() < 0.8:
+        x = replace(x, active=x.active | {member})
+    outcome = core.step(rules, member, before, action.value, x)
+    after, sends = before, no_sends()
+    if outcome is not None:
+        after = outcome.next
+        sends = tuple((send.to, send.message) for send in outcome.sends)
+    step = Step(member, before, action, x, after, sends)
+    return corrupted(numbers, step) if rng.random() < corrupt else step
+
+
+def no_sends() -> Sends:
+    return ()
+
+
+def corrupted(numbers: Numbers, step: Step) -> Step:
+    """Change something of the outcome."""
+    rng = numbers.rng
+    members = len(step.before.members)
+    choice = rng.randrange(4)
+    if choice == 0 and step.sends:
+        gone = rng.randrange(len(step.sends))
+        return replace(step, sends=step.sends[:gone] + step.sends[gone + 1 :])
+    if choice == 1 and members > 1:
+        message = random_message(numbers, type(step.sends[0][1]) if step.sends else Vote, members)
+        return replace(step, sends=(*step.sends, (rng.randrange(members), message)))
+    if choice == 2:
+        return replace(step, after=replace(step.after, recording_log=random_log(numbers)))
+    name = rng.choice([field.name for field in fields(Member) if field.type == "int"])
+    changed: dict[str, Any] = {name: numbers.number(name, members)}
+    return replace(step, after=replace(step.after, **changed))
+
+
+def allowed(rules: Rules, step: Step) -> bool:
+    """Whether the core allows the step; the order of sends to different members is free."""
+    outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
+    if outcome is None or outcome.next != step.after:
+        return False
+    sent = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
+    return sent == sorted(step.sends, key=lambda send: send[0])
+
+
+def random_rules(
+    rng: random.Random, *, member_count: int | None = None, appointed: bool = True
+) -> Rules:
+    """Some rules."""
+    members = member_count or rng.choice((1, 2, 3, 3, 3, 4, 5))
+    rules = Rules(members, rng.choice(("1.49", "1.50")))
+    if rng.random() < 0.4:
+        hardening = frozenset(hazard for hazard in sorted(HAZARDS) if rng.random() < 0.5)
+        rules = replace(rules, revision="1.50", hardening=hardening)
+    if appointed and rng.random() < 0.3:
+        rules = replace(rules, appointed_leader_id=rng.randrange(members))
+    return rules
+
+
+def renumbered(rng: random.Random, step: Step) -> Step:
+    """The step with other terms and positions in the same order."""
+    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+
+    def collect(name: str, value: int) -> int:
+        found.get(kind(name), set()).add(value)
+        return value
+
+    map_step(step, collect)
+    tables: dict[Kind, dict[int, int]] = {}
+    for which, values in found.items():
+        fixed = {-1: -1} if which is Kind.TERM else {-1: -1, 0: 0}
+        place = previous = max(fixed.values())
+        table = dict(fixed)
+        for value in sorted(values - set(fixed)):
+            follows = which is Kind.TERM and value == previous + 1
+            least = 2 if which is Kind.TERM else 1
+            place += 1 if follows else rng.choice((least, 7, 1 << 40))
+            previous, table[value] = value, place
+        tables[which] = table
+
+    def rename(name: str, value: int) -> int:
+        return tables[kind(name)][value] if kind(name) in tables else value
+
+    return map_step(step, rename)
+
+
+def shuffled(rng: random.Random, step: Step) -> Step:
+    """The step with other ids of members, and sends to different members in another order."""
+    count = len(step.before.members)
+    place = rng.sample(range(count), count)
+
+    def rename(name: str, value: int) -> int:
+        known = kind(name) is Kind.MEMBER and 0 <= value < count
+        return place[value] if known else value
+
+    def moved(state: Member) -> Member:
+        records = {place[j]: record for j, record in enumerate(state.members)}
+        return replace(state, members=tuple(records[j] for j in range(count)))
+
+    renamed = map_step(step, rename)
+    queues: dict[int, list[Message]] = {}
+    for to, message in renamed.sends:
+        queues.setdefault(place[to] if 0 <= to < count else to, []).append(message)
+    sends: list[tuple[int, Message]] = []
+    while any(queues.values()):
+        to = rng.choice([to for to, queue in queues.items() if queue])
+        sends.append((to, queues[to].pop(0)))
+    x = renamed.input
+    return replace(
+        renamed,
+        member=place[step.member],
+        before=moved(renamed.before),
+        after=moved(renamed.after),
+        input=replace(
+            x,
+            active=frozenset(place[j] for j in x.active),
+            accepted=frozenset(place[j] for j in x.accepted),
+        ),
+        sends=tuple(sends),
+    )
