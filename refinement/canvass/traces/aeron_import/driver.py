@@ -1,0 +1,152 @@
+"""Drives one member through its log, record by record, until the end or a contradiction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from canvass.cluster.core import step as core_step
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Role
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.aeron_import.deliveries import Plan
+from canvass.traces.aeron_import.evidence import MemberEvidence, is_message, message_of
+from canvass.traces.aeron_import.meeting import meet
+from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step
+from canvass.traces.aeron_import.sending import flush, publish
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import Line
+
+_TICKS: Final[Mapping[ElectionState, str]] = {
+    state: "".join(word.capitalize() for word in state.value.split("_"))
+    for state in ElectionState
+    if state not in (ElectionState.INIT, ElectionState.CLOSED)
+} | {ElectionState.INIT: "ElectionInit", ElectionState.CLOSED: "EnterElection"}
+
+
+@dataclass(slots=True)
+class Failure:
+    """A record that nothing explains.
+
+    Parameters
+    ----------
+    member_id, index, time
+        The member, the index of the record in its log, and when it was.
+    reason
+        What is wrong, in one line.
+    """
+
+    member_id: int
+    index: int
+    time: int
+    reason: str
+
+
+def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal, Failure | None]:
+    """Propose the steps of one member.
+
+    Returns
+    -------
+    tuple
+        The proposal, and what it failed at; then its last step is the one that was observed and
+        cannot be.
+    """
+    proposal = Proposal(rules, plan, evidence, persistent_member(rules))
+    times = evidence.times
+    try:
+        for index in range(len(evidence.records)):
+            proposal.index = index
+            flush(proposal, index)
+            proposal.time = max(proposal.time, times[index])
+            publish(proposal, proposal.time)
+            meet(proposal, index)
+        proposal.index = len(evidence.records)
+        flush(proposal, proposal.index)
+    except Contradiction as found:
+        proposal.time = max(proposal.time, times[found.index])
+        _observe(proposal, found.index)
+        failure = Failure(proposal.member_id, found.index, times[found.index], found.reason)
+        return proposal, failure
+    if proposal.steps:
+        proposal.steps[-1].lines += proposal.waiting
+        proposal.waiting = []
+    return proposal, None
+
+
+def _observe(proposal: Proposal, index: int) -> None:
+    """End with a step that shows what was logged and cannot be."""
+    action, given, seen = _seen(proposal, proposal.evidence.records[index])
+    state = replace(proposal.state, **seen)
+    outcome = core_step(proposal.rules, proposal.member_id, proposal.state, action, given)
+    if outcome is not None and outcome.next == state:
+        # What was logged fits by itself, but not here: a step that is never enabled stands for it.
+        action = "LeaderInit" if action != "LeaderInit" else "FollowerReady"
+        given = NO_INPUT
+    delivery = proposal.plan.by_record.get((proposal.member_id, index))
+    if given.message is None:
+        delivery = None
+    step = Step(action, given, state, proposal.time, delivery, (), proposal.numbers)
+    step.impossible = True
+    step.gap, proposal.gap = proposal.gap, False
+    step.lines = sorted({*proposal.waiting, index})
+    proposal.waiting = []
+    step.observed = [f"state.{name}" for name in seen]
+    proposal.steps.append(step)
+
+
+def _seen(proposal: Proposal, record: Line) -> tuple[str, Input, dict[str, Any]]:
+    """The action that a record would belong to, its input, and what it shows of the state."""
+    s = proposal.state
+    match record:
+        case records.ElectionStateChange():
+            seen: dict[str, Any] = {
+                "election_state": ElectionState(record.new_state),
+                "commit_position": record.log_position,
+                "leader_member_id": record.leader_member_id,
+            }
+            if record.new_state != "CLOSED":
+                seen |= {
+                    "candidate_term_id": record.candidate_term_id,
+                    "leadership_term_id": record.leadership_term_id,
+                    "log_leadership_term_id": record.log_leadership_term_id,
+                    "append_position": record.append_position,
+                }
+            return _TICKS[ElectionState(record.old_state)], NO_INPUT, seen
+        case records.NewElection():
+            seen = {
+                "election_state": ElectionState.CANVASS,
+                "commit_position": record.log_position,
+                "append_position": record.append_position,
+                "leadership_term_id": record.leadership_term_id,
+            }
+            return "EnterElection", NO_INPUT, seen
+        case records.ReplayNewLeadershipTerm():
+            given = Input(
+                position=record.log_position,
+                leadership_term_id=record.leadership_term_id,
+                term_base_log_position=record.term_base_log_position,
+            )
+            return (
+                "OnReplayNewLeadershipTermEvent",
+                given,
+                {
+                    "commit_position": record.log_position,
+                    "module_leadership_term_id": record.leadership_term_id,
+                },
+            )
+        case records.TruncateLogEntry():
+            return (
+                "RecordLog",
+                Input(position=record.new_position),
+                {"recorded_position": record.new_position},
+            )
+        case records.RoleChange():
+            return _TICKS[s.election_state], NO_INPUT, {"role": Role(record.new_state)}
+        case _ if is_message(record):
+            message = message_of(record)
+            change = proposal.changes[0] if proposal.changes else None
+            seen = {} if change is None else {"election_state": ElectionState(change.old)}
+            return "On" + type(message).__name__, Input(message=message), seen
+        case _:
+            return "LeaderInit", NO_INPUT, {}

@@ -1,0 +1,204 @@
+"""What one member logged, as the importer needs it: records on the common clock, the messages
+among them, and what its segments of constant election state were.
+
+Nothing here infers a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster import messages
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.records import (
+    ClusterEvent,
+    DamagedLine,
+    ElectionStateChange,
+    LifeStart,
+    Line,
+    NewElection,
+    RoleChange,
+    TruncatedLine,
+    TruncateLogEntry,
+)
+
+STARTED: Final = "node started"
+"""The reason of the election that begins the life of a process."""
+
+_MESSAGE_OF: Final[Mapping[type[Line], type[Message]]] = {
+    getattr(records, message.__name__): message for message in messages.MESSAGE_TYPES
+}
+_SENDER_FIELD: Final[Mapping[type[Line], str]] = {
+    records.CanvassPosition: "follower_member_id",
+    records.RequestVote: "candidate_member_id",
+    records.Vote: "follower_member_id",
+    records.NewLeadershipTerm: "leader_member_id",
+    records.AppendPosition: "follower_member_id",
+    records.CommitPosition: "leader_member_id",
+    records.CatchupPosition: "follower_member_id",
+    records.TerminationAck: "sender_member_id",
+}
+_FIELDS: Final[Mapping[type[Line], tuple[str, ...]]] = {
+    record: tuple(
+        "sender_member_id" if name == "member_id" else name for name in message.__dataclass_fields__
+    )
+    for record, message in _MESSAGE_OF.items()
+}
+
+_BALLOTS: Final = ("CANDIDATE_BALLOT", "FOLLOWER_BALLOT")
+
+
+def is_message(record: Line) -> bool:
+    """Whether a record is the receipt of a consensus message."""
+    return type(record) in _MESSAGE_OF
+
+
+def message_of(record: Line) -> Message:
+    """The message that a record says was received."""
+    kind = type(record)
+    return _MESSAGE_OF[kind](*[getattr(record, name) for name in _FIELDS[kind]])
+
+
+def sender_of(record: Line) -> int:
+    """Who sent the message of a record, or -1 where the log does not say."""
+    name = _SENDER_FIELD.get(type(record))
+    return NULL_VALUE if name is None else int(getattr(record, name))
+
+
+@dataclass(slots=True)
+class Segment:
+    """A stretch of a member's log in which its election state was one and the same.
+
+    Parameters
+    ----------
+    start
+        Index of the record that shows the entry; what the segment holds comes after it.
+    state
+        The election state, ``CLOSED`` included.
+    leader, term, log_term, candidate_term, append
+        The election's variables as they were printed at the entry.
+    end
+        Index of the first record that belongs to the step which ends the segment.
+    """
+
+    start: int
+    state: str
+    leader: int
+    term: int
+    log_term: int
+    candidate_term: int
+    append: int
+    end: int = 0
+
+
+@dataclass(slots=True)
+class MemberEvidence:
+    """The records of one member, in order, and their times.
+
+    Parameters
+    ----------
+    member_id
+        The member.
+    files
+        Names of its log files, for reports.
+    records
+        All but what other components wrote.
+    offset_ns
+        What is to be added to the member's clock to make the common one.
+    times
+        Of the records on the common clock; they never fall within one life.
+    segments
+        In order.
+    """
+
+    member_id: int
+    files: tuple[str, ...]
+    records: list[Line]
+    offset_ns: int = 0
+    times: list[int] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+
+
+def evidence_of(log: MemberLog) -> MemberEvidence:
+    """Take what matters from a member's log."""
+    kinds = (ClusterEvent, LifeStart, TruncatedLine, DamagedLine)
+    kept: list[Line] = [record for record in log.records if isinstance(record, kinds)]
+    return MemberEvidence(log.member_id, tuple(path.name for path in log.files), kept)
+
+
+def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
+    """Put the records on the common clock; a record without a stamp has that of the one before."""
+    evidence.offset_ns = offset_ns
+    latest: int | None = None
+    times = []
+    for record in evidence.records:
+        given = record.time_ns + offset_ns
+        if isinstance(record, TruncatedLine) and record.time_ns == 0:
+            given = latest if latest is not None else offset_ns
+        latest = given if latest is None else max(latest, given)
+        times.append(latest)
+    evidence.times = times
+
+
+def _may_cause(message: Line, change: Line) -> bool:
+    """Whether the receipt of a message can be the step that a change of state belongs to."""
+    if isinstance(change, NewElection):
+        kinds = records.RequestVote, records.NewLeadershipTerm, records.CommitPosition
+        return isinstance(message, kinds) and change.reason != STARTED
+    if not isinstance(change, ElectionStateChange):
+        return False
+    old, new = change.old_state, change.new_state
+    match message:
+        case records.RequestVote():
+            return new == "FOLLOWER_BALLOT"
+        case records.NewLeadershipTerm():
+            follows = new in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY")
+            return follows or new == "INIT" or (new == "CANVASS" and old in _BALLOTS)
+        case records.CommitPosition() | records.CanvassPosition():
+            return new == "INIT" and old.startswith("LEADER_")
+        case _:
+            return False
+
+
+def cause_index(evidence: MemberEvidence, index: int) -> int:
+    """Index of the first record of the step that the state change at ``index`` belongs to."""
+    found = evidence.records
+    first, change = index, found[index]
+    while first > 0 and isinstance(found[first - 1], RoleChange | TruncateLogEntry | NewElection):
+        first -= 1
+        if isinstance(found[first], NewElection):
+            change = found[first]
+    if first > 0 and _may_cause(found[first - 1], change):
+        first -= 1
+    return first
+
+
+def set_segments(evidence: MemberEvidence) -> None:
+    """Find the segments: each begins with an ``ELECTION_STATE_CHANGE``."""
+    segments: list[Segment] = []
+    for index, record in enumerate(evidence.records):
+        if isinstance(record, ElectionStateChange):
+            if segments and segments[-1].end == 0:
+                first = cause_index(evidence, index)
+                segments[-1].end = max(first, segments[-1].start + 1)
+            segments.append(
+                Segment(
+                    index,
+                    record.new_state,
+                    record.leader_member_id,
+                    record.leadership_term_id,
+                    record.log_leadership_term_id,
+                    record.candidate_term_id,
+                    record.append_position,
+                )
+            )
+        elif isinstance(record, LifeStart | NewElection) and segments and segments[-1].end == 0:
+            first = index if isinstance(record, LifeStart) else cause_index(evidence, index)
+            segments[-1].end = max(first, segments[-1].start + 1)
+    if segments and segments[-1].end == 0:
+        segments[-1].end = len(evidence.records)
+    evidence.segments = segments

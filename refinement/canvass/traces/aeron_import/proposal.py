@@ -1,0 +1,283 @@
+"""The steps proposed for one member: the state that they lead to, their sends, and the log lines
+that each accounts for.
+
+Each step is what the core says, but for one: the last step of a proposal that failed, which shows
+what was observed and cannot be.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster.core import step as core_step
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import CanvassPosition, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.quorum import quorum_size
+from canvass.cluster.rules import Rules
+from canvass.traces.aeron_import.deliveries import UNPLANNED, Delivery, Plan
+from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence
+from canvass.traces.aeron_log.records import ElectionStateChange, Line, NewElection
+
+NEAR_NS: Final = 50_000_000
+"""A repeated message is taken for the one received if it came within this time: below the shortest
+interval of repetition, 100 ms.
+"""
+
+MAX_LINES: Final = 4000
+"""Lines that one step accounts for at most."""
+
+
+class Contradiction(Exception):
+    """No step explains a record."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(index, reason)
+        self.index = index
+        self.reason = reason
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One proposed step.
+
+    Parameters
+    ----------
+    action, given, state
+        As in an event: the action, its input, and the state after it.
+    time
+        On the common clock.
+    delivery
+        Of the message consumed.
+    sends
+        Receiver and message; the first has the number ``first``, the others follow.
+    lines
+        Indexes of the records that it accounts for.
+    observed
+        Fields of the event that these records show.
+    impossible
+        Whether it is no step at all, but what was observed where none is possible.
+    gap
+        Whether something is missing before it.
+    """
+
+    action: str
+    given: Input
+    state: Member
+    time: int
+    delivery: Delivery | None
+    sends: tuple[tuple[int, Message], ...]
+    first: int
+    lines: list[int] = field(default_factory=list)
+    observed: list[str] = field(default_factory=list)
+    impossible: bool = False
+    gap: bool = False
+
+
+@dataclass(slots=True)
+class Change:
+    """A change of the election state that a step made and that no record has shown yet."""
+
+    old: str
+    new: str
+    step: Step
+
+
+class Proposal:
+    """The steps of one member as far as they are proposed.
+
+    Parameters
+    ----------
+    rules, plan, evidence
+        The rules of the run, its plan, and what the member logged.
+    """
+
+    def __init__(self, rules: Rules, plan: Plan, evidence: MemberEvidence, start: Member) -> None:
+        self.rules = rules
+        self.plan = plan
+        self.evidence = evidence
+        self.member_id = evidence.member_id
+        self.state = start
+        self.steps: list[Step] = []
+        self.time = evidence.times[0] if evidence.times else 0
+        self.index = 0
+        self.waiting: list[int] = []
+        self.changes: deque[Change] = deque()
+        self.unsent: list[Delivery] = []
+        self.numbers = 0
+        self.received = 0
+        self.gap = False
+        self.others = [j for j in range(rules.member_count) if j != self.member_id]
+        self.everyone = frozenset(range(rules.member_count))
+        self.queues: dict[int, deque[Delivery]] = {
+            j: deque(plan.queues.get((self.member_id, j), ())) for j in self.others
+        }
+        self.module = "ACTIVE"
+        self.snapshot_position = -1
+        self.unknown_past = False
+        self.published_place: dict[int, int] = {}
+
+    # What is.
+
+    @property
+    def election_state(self) -> str:
+        """Name of the election state."""
+        return self.state.election_state.value
+
+    def is_closed(self, role: Role) -> bool:
+        """Whether the member serves in a role."""
+        s = self.state
+        return (
+            s.module_state is ModuleState.ACTIVE
+            and s.election_state is ElectionState.CLOSED
+            and s.role is role
+        )
+
+    def head(self, receiver: int) -> Delivery | None:
+        """The next message that a member has received from this one."""
+        queue = self.queues[receiver]
+        return queue[0] if queue else None
+
+    def record(self, index: int) -> Line | None:
+        """The record at an index, if there is one."""
+        found = self.evidence.records
+        return found[index] if index < len(found) else None
+
+    def segment_end(self) -> int:
+        """Index of the first record of the step that ends the present election state."""
+        segments = self.evidence.segments
+        place = bisect_right(segments, self.index, key=lambda segment: segment.start) - 1
+        return segments[place].end if place >= 0 else 0
+
+    def next_change(self, index: int) -> ElectionStateChange | None:
+        """The next logged change of the election state in this life, from ``index`` on."""
+        segments = self.evidence.segments
+        place = bisect_left(segments, index, key=lambda segment: segment.start)
+        record = self.record(segments[place].start) if place < len(segments) else None
+        return record if isinstance(record, ElectionStateChange) else None
+
+    def next_start(self, index: int) -> NewElection | None:
+        """What the next life found on disk, as far as it is logged."""
+        found = self.evidence.records
+        for place in range(index + 1, len(found)):
+            record = found[place]
+            if isinstance(record, NewElection) and record.reason == STARTED:
+                return record
+        return None
+
+    def time_at(self, index: int) -> int:
+        """Time of the record at an index, or of the last one."""
+        times = self.evidence.times
+        return times[min(index, len(times) - 1)]
+
+    def active_for(self, own: int, position: int) -> frozenset[int] | None:
+        """Members that have to count as active for the bounded quorum position to be ``position``;
+        all if that will do, None if nothing does.
+        """
+        count, i = self.rules.member_count, self.member_id
+        size = quorum_size(count)
+        others = {j: self.state.members[j].log_position for j in self.others}
+        reached = sorted([own, *others.values()], reverse=True)[size - 1]
+        if min(max(reached, 0), own) == position:
+            return self.everyone
+        if position >= own or size == 1:
+            return None
+        if position == 0:
+            return frozenset({i})
+        exact = [j for j in self.others if others[j] == position]
+        lower = [j for j in self.others if others[j] < position]
+        # The own log is beyond the position, and so may be all but two of a quorum.
+        higher = [j for j in self.others if others[j] > position][: size - 2]
+        if not exact or 1 + len(higher) + len(exact) < size:
+            return None
+        return frozenset({i, *higher, *exact, *lower})
+
+    # What is done.
+
+    def attempt(self, action: str, given: Input = NO_INPUT) -> Outcome | None:
+        """What the core says of a step now."""
+        return core_step(self.rules, self.member_id, self.state, action, given)
+
+    def take(
+        self,
+        action: str,
+        given: Input = NO_INPUT,
+        *,
+        outcome: Outcome | None = None,
+        delivery: Delivery | None = None,
+    ) -> Step | None:
+        """Take a step, if it is enabled, and let its sends meet what was received."""
+        outcome = outcome or self.attempt(action, given)
+        if outcome is None:
+            return None
+        before, after = self.state, outcome.next
+        sends = tuple((send.to, send.message) for send in outcome.sends)
+        step = Step(action, given, after, self.time, delivery, sends, self.numbers)
+        step.gap, self.gap = self.gap, False
+        for place, (to, message) in enumerate(sends):
+            self._meet(to, message, self.numbers + place)
+        self.numbers += len(sends)
+        self.state = after
+        self.steps.append(step)
+        if self.waiting:
+            self._account(step)
+        if action in ("EnterElection", "Restart"):
+            self.changes.append(Change("CLOSED", after.election_state.value, step))
+        elif after.module_state is ModuleState.ACTIVE:
+            old, new = before.election_state, after.election_state
+            if old is not new:
+                self.changes.append(Change(old.value, new.value, step))
+        return step
+
+    def _account(self, step: Step) -> None:
+        found = self.evidence.records
+        file = found[self.waiting[-1]].file
+        mine = [index for index in self.waiting if found[index].file == file]
+        rest = [index for index in self.waiting if found[index].file != file]
+        step.lines += mine
+        self.waiting = []
+        for index in rest:
+            self.attach(index, self.steps[-2] if len(self.steps) > 1 else step)
+
+    def _meet(self, to: int, message: Message, number: int) -> None:
+        queue = self.queues[to]
+        if not queue:
+            return
+        head = queue[0]
+        if head.message == message and self.may_meet(head):
+            head.number = number
+            self.received += 1
+            queue.popleft()
+
+    def may_meet(self, head: Delivery) -> bool:
+        """Whether a message sent now may be the one that was received."""
+        if head.time < self.time:
+            return head.due != UNPLANNED and head.due <= self.index
+        if head.reply:
+            return head.due == self.index
+        if head.due == UNPLANNED:
+            return False
+        if head.due <= self.index or not isinstance(head.message, CanvassPosition):
+            return True
+        return head.time - self.time <= NEAR_NS
+
+    def attach(self, index: int, step: Step, observed: Sequence[str] = ()) -> None:
+        """Let a step account for a record."""
+        found = self.evidence.records
+        if len(step.lines) >= MAX_LINES or (
+            step.lines and found[step.lines[0]].file != found[index].file
+        ):
+            self.waiting.append(index)
+            return
+        step.lines.append(index)
+        step.observed += [name for name in observed if name not in step.observed]
+
+    def accounted(self, step: Step | None, index: int, observed: Sequence[str] = ()) -> bool:
+        """Let a step, if there is one, account for a record; say whether there is one."""
+        if step is not None:
+            self.attach(index, step, observed)
+        return step is not None

@@ -1,0 +1,265 @@
+"""The steps that send what others have received: for each message the member's next step that sends
+it, with the hidden steps that must come before.
+
+A message that cannot be sent is noted in the proposal and passed over; the receipt then has no
+send, which the checker reports.
+"""
+
+from __future__ import annotations
+
+from canvass.cluster.member import Input, Role
+from canvass.cluster.messages import (
+    CATCHUP_FLAG,
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    CommitPosition,
+    NewLeadershipTerm,
+    RequestVote,
+    TerminationAck,
+    TerminationPosition,
+)
+from canvass.traces.aeron_import.deliveries import UNPLANNED, Delivery
+from canvass.traces.aeron_import.proposal import Proposal
+
+_LEADER_TICKS = {
+    "LEADER_LOG_REPLICATION": "LeaderLogReplication",
+    "LEADER_REPLAY": "LeaderReplay",
+    "LEADER_READY": "LeaderReady",
+}
+
+
+def flush(proposal: Proposal, index: int) -> None:
+    """Send everything that is to be sent before the record at ``index``."""
+    while True:
+        best: Delivery | None = None
+        for queue in proposal.queues.values():
+            while queue and _is_late(queue[0], index):
+                proposal.unsent.append(queue.popleft())
+            if not queue:
+                continue
+            head = queue[0]
+            ripe = head.due < index or (head.due == index and not head.reply)
+            if ripe and (best is None or head.time < best.time):
+                best = head
+        if best is None:
+            return
+        now = proposal.time_at(index)
+        proposal.time = max(proposal.time, min(best.time, now))
+        publish(proposal, proposal.time)
+        send(proposal, best)
+
+
+def _is_late(head: Delivery, index: int) -> bool:
+    return head.due == UNPLANNED or (head.reply and head.due < index)
+
+
+def send(proposal: Proposal, delivery: Delivery) -> None:
+    """Send the message of a delivery that is at the head of its queue, or note that it cannot be
+    sent.
+    """
+    queue = proposal.queues[delivery.receiver]
+    _emit(proposal, delivery)
+    if queue and queue[0] is delivery:
+        proposal.unsent.append(queue.popleft())
+
+
+def _emit(proposal: Proposal, delivery: Delivery) -> None:
+    match delivery.message:
+        case CanvassPosition():
+            action = {"CANVASS": "Canvass", "NOMINATE": "Nominate"}.get(proposal.election_state)
+            if action:
+                proposal.take(action, Input(interval=True))
+        case RequestVote():
+            _emit_request_vote(proposal)
+        case NewLeadershipTerm() | CommitPosition():
+            if proposal.election_state in _LEADER_TICKS:
+                _emit_leadership(proposal, delivery)
+            elif isinstance(delivery.message, CommitPosition):
+                commit_to(proposal, delivery.message.log_position)
+        case AppendPosition():
+            _emit_append_position(proposal, delivery.message)
+        case CatchupPosition():
+            proposal.take("FollowerCatchupInit")
+        case TerminationPosition():
+            published_at(proposal, delivery.message.log_position)
+            proposal.take("InitiateTermination")
+        case TerminationAck():
+            consume_to(proposal, delivery.message.log_position)
+            proposal.take("Terminate")
+        case _:
+            return
+
+
+def _emit_request_vote(proposal: Proposal) -> None:
+    if proposal.election_state != "CANDIDATE_BALLOT":
+        return
+    heads = {j: proposal.head(j) for j in proposal.others}
+    wanted = {j for j, head in heads.items() if head and isinstance(head.message, RequestVote)}
+    # Where no ballot was received the request may have been sent and lost.
+    quiet = {j for j, head in heads.items() if head is None}
+    proposal.take("CandidateBallot", Input(accepted=frozenset(wanted | quiet)))
+
+
+def _position_of(message: object) -> int:
+    return (
+        message.commit_position
+        if isinstance(message, NewLeadershipTerm)
+        else getattr(message, "log_position", NULL_VALUE)
+    )
+
+
+def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
+    """Send NewLeadershipTerm or CommitPosition in an election, both at once where both came."""
+    s, message = proposal.state, delivery.message
+    active = proposal.active_for(s.append_position, _position_of(message))
+    if active is None:
+        return
+    announces = isinstance(message, NewLeadershipTerm)
+    follows = announces != (proposal.election_state == "LEADER_READY")
+    queue = proposal.queues[delivery.receiver]
+    both = (
+        follows
+        and len(queue) > 1
+        and isinstance(queue[1].message, NewLeadershipTerm | CommitPosition)
+        and isinstance(queue[1].message, NewLeadershipTerm) != announces
+        and not queue[1].reply
+        and _position_of(queue[1].message) == _position_of(message)
+    )
+    given = Input(interval=announces or both, commit_interval=not announces or both, active=active)
+    proposal.take(_LEADER_TICKS[proposal.election_state], given)
+
+
+def published_at(proposal: Proposal, position: int) -> None:
+    """Let a closed leader have written up to a position."""
+    if position > proposal.state.publication_position:
+        proposal.take("AppendEntry", Input(position=position))
+
+
+def publish(proposal: Proposal, time: int) -> None:
+    """Let a closed leader write what others had recorded by a time."""
+    if not proposal.is_closed(Role.LEADER):
+        return
+    term = proposal.state.module_leadership_term_id
+    needs = proposal.plan.published.get(term, [])
+    place = proposal.published_place.get(term, 0)
+    position = NULL_VALUE
+    while place < len(needs) and needs[place][0] <= time:
+        position = max(position, needs[place][1])
+        place += 1
+    proposal.published_place[term] = place
+    published_at(proposal, position)
+
+
+def flush_append_positions(proposal: Proposal) -> None:
+    """Report the recorded position as often as it was received, before it changes."""
+    s = proposal.state
+    leader = s.leader_member_id
+    if leader not in proposal.queues:
+        return
+    queue = proposal.queues[leader]
+    while queue:
+        head = queue[0]
+        message = head.message
+        if (
+            not isinstance(message, AppendPosition)
+            or message.log_position != proposal.state.recorded_position
+            or head.due == UNPLANNED
+            or head.due > proposal.segment_end()
+        ):
+            return
+        _emit(proposal, head)
+        if queue and queue[0] is head:
+            return
+
+
+def flush_commit_positions(proposal: Proposal, position: int) -> None:
+    """Send what was received of commit positions below ``position``, before the leader's own log
+    grows and they can no longer be reached.
+    """
+    term, own = proposal.state.module_leadership_term_id, proposal.state.recorded_position
+    for queue in proposal.queues.values():
+        pending = 0
+        for place, delivery in enumerate(queue):
+            message = delivery.message
+            if (
+                not isinstance(message, CommitPosition)
+                or message.leadership_term_id != term
+                or message.log_position >= position
+                or delivery.due == UNPLANNED
+            ):
+                break
+            if message.log_position >= own:
+                pending = place + 1
+        for _ in range(pending):
+            first = queue[0].message if queue else None
+            if isinstance(first, CommitPosition):
+                left = len(queue)
+                commit_to(proposal, first.log_position)
+                if len(queue) == left:
+                    break
+
+
+def record_to(proposal: Proposal, position: int) -> bool:
+    """Let the archive have recorded exactly up to a position."""
+    s = proposal.state
+    if s.recorded_position < position:
+        if proposal.is_closed(Role.LEADER):
+            published_at(proposal, position)
+            flush_commit_positions(proposal, position)
+        else:
+            flush_append_positions(proposal)
+        if proposal.state.recorded_position < position:
+            proposal.take("RecordLog", Input(position=position))
+    return proposal.state.recorded_position == position
+
+
+def commit_to(proposal: Proposal, position: int) -> bool:
+    """Let a closed leader compute a quorum position, and send it."""
+    s = proposal.state
+    if not proposal.is_closed(Role.LEADER):
+        return False
+    if position > s.recorded_position:
+        behind = [j for j in proposal.others if s.members[j].log_position >= position]
+        if len(behind) < proposal.rules.member_count // 2:
+            return False
+        record_to(proposal, position)
+        s = proposal.state
+    active = proposal.active_for(s.recorded_position, position)
+    if active is None:
+        return False
+    given = Input(active=active, commit_interval=position <= s.commit_position)
+    return proposal.take("UpdateLeaderPosition", given) is not None
+
+
+def consume_to(proposal: Proposal, position: int) -> bool:
+    """Let a member have processed its log up to a position."""
+    s, state = proposal.state, proposal.election_state
+    if s.commit_position < position:
+        if proposal.is_closed(Role.LEADER):
+            return commit_to(proposal, position)
+        records = proposal.is_closed(Role.FOLLOWER) or state == "FOLLOWER_CATCHUP"
+        if records and s.recorded_position < position:
+            record_to(proposal, position)
+        proposal.take("ConsumeLog", Input(position=position))
+    return proposal.state.commit_position == position
+
+
+def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
+    s, position = proposal.state, message.log_position
+    state = proposal.election_state
+    if state == "FOLLOWER_READY" and s.commit_position == position:
+        proposal.take("FollowerReady")
+    elif state == "FOLLOWER_REPLAY":
+        proposal.take("FollowerReplay", Input(interval=True))
+    elif state == "FOLLOWER_LOG_REPLICATION":
+        if not s.log_replication:
+            proposal.take("FollowerLogReplication")
+        if record_to(proposal, position):
+            proposal.take("FollowerLogReplication", Input(interval=True))
+    elif state == "FOLLOWER_CATCHUP" and message.flags == CATCHUP_FLAG:
+        if record_to(proposal, position):
+            proposal.take("FollowerCatchup", Input(interval=True))
+    elif proposal.is_closed(Role.FOLLOWER) and message.flags == 0 and record_to(proposal, position):
+        proposal.take("UpdateFollowerPosition")

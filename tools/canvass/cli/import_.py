@@ -1,0 +1,94 @@
+"""``canvass import aeron``: make a run of the event logs of a real cluster.
+
+Only the shape of the command and of what it prints; the work is in `canvass.traces.aeron_import`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, result_console, write_json
+
+if TYPE_CHECKING:
+    from canvass.traces.aeron_import.summary import ImportSummary
+
+EXIT_INCOMPLETE = 3
+"""The run is written, and something is missing from it."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command group to the application."""
+    group = typer.Typer(help="Make runs of what other programs have logged.", no_args_is_help=True)
+    group.command("aeron")(aeron)
+    group.callback()(_group)
+    app.add_typer(group, name="import")
+
+
+def _group() -> None:
+    """Make runs of what other programs have logged."""
+
+
+def aeron(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(help="A folder of member-<id>.log[.gz|.zst] files, or the files."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How to write the result.")
+    ] = Format.HUMAN,
+) -> None:
+    """Import the event logs of an Aeron cluster as a run, for `canvass verify` to check.
+
+    The logs show what was received and each state change; the steps in between are inferred. Exit
+    code 0 if every line is explained, 1 if the run ends with a line that nothing explains, 3 if
+    lines or logs are missing.
+    """
+    from canvass.traces.aeron_import.importer import import_logs
+    from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
+
+    summary = import_logs(logs, out)
+    if output_format is Format.JSON:
+        write_json(summary)
+    else:
+        _print(summary, out)
+    codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
+    raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
+
+
+def _print(summary: ImportSummary, out: Path) -> None:
+    from rich.table import Table
+
+    console = result_console()
+    table = Table(box=None, pad_edge=False)
+    for name in ("member", "lines", "accounted", "steps", "observed", "inferred", "sends"):
+        table.add_column(name, justify="right")
+    table.add_column("received", justify="right")
+    for member in summary.members:
+        table.add_row(
+            *(str(number) for number in (member.member_id, member.lines, member.accounted)),
+            *(str(number) for number in (member.steps, member.observed, member.inferred)),
+            *(str(number) for number in (member.sends, member.received_sends)),
+        )
+    console.print(table)
+    for what, counts in (
+        ("unknown event", summary.unknown_events),
+        ("unknown field", summary.unknown_fields),
+    ):
+        for name, count in counts.items():
+            console.print(f"{what} {name}: {count}")
+    if summary.foreign_lines:
+        console.print(f"lines that are not the log's: {summary.foreign_lines}")
+    for sentence in summary.missing:
+        console.print(f"missing: {sentence}")
+    place = summary.contradiction
+    if place is not None:
+        console.print(f"not explained: {place.file}:{place.line}: {place.reason}")
+    lines = sum(member.lines for member in summary.members)
+    console.print(
+        f"{summary.outcome}: {lines} lines in {summary.seconds:.2f} s"
+        f" ({summary.lines_per_second} lines/s), written to {out}"
+    )
