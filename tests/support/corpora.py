@@ -1,0 +1,137 @@
+"""Large corpora made of a few recorded runs: for measurements, and for tests of scale.
+
+A copy of a run bears another id, and its positions are multiplied by a factor: the comparisons
+between them stay as they are, and so does what the spec says of every step, but no number is that
+of the run it was made from.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import gather
+from canvass.traces.arrow import arrow_schema, to_table
+from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.layout import (
+    CHECKSUM_COLUMNS,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    STATE_COLUMNS,
+    Kind,
+    kind,
+)
+from canvass.traces.parquet import RUNS_KEY, RunEntry
+from canvass.traces.run import Corpus
+from canvass.traces.schema import Run, encode
+from support.driven_cluster import record_run
+
+ROW_GROUP = 1 << 16
+
+
+def record_runs(root: Path, runs: int, steps: int, *, members: int = 3) -> Path:
+    """Record runs of random clusters, each under a folder of its own; give the corpus."""
+    root.mkdir(parents=True)
+    rules = Rules(members, "1.50")
+    for seed in range(runs):
+        record_run(root / f"run-{seed}", rules, seed, steps, run_id=f"run-{seed}")
+    return root
+
+
+def _scaled(cells: Ints, columns: Sequence[str], factor: int) -> Ints:
+    places = [place for place, name in enumerate(columns) if kind(name) is Kind.POSITION]
+    copy = cells.copy()
+    chosen = copy[..., places]
+    copy[..., places] = np.where(chosen > 0, chosen * factor, chosen)
+    return copy
+
+
+def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventColumns:
+    """Copy events under other run ids, with positions multiplied."""
+    return replace(
+        columns,
+        runs=runs,
+        inputs=_scaled(columns.inputs, INPUT_COLUMNS, factor),
+        message=_scaled(columns.message, MESSAGE_COLUMNS, factor),
+        state=_scaled(columns.state, STATE_COLUMNS, factor),
+        members=_scaled(columns.members, MEMBER_COLUMNS, factor),
+        log=_scaled(columns.log, LOG_COLUMNS, factor),
+        sends=_scaled(columns.sends, MESSAGE_COLUMNS, factor),
+        checksums=_scaled(columns.checksums, CHECKSUM_COLUMNS, factor),
+    )
+
+
+def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
+    """Give the corpus again and again, as a table of events and the runs in it."""
+    batches = list(gather(Corpus(corpus).columns()))
+    for number in count():
+        for batch in batches:
+            runs = [
+                Run(
+                    schema="canvass.run/1",
+                    run_id=f"{run.run_id}.{number}",
+                    revision=run.revision,
+                    member_count=run.member_count,
+                    hardening=run.hardening,
+                    appointed_leader_id=run.appointed_leader_id,
+                    initial=run.initial,
+                )
+                for run in batch.runs
+            ]
+            ids = tuple(run.run_id for run in runs)
+            yield runs, to_table(scaled(batch.columns, number + 1, ids))
+
+
+def write_dataset(corpus: Path, root: Path, events: int, *, events_per_file: int) -> int:
+    """Write a data set of copies, of at least so many events; give how many it has."""
+    root.mkdir(parents=True)
+    made = copies(corpus)
+    total = number = 0
+    while total < events:
+        runs, table = next(made)
+        entries = [RunEntry(run) for run in runs]
+        path = root / f"events-{runs[0].member_count}-{number:05d}.parquet"
+        schema = arrow_schema(runs[0].member_count)
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            writer.write_table(table, row_group_size=ROW_GROUP)
+            in_file = table.num_rows
+            while in_file < events_per_file and total + in_file < events:
+                runs, table = next(made)
+                entries += [RunEntry(run) for run in runs]
+                writer.write_table(table, row_group_size=ROW_GROUP)
+                in_file += table.num_rows
+            writer.add_key_value_metadata({RUNS_KEY: encode(entries)})
+        total += in_file
+        number += 1
+    return total
+
+
+def copy_folders(corpus: Path, root: Path, times: int) -> Path:
+    """Copy the run folders of a corpus under other run ids, as they are."""
+    root.mkdir(parents=True)
+    for number in range(times):
+        for folder in sorted(corpus.iterdir()):
+            target = root / f"{folder.name}.{number}"
+            shutil.copytree(folder, target)
+            run_file = target / "run.json"
+            old = f'"runId":"{folder.name}"'
+            text = run_file.read_text()
+            assert old in text
+            run_file.write_text(text.replace(old, f'"runId":"{folder.name}.{number}"'))
+    return root
+
+
+def shuffled(table: Any, order: Iterable[int]) -> Any:
+    """Give the rows of a table in another order."""
+    return table.take(pa.array(list(order)))
