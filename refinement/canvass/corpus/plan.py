@@ -1,6 +1,7 @@
 """What there is to check, and how it is cut into tasks: names and sizes only, no file is opened.
 
-A `Unit` is what one task must have whole: a run folder, or one file of a Parquet data set. Units
+A `Unit` is what one task must have whole: a run folder, a folder of Aeron's logs, or one file of a
+Parquet data set. Units
 are packed into tasks of like cost, so that neither a thousand small runs nor one large one leaves
 the other tasks waiting. What is no run becomes a refused unit and stops nothing else.
 """
@@ -24,12 +25,16 @@ from canvass.traces.run import RUN_FILE
 BYTES_PER_COST: Final = {".ndjson": 1, ".gz": 20, ".zst": 30, ".parquet": 100}
 """How many bytes of plain NDJSON hold as many events as one byte of such a file does, about."""
 
+AERON_LOG_COST: Final = 200
+"""A byte of an event log is that much dearer: the importer drives the core with each line."""
+
 TASK_COST: Final = 1 << 29
 """Bytes of plain NDJSON that one task should have at most: about 300,000 events, a second's work
 and more than a task costs to start.
 """
 
 
+_AERON_LOG: Final = re.compile(r"member-[0-9]+\.log(?:\.[0-9]+)?(?:\.gz|\.zst)?")
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -40,6 +45,8 @@ class UnitKind(str, Enum):
     """A run folder."""
     FILE = "FILE"
     """A file of a Parquet data set: whole runs."""
+    AERON_LOGS = "AERON_LOGS"
+    """A folder with the event logs of a real cluster, which is imported where it is checked."""
     REFUSED = "REFUSED"
     """Something in a corpus folder that no run can be."""
 
@@ -66,7 +73,8 @@ def list_units(corpora: Iterable[Path]) -> list[Unit]:
     Parameters
     ----------
     corpora
-        Run folders, folders of run folders, Parquet data sets or files of such.
+        Run folders, folders with logs of Aeron, folders of such folders, Parquet data sets or files
+        of such.
 
     Raises
     ------
@@ -80,11 +88,11 @@ def _units_of(path: Path) -> list[Unit]:
     if path.suffix == ".parquet" and path.is_file():
         return [_file_unit(path)]
     entries = _entries(path)
-    if any(entry.name == RUN_FILE for entry in entries):
-        return [_run_unit(path)]
+    if any(entry.name == RUN_FILE or _AERON_LOG.fullmatch(entry.name) for entry in entries):
+        return [_folder_unit(path)]
     units = [unit for entry in entries if (unit := _unit_of(entry, path)) is not None]
     kinds = {unit.kind for unit in units}
-    if {UnitKind.RUN, UnitKind.FILE} <= kinds:
+    if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
         raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
     if not units:
         raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
@@ -111,7 +119,7 @@ def _unit_of(entry: os.DirEntry[str], parent: Path) -> Unit | None:
     if entry.is_dir(follow_symlinks=False):
         if not _RUN_FOLDER.fullmatch(entry.name):
             return _refused(path, "no name for a run folder")
-        return _run_unit(path)
+        return _folder_unit(path)
     return _file_unit(path) if entry.name.endswith(".parquet") else None
 
 
@@ -123,15 +131,18 @@ def _file_unit(path: Path) -> Unit:
     return Unit(UnitKind.FILE, str(path), _cost(path.name, path.lstat().st_size))
 
 
-def _run_unit(path: Path) -> Unit:
-    cost = 0
+def _folder_unit(path: Path) -> Unit:
+    cost, kind = 0, UnitKind.RUN
     try:
         with os.scandir(path) as entries:
-            for entry in entries:
-                cost += _cost(entry.name, entry.stat(follow_symlinks=False).st_size)
+            found = list(entries)
+            cost = sum(_cost(e.name, e.stat(follow_symlinks=False).st_size) for e in found)
     except OSError:
-        cost = 0  # Its reader says what is wrong with it.
-    return Unit(UnitKind.RUN, str(path), cost)
+        found = []  # Its reader says what is wrong with it.
+    names = [entry.name for entry in found]
+    if RUN_FILE not in names and any(map(_AERON_LOG.fullmatch, names)):
+        kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
+    return Unit(kind, str(path), cost)
 
 
 def _cost(name: str, size: int) -> int:

@@ -41,6 +41,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """One of `Verdict`; if steps are pending, the one that holds if all of them are allowed."""
     events: int | None = None
     """Of a verdict: events of the run. Of a coverage row: how often."""
+    unchecked: int | None = None
+    """Events of the run of which the state before is not known."""
     reason: str | None = None
     """Why a run is malformed or incomplete, or in what a step differs."""
     divergence_class: str | None = None
@@ -48,6 +50,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Of a divergence: the action, or the property that is violated. Of coverage: the action."""
     member_id: int | None = None
     step: int | None = None
+    rank: int | None = None
+    """The place of the step in the order of causes of its run."""
     pending: tuple[bytes, ...] | None = None
     """Keys of the run's steps that are still to be judged."""
     key: bytes | None = None
@@ -64,11 +68,13 @@ ROW_SCHEMA: Final = pa.schema(
         pa.field("member_count", pa.int32()),
         pa.field("verdict", pa.string()),
         pa.field("events", pa.int64()),
+        pa.field("unchecked", pa.int64()),
         pa.field("reason", pa.string()),
         pa.field("divergence_class", pa.string()),
         pa.field("name", pa.string()),
         pa.field("member_id", pa.int32()),
         pa.field("step", pa.int64()),
+        pa.field("rank", pa.int64()),
         pa.field("pending", pa.list_(pa.binary())),
         pa.field("key", pa.binary()),
         pa.field("payload", pa.binary()),
@@ -77,8 +83,8 @@ ROW_SCHEMA: Final = pa.schema(
 
 ROW_DDL: Final = (
     "kind string, source string, run_id string, revision string, member_count int, verdict string,"
-    " events bigint, reason string, divergence_class string, name string, member_id int,"
-    " step bigint, pending array<binary>, key binary, payload binary"
+    " events bigint, unchecked bigint, reason string, divergence_class string, name string,"
+    " member_id int, step bigint, rank bigint, pending array<binary>, key binary, payload binary"
 )
 """`ROW_SCHEMA` as Spark writes it."""
 
@@ -89,6 +95,7 @@ VERDICT_COLUMNS: Final = (
     "member_count",
     "verdict",
     "events",
+    "unchecked",
     "reason",
 )
 DIVERGENCE_COLUMNS: Final = (
@@ -100,6 +107,7 @@ DIVERGENCE_COLUMNS: Final = (
     "name",
     "member_id",
     "step",
+    "rank",
     "reason",
 )
 COVERAGE_COLUMNS: Final = ("revision", "member_count", "name", "events")

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from canvass.conformance.verdict import EXIT_CODES, Verdict
+from canvass.conformance.verdict import exit_code as worst_of
+
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
@@ -85,7 +88,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     events_per_second: float
 
 
-VERDICTS: Final = ("CONFORMS", "DIVERGES", "INCOMPLETE", "MALFORMED")
+VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 
 
 def summarise(
@@ -186,14 +189,12 @@ def new_clusters(summary: Summary, baseline: Summary) -> list[Cluster]:
 def exit_code(summary: Summary, baseline: Summary | None = None) -> int:
     """Give the exit code of DESIGN section 6; divergences that a baseline knows do not count.
 
-    The worst there is decides: a divergence (1), then what is no trace (2), then what is missing
-    (3). Nothing checked is 2.
+    As for ``canvass verify``: the worst there is decides. Nothing checked is 2.
     """
     if not summary.events:
-        return 2
-    wrong = summary.clusters if baseline is None else new_clusters(summary, baseline)
-    if summary.verdicts["DIVERGES"] and wrong:
-        return 1
-    if summary.verdicts["MALFORMED"]:
-        return 2
-    return 3 if summary.verdicts["INCOMPLETE"] else 0
+        return EXIT_CODES[Verdict.MALFORMED]
+    found = {verdict for verdict in Verdict if summary.verdicts[verdict.value]}
+    if baseline is not None and not new_clusters(summary, baseline):
+        found.discard(Verdict.DIVERGES)
+        found.add(Verdict.CONFORMS)
+    return worst_of(found)

@@ -55,6 +55,19 @@ def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> Non
     assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
 
 
+def test_folders_of_aeron_logs_are_told_by_their_files(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "member-0.log.gz").write_bytes(b"x")
+    make_run(tmp_path / "run")
+    (tmp_path / "run" / "member-0.log").write_bytes(b"x")
+
+    expected = [(UnitKind.AERON_LOGS, "logs"), (UnitKind.RUN, "run")]
+
+    assert kinds(list_units([tmp_path])) == expected
+    assert kinds(list_units([logs])) == expected[:1]
+
+
 def test_files_of_a_data_set_are_units(tmp_path: Path) -> None:
     (tmp_path / "events-3-00000.parquet").write_bytes(b"12345")
 

@@ -68,7 +68,8 @@ def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
     ("verdicts", "events", "expected"),
     [
         ({"CONFORMS": 2}, 10, 0),
-        ({"CONFORMS": 2, "DIVERGES": 1, "MALFORMED": 1, "INCOMPLETE": 1}, 10, 1),
+        ({"CONFORMS": 2, "DIVERGES": 1, "INCOMPLETE": 1}, 10, 1),
+        ({"CONFORMS": 2, "DIVERGES": 1, "MALFORMED": 1}, 10, 2),
         ({"CONFORMS": 2, "MALFORMED": 1, "INCOMPLETE": 1}, 10, 2),
         ({"CONFORMS": 2, "INCOMPLETE": 1}, 10, 3),
         ({"CONFORMS": 2}, 0, 2),

@@ -1,0 +1,32 @@
+"""Steps that travel as questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.conformance.batch import gather
+from canvass.conformance.steps import Example, StepChecker
+from canvass.corpus.questions import to_example, to_question
+from canvass.traces.run import Corpus
+from support.corpora import record_runs
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
+    root = record_runs(tmp_path_factory.mktemp("corpus") / "runs", 3, 200)
+    checker = StepChecker()
+    for batch in gather(Corpus(root).columns()):
+        checker.check(batch)
+    return checker.examples
+
+
+def test_a_question_is_the_step_it_was_made_of(examples: list[Example]) -> None:
+    assert len(examples) > 50
+    assert [to_example(*to_question(example)) for example in examples] == examples
+
+
+def test_equal_steps_are_equal_questions(examples: list[Example]) -> None:
+    questions = [to_question(example) for example in examples]
+
+    assert questions == [to_question(to_example(*question)) for question in questions]
+    assert len({key for key, _ in questions}) == len({contents for _, contents in questions})
