@@ -14,20 +14,21 @@ from typing import Any, Final
 import numpy as np
 
 from canvass.traces import wire
-from canvass.traces.canonical import parse_lines
-from canvass.traces.columns import EventColumns, from_events, predecessors
-from canvass.traces.grammar import GRAMMAR
+from canvass.traces.actions import ACTIONS
+from canvass.traces.canonical import WORD_BYTES, parse_lines
+from canvass.traces.columns import EventColumns, Ints, from_events, predecessors
+from canvass.traces.grammar import TABLE, TABLE_WORDS
 from canvass.traces.layout import (
     CHECKSUM_COLUMNS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
     MESSAGE_COLUMNS,
-    NONE,
     STATE_COLUMNS,
+    STATE_ENUMS,
 )
 from canvass.traces.ndjson import EventReader
-from canvass.traces.schema import LogChecksum, Send, encode
+from canvass.traces.schema import Event, Input, LogChecksum, Send, encode
 from canvass.traces.validate import column_problem
 
 COLUMN_BLOCK_BYTES: Final = 1 << 22
@@ -41,6 +42,23 @@ _LEAST_SEND: Final = min(
 )
 _LEAST_CHECKSUM: Final = len(encode(LogChecksum(0, "0" * 16)))
 """Bytes that one element takes at least: they bound how many a block can hold."""
+
+
+def _least_line(member_count: int) -> int:
+    """Give the bytes that a canonical line takes at least."""
+    record = wire.MemberRecord(0, 0, 0, 0, False, False)
+    fields: dict[str, Any] = dict.fromkeys(wire.Member.__struct_fields__, 0)
+    fields |= {
+        name: min(values, key=lambda value: len(value.value))
+        for name, values in STATE_ENUMS.items()
+    }
+    fields |= {"recording_log": (), "members": (record,) * member_count}
+    action = min(ACTIONS, key=len)
+    return len(encode(Event(0, 0, action, Input(), (), wire.Member(**fields)))) + 1
+
+
+def _cells(rows: int, columns: int) -> Ints:
+    return np.empty((rows, columns), dtype=np.int64)
 
 
 class ColumnReader:
@@ -61,6 +79,7 @@ class ColumnReader:
         self._reader = reader
         self._run_id = run_id
         self._member_count = member_count
+        self._least_line = _least_line(member_count)
 
     def batches(self) -> Iterator[EventColumns]:
         """Give the events in batches; the predecessor row is carried over.
@@ -89,21 +108,20 @@ class ColumnReader:
 
     def _fast(self, block: bytes, before: EventColumns | None) -> EventColumns | None:
         """Read canonical lines, or none of them."""
-        data = np.frombuffer(block, dtype=np.uint8)
-        lines = block.count(b"\n")
+        data = np.frombuffer(b"".join((b"\n", block, bytes(WORD_BYTES))), dtype=np.uint8)
         context = 0 if before is None else 1
-        rows = lines + context
         entries = 0 if before is None else int(before.log_offsets[-1] - before.log_offsets[-2])
-        heads = np.empty((rows, 3), dtype=np.int64)
-        inputs = np.full((rows, len(INPUT_COLUMNS)), _DEFAULTS, dtype=np.int64)
-        message = np.full((rows, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
-        state = np.empty((rows, len(STATE_COLUMNS)), dtype=np.int64)
-        members = np.empty((rows, self._member_count, len(MEMBER_COLUMNS)), dtype=np.int64)
-        offsets = np.zeros((rows + 1, 3), dtype=np.int64)
         size = len(block)
-        log = np.empty((entries + size // _LEAST_ENTRY + 1, len(LOG_COLUMNS)), dtype=np.int64)
-        sends = np.full((size // _LEAST_SEND + 1, len(MESSAGE_COLUMNS)), NONE, dtype=np.int64)
-        sums = np.empty((size // _LEAST_CHECKSUM + 1, len(CHECKSUM_COLUMNS)), dtype=np.int64)
+        rows = context + size // self._least_line + 1
+        heads = _cells(rows, 3)
+        inputs, message = _cells(rows, len(INPUT_COLUMNS)), _cells(rows, len(MESSAGE_COLUMNS))
+        state = _cells(rows, len(STATE_COLUMNS))
+        members = np.empty((rows, self._member_count, len(MEMBER_COLUMNS)), dtype=np.int64)
+        offsets = _cells(rows + 1, 3)
+        offsets[:2] = 0
+        log = _cells(entries + size // _LEAST_ENTRY + 1, len(LOG_COLUMNS))
+        sends = _cells(size // _LEAST_SEND + 1, len(MESSAGE_COLUMNS))
+        sums = _cells(size // _LEAST_CHECKSUM + 1, len(CHECKSUM_COLUMNS))
         if before is not None:
             heads[0] = before.step[-1], before.time_ns[-1], before.action[-1]
             inputs[0], message[0] = before.inputs[-1], before.message[-1]
@@ -112,17 +130,17 @@ class ColumnReader:
             offsets[1, 0] = entries
         # fmt: off
         end = parse_lines(
-            GRAMMAR, data, context, heads, inputs, message, state, members,
+            TABLE, TABLE_WORDS, data, context, heads, inputs, message, state, members,
             offsets, log, sends, sums,
         )
         # fmt: on
-        if end != rows:
+        if end < 0:
             return None
-        run = np.zeros(rows, dtype=np.int64)
-        member = np.full(rows, self._reader.member_id, dtype=np.int64)
-        step, time_ns, action = (np.ascontiguousarray(heads[:, k]) for k in range(3))
+        run = np.zeros(end, dtype=np.int64)
+        member = np.full(end, self._reader.member_id, dtype=np.int64)
+        step, time_ns, action = (heads[:end, k].copy() for k in range(3))
         log_offsets, send_offsets, checksum_offsets = (
-            np.ascontiguousarray(offsets[:, k]) for k in range(3)
+            offsets[: end + 1, k].copy() for k in range(3)
         )
         columns = EventColumns(
             member_count=self._member_count,
@@ -133,10 +151,10 @@ class ColumnReader:
             time_ns=time_ns,
             action=action,
             predecessor=predecessors(run, member, step),
-            inputs=inputs,
-            message=message,
-            state=state,
-            members=members,
+            inputs=inputs[:end],
+            message=message[:end],
+            state=state[:end],
+            members=members[:end],
             log_offsets=log_offsets,
             log=log[: log_offsets[-1]].copy(),
             send_offsets=send_offsets,
@@ -146,12 +164,3 @@ class ColumnReader:
             context=context,
         )
         return None if column_problem(columns) else columns
-
-
-_DEFAULTS: Final = np.array(
-    [
-        0 if name in ("interval", "commit_interval", "timeout", "active", "accepted") else NONE
-        for name in INPUT_COLUMNS
-    ],
-    dtype=np.int64,
-)

@@ -217,7 +217,7 @@ def from_events(
         member=member,
         step=steps,
         time_ns=np.array([event.time_ns for event in events], dtype=np.int64),
-        action=np.array([_ACTION_CODES[event.action.value] for event in events], dtype=np.int64),
+        action=np.array([_ACTION_CODES[event.action._value_] for event in events], dtype=np.int64),
         predecessor=predecessors(run, member, steps),
         inputs=_matrix([_input_cells(given) for given in received], len(INPUT_COLUMNS)),
         message=_matrix(

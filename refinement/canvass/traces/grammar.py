@@ -1,4 +1,4 @@
-"""The grammar of a canonical line, compiled from the Structs into the tables of the machine.
+"""The grammar of a canonical line, compiled from the Structs into the table of the machine.
 
 The order of fields, their names, kinds and columns, the enums: all of it follows from
 `canvass.traces.wire` and `canvass.traces.layout`, so that a new field in the core needs no change
@@ -7,15 +7,25 @@ here. The machine is in `canvass.traces.canonical`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.names import wire_name
 from canvass.traces import wire
-from canvass.traces.canonical import ENUM, FLAG, INT, LOG, MEMBERS, SET, WORDS
+from canvass.traces.canonical import (
+    ENUM,
+    FLAG,
+    INT,
+    LIMITS,
+    LOG,
+    MEMBERS,
+    SECTIONS,
+    SET,
+    WORD_BYTES,
+    WORDS,
+)
 from canvass.traces.columns import Ints
 from canvass.traces.layout import (
     ACTION_NAMES,
@@ -23,9 +33,7 @@ from canvass.traces.layout import (
     ID_BITS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
-    LOG_INDEX,
     MEMBER_COLUMNS,
-    MEMBER_INDEX,
     MESSAGE_INDEX,
     MESSAGE_TYPE_NAMES,
     STATE_ENUMS,
@@ -41,48 +49,26 @@ from canvass.traces.limits import (
 )
 
 
-class Grammar(NamedTuple):
-    """The tables. A program is rows of literal, kind and column, one for each field in order."""
-
-    text: NDArray[np.uint8]
-    """All literals, one after the other."""
-    starts: Ints
-    """Where each literal starts, and where the last one ends."""
-    words: Ints
-    """The literals of `canvass.traces.canonical.WORDS`."""
-    state: Ints
-    member: Ints
-    entry: Ints
-    messages: Ints
-    """The programs of all message types."""
-    message_starts: Ints
-    """Where each message type's program starts, and where the last one ends."""
-    inputs: Ints
-    """The optional fields of the input, whose literals have no comma."""
-    enums: Ints
-    """First and last literal of each enum's values."""
-    limits: Ints
-    """The limits of `canvass.traces.canonical.LIMITS`."""
-
-
 class _Literals:
-    """Literals in the making."""
+    """Literals in the making, each as its first word, number of words and number of bytes."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
-        self.starts = [0]
+        self.words: list[tuple[int, int]] = []
 
-    def add(self, text: str) -> int:
+    def add(self, text: str) -> list[int]:
         assert "\n" not in text[:-1]
-        self.data += text.encode("ascii")
-        self.starts.append(len(self.data))
-        return len(self.starts) - 2
+        data, first = text.encode("ascii"), len(self.words)
+        for start in range(0, len(data), WORD_BYTES):
+            part = data[start : start + WORD_BYTES]
+            mask = (1 << 8 * len(part)) - 1
+            self.words.append((int.from_bytes(part, "little"), mask))
+        return [first, len(self.words) - first, len(data)]
 
     def program(self, fields: Iterable[tuple[str, int, int]], opening: str) -> list[list[int]]:
         """Compile the fields of an object. The first literal holds what opens it."""
         rows = []
         for name, kind, column in fields:
-            rows.append([self.add(f'{opening}"{wire_name(name)}":'), kind, column])
+            rows.append([*self.add(f'{opening}"{wire_name(name)}":'), kind, column])
             opening = ","
         return rows
 
@@ -94,49 +80,71 @@ def _kind(name: str) -> int:
     return special.get(name, FLAG if name in FLAG_COLUMNS else INT)
 
 
-def compile_grammar() -> Grammar:
-    """Compile the grammar."""
-    literals = _Literals()
-    words = [literals.add(word) for word in WORDS]
-    state = literals.program(
-        ((n, _kind(n), STATE_INDEX.get(n, 0)) for n in wire.Member.__struct_fields__), "{"
-    )
-    member = literals.program(((n, _kind(n), MEMBER_INDEX[n]) for n in MEMBER_COLUMNS), "{")
-    entry = literals.program(((n, _kind(n), LOG_INDEX[n]) for n in LOG_COLUMNS), "{")
-    messages: list[list[int]] = []
-    message_starts = [0]
+class _Table:
+    """The table in the making: first the places and sizes of its sections."""
+
+    def __init__(self) -> None:
+        self.cells = [0] * (2 * len(SECTIONS))
+
+    def put(self, rows: Iterable[Sequence[int]]) -> list[int]:
+        """Append rows; give their place and number."""
+        place, given = len(self.cells), list(rows)
+        for row in given:
+            self.cells += row
+        return [place, len(given)]
+
+    def section(self, name: str, rows: Iterable[Sequence[int]]) -> None:
+        place = 2 * SECTIONS.index(name)
+        self.cells[place : place + 2] = self.put(rows)
+
+
+def compile_grammar() -> tuple[Ints, NDArray[np.uint64]]:
+    """Compile the grammar into the machine's table and its words."""
+    literals, table = _Literals(), _Table()
+    state = ((n, _kind(n), STATE_INDEX.get(n, 0)) for n in wire.Member.__struct_fields__)
+    table.section("words", map(literals.add, WORDS))
+    table.section("state", literals.program(state, "{"))
+    for section, columns in (("member", MEMBER_COLUMNS), ("entry", LOG_COLUMNS)):
+        fields = ((name, _kind(name), column) for column, name in enumerate(columns))
+        table.section(section, literals.program(fields, "{"))
+    programs = []
     for message in wire.MESSAGE_TYPES:
-        kinds = {
-            n: FLAG if message.__annotations__[n] == "bool" else INT
-            for n in message.__annotations__
-        }
-        messages += literals.program(((n, kinds[n], MESSAGE_INDEX[n]) for n in kinds), ",")
-        message_starts.append(len(messages))
-    inputs = [
-        [literals.add(f'"{wire_name(name)}":'), _kind(name), column]
-        for column, name in enumerate(INPUT_COLUMNS)
-    ]
-    enums = []
-    tables = [tuple(value.value for value in values) for values in STATE_ENUMS.values()]
-    for names in (*tables, ACTION_NAMES, MESSAGE_TYPE_NAMES):
-        values = [literals.add(f'"{name}"') for name in names]
-        enums.append([values[0], values[-1]])
-    limits = [
-        MAX_LINE_BYTES,
-        MAX_MEMBERS,
-        MAX_ID_DIGITS,
-        ID_BITS,
-        MAX_SENDS,
-        MAX_RECORDING_LOG,
-        MAX_LOG_CHECKSUMS,
-        len(tables),
-        len(tables) + 1,
-    ]
-    parts = (literals.starts, words, state, member, entry, messages, message_starts, inputs)
-    return Grammar(
-        np.frombuffer(bytes(literals.data), dtype=np.uint8),
-        *(np.array(part, dtype=np.int64) for part in (*parts, enums, limits)),
+        flags = [name for name, kept in message.__annotations__.items() if kept == "bool"]
+        fields = (
+            (name, FLAG if name in flags else INT, MESSAGE_INDEX[name])
+            for name in message.__struct_fields__
+        )
+        programs.append(table.put(literals.program(fields, ",")))
+    table.section("messages", programs)
+    table.section(
+        "inputs",
+        (
+            [*literals.add(f'"{wire_name(name)}":'), _kind(name), column]
+            for column, name in enumerate(INPUT_COLUMNS)
+        ),
     )
+    values = [tuple(value.value for value in values) for values in STATE_ENUMS.values()]
+    table.section(
+        "enums",
+        [
+            table.put([literals.add(f'"{name}"') for name in names])
+            for names in (*values, ACTION_NAMES, MESSAGE_TYPE_NAMES)
+        ],
+    )
+    limits = {
+        "line bytes": MAX_LINE_BYTES,
+        "members": MAX_MEMBERS,
+        "id digits": MAX_ID_DIGITS,
+        "id bits": ID_BITS,
+        "sends": MAX_SENDS,
+        "log entries": MAX_RECORDING_LOG,
+        "checksums": MAX_LOG_CHECKSUMS,
+        "enum of actions": len(values),
+        "enum of message types": len(values) + 1,
+    }
+    table.section("limits", ([limits[name]] for name in LIMITS))
+    return np.array(table.cells, dtype=np.int64), np.array(literals.words, dtype=np.uint64)
 
 
-GRAMMAR: Final = compile_grammar()
+TABLE, TABLE_WORDS = compile_grammar()
+"""What `canvass.traces.canonical.parse_lines` takes as its table and words."""

@@ -132,7 +132,7 @@ class EventReader:
         while data := self._source.read(size):
             end = data.rfind(b"\n") + 1
             if end:
-                yield rest + data[:end], False
+                yield b"".join((rest, memoryview(data)[:end])), False
                 rest = data[end:]
             else:
                 rest += data
@@ -201,19 +201,21 @@ class EventReader:
         return event
 
     def _check(self, event: Event, number: int) -> None:
+        """Check what a decoded event says, and its place in the stream."""
         problem = event_problem(event, self.member_id)
-        if self._member_count is None:
-            self._member_count = len(event.state.members)
-        elif len(event.state.members) != self._member_count:
-            problem = f"state.members does not have {self._member_count} records"
-        if event.step != self._next_step:
-            if event.step < self._next_step:
-                problem = f"step {event.step} is not after step {self._next_step - 1}"
+        members, step, due = len(event.state.members), event.step, self._next_step
+        if members != self._member_count:
+            if self._member_count is not None:
+                problem = f"state.members does not have {self._member_count} records"
+            self._member_count = members
+        if step != due:
+            if step < due:
+                problem = f"step {step} is not after step {due - 1}"
             elif len(self.gaps) < MAX_GAPS:
-                self.gaps.append(Gap(number, self._next_step, event.step))
+                self.gaps.append(Gap(number, due, step))
         if problem:
             raise TraceError(Code.BAD_EVENT, self._name, number, 1, problem)
-        self._next_step = event.step + 1
+        self._next_step = step + 1
 
     def _error(self, code: Code, column: int, reason: str) -> TraceError:
         return TraceError(code, self._name, self.lines + 1, column, reason)

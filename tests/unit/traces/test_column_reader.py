@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +12,9 @@ from msgspec.structs import replace
 
 from canvass.traces import column_reader
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.canonical import LIMITS, WORDS
 from canvass.traces.column_reader import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
-from canvass.traces.grammar import GRAMMAR
 from canvass.traces.limits import MAX_INT, MIN_INT
 from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import Event, Input, LogChecksum, Send, encode_lines
@@ -201,10 +198,3 @@ def test_input_of_one_member_alone_does_not_leak_into_the_next_row() -> None:
 
     assert columns is not None
     assert columns.event(1) == plain_event(1)
-
-
-def test_tables_fit_the_machine() -> None:
-    assert len(GRAMMAR.words) == len(WORDS)
-    assert len(GRAMMAR.limits) == len(LIMITS)
-    assert all(table.dtype == np.int64 for table in GRAMMAR[1:])
-    assert b"\n" not in bytes(GRAMMAR.text).replace(b"}\n", b"")
