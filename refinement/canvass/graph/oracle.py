@@ -1,0 +1,222 @@
+"""The oracle: TLC says of given steps whether the spec allows them.
+
+Steps go to `StepOracle.tla` as integers, many in one run of TLC. Nothing here decides a verdict,
+keeps an answer or knows the Python core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from canvass.cluster.member import Member
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.graph.steps import (
+    Sends,
+    Step,
+    entry_cells,
+    input_cells,
+    member_of,
+    record_cells,
+    state_cells,
+)
+from canvass.spec.files import spec_root
+from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, join_values, run
+from canvass.tlc.values import Function, Seq, Set, Value
+from canvass.traces.actions import ACTIONS
+from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
+
+BATCH_STEPS: Final = 2000
+"""Steps in one run of TLC: more cost memory for the text, fewer the start of Java each time."""
+
+_ROOT_MODULE: Final = "StepOracleBatch"
+_APPOINTED_OTHER: Final = 1
+"""In a canonical step the member is 0, so this is another."""
+
+
+class OracleError(TlcError):
+    """TLC ended without an answer for every step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """What chooses the rules: see the constants of ``MemberState.tla``."""
+
+    member_count: int
+    revision: str
+    hardening: frozenset[str] = frozenset()
+    barred: bool = False
+    """Another member is the appointed leader."""
+
+    def config(self) -> TlcConfig:
+        """Give the configuration of a run of the oracle."""
+        hardening = ", ".join(f'"{name}"' for name in sorted(self.hardening))
+        appointed = f"= {_APPOINTED_OTHER}" if self.barred else "<- NoAppointedLeader"
+        return TlcConfig(
+            constants={
+                "MemberCount": f"= {self.member_count}",
+                "Revision": f'= "{self.revision}"',
+                "Hardening": f"= {{{hardening}}}",
+                "AppointedLeaderId": appointed,
+                "Steps": "<- GivenSteps",
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the spec says of one step.
+
+    ``outcomes`` are the spec's own, given only where the step is not allowed: none if the action is
+    not enabled.
+    """
+
+    allowed: bool
+    enabled: bool
+    outcomes: tuple[tuple[Member, Sends], ...] = ()
+
+
+def ask(rules: Ruleset, steps: Sequence[Step], heap_mib: int = 2048) -> list[Answer]:
+    """Ask TLC about steps, in as many runs as it takes.
+
+    Parameters
+    ----------
+    rules
+        The rules that hold for all of them. ``barred`` of the steps themselves is not read.
+    steps
+        In any order.
+    heap_mib
+        Java heap of a run.
+
+    Returns
+    -------
+    list of Answer
+        In the order of the steps.
+
+    Raises
+    ------
+    OracleError
+        If TLC ended in any other way than by answering for each step.
+    TlcError
+        If Java or the jar is missing.
+    """
+    answers: list[Answer] = []
+    for start in range(0, len(steps), BATCH_STEPS):
+        answers += _ask_batch(rules, steps[start : start + BATCH_STEPS], heap_mib)
+    return answers
+
+
+def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Answer]:
+    given: dict[int, Answer] = {}
+    with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
+        module = Path(folder) / f"{_ROOT_MODULE}.tla"
+        module.write_text(module_text(steps), encoding="utf-8")
+        options = TlcOptions(heap_mib=heap_mib, stack_mib=512, library=(spec_root(),))
+        with run(module, rules.config(), options) as tlc:
+            for value in join_values(tlc.user_output()):
+                number, answer = _answer(value, rules.member_count)
+                given[number] = answer
+            result = tlc.wait()
+    if result.outcome is not Outcome.SUCCESS or len(given) != len(steps):
+        raise OracleError(
+            f"the oracle answered for {len(given)} of {len(steps)} steps: {result.message}"
+        )
+    return [given[number] for number in range(1, len(steps) + 1)]
+
+
+def module_text(steps: Sequence[Step]) -> str:
+    """Give the module that holds the steps as data: integers and nothing else."""
+    rows = ",\n".join(_literal(_parts(step)) for step in steps)
+    return (
+        f"---- MODULE {_ROOT_MODULE} ----\nEXTENDS StepOracle\nGivenSteps == <<\n{rows}\n>>\n====\n"
+    )
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, int):
+        return str(int(value))
+    assert isinstance(value, list | tuple)
+    return f"<<{','.join(map(_literal, value))}>>"
+
+
+def _parts(step: Step) -> list[Any]:
+    sends = [[receiver, _message(message)] for receiver, message in step.sends]
+    return [
+        step.member,
+        ACTIONS.index(step.action),
+        _state(step.before),
+        [*input_cells(step.input), *_message(step.input.message)],
+        _state(step.after),
+        sends,
+    ]
+
+
+def _message(message: Message | None) -> list[int]:
+    if message is None:
+        return [NULL_VALUE]
+    fields = [int(getattr(message, name)) for name in message.__dataclass_fields__]
+    return [MESSAGE_TYPES.index(type(message)), *fields]
+
+
+def _state(state: Member) -> list[int]:
+    cells = state_cells(state)
+    for record in state.members:
+        cells += record_cells(record)
+    cells.append(len(state.recording_log))
+    for entry in state.recording_log:
+        cells += entry_cells(entry)
+    return cells
+
+
+def _answer(value: Value, member_count: int) -> tuple[int, Answer]:
+    assert isinstance(value, Seq)
+    number, count, right, outcomes = value
+    assert isinstance(number, int)
+    assert isinstance(outcomes, Set)
+    own = tuple(_outcome(outcome, member_count) for outcome in outcomes)
+    return number, Answer(right == 1, count != 0, own)
+
+
+def _parts_of(value: Value) -> Sequence[Value]:
+    """Give the elements of a tuple; TLC may print an empty one as an empty function."""
+    if isinstance(value, Seq):
+        return list(value)
+    assert isinstance(value, Function)
+    assert len(value) == 0
+    return []
+
+
+def _flat(value: Value) -> Iterator[int]:
+    if isinstance(value, int):
+        yield int(value)
+    else:
+        for part in _parts_of(value):
+            yield from _flat(part)
+
+
+def _outcome(value: Value, member_count: int) -> tuple[Member, Sends]:
+    assert isinstance(value, Seq)
+    state, sends = value
+    cells = list(_flat(state))
+    records = len(STATE_COLUMNS)
+    length = records + len(MEMBER_COLUMNS) * member_count
+    width = len(MEMBER_COLUMNS)
+    member = member_of(
+        cells[:records],
+        [cells[at : at + width] for at in range(records, length, width)],
+        [cells[at : at + 3] for at in range(length + 1, len(cells), 3)],
+    )
+    listed = _parts_of(_parts_of(sends)[1])
+    return member, tuple(_send(list(_flat(send))) for send in listed)
+
+
+def _send(cells: list[int]) -> tuple[int, Message]:
+    receiver, code, *fields = cells
+    kind = MESSAGE_TYPES[code]
+    values: list[Any] = list(fields)
+    if kind.__name__ == "Vote":
+        values[-1] = bool(values[-1])
+    return receiver, kind(*values)
