@@ -1,0 +1,200 @@
+"""A member's clocks: when it last heard, sent and changed, and what that makes of a step's input.
+
+Time exists here and in the duty cycle alone; the core is told facts. Each clock bears the name of
+Aeron's field where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    TerminationPosition,
+    Vote,
+)
+from canvass.cluster.predicates import in_election, is_at, is_closed
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
+
+LONG_AGO_NS: Final = -(1 << 62)
+"""Before everything: what was never done is due at once."""
+
+_CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
+_BALLOTS: Final = (ElectionState.CANDIDATE_BALLOT, ElectionState.FOLLOWER_BALLOT)
+
+
+class Clocks:
+    """The clocks of one process of one member.
+
+    Parameters
+    ----------
+    rules, timing
+        Of the cluster.
+    i
+        The member's own id.
+    draw
+        Draws the nomination delay, see `canvass.cluster.ports.Port.nomination_delay_ns`.
+    """
+
+    def __init__(self, rules: Rules, timing: Timing, i: int, draw: Callable[[int], int]) -> None:
+        self._rules, self._timing, self._id, self._draw = rules, timing, i, draw
+        self.now_ns = 0
+        self.heard_ns = [LONG_AGO_NS] * rules.member_count
+        self.last_leader_update_ns = LONG_AGO_NS
+        self.last_log_update_ns = LONG_AGO_NS
+        self.last_state_change_ns = 0
+        self.last_update_ns = LONG_AGO_NS
+        self.last_commit_ns = LONG_AGO_NS
+        self.last_append_send_ns = LONG_AGO_NS
+        self.last_published_commit_position = 0
+        self.last_published_append_position = 0
+        self.replication_deadline_ns = 0
+        self.nomination_deadline_ns = 0
+        self._extended_canvass = True
+        self._progress_position = NULL_VALUE
+        self._progress_ns = 0
+
+    def active(self) -> frozenset[int]:
+        """The members heard of within the heartbeat timeout."""
+        since = self.now_ns - self._timing.leader_heartbeat_timeout_ns
+        return frozenset(j for j, heard in enumerate(self.heard_ns) if heard > since)
+
+    def on_message(self, s: Member, sender: int, m: Message) -> None:
+        """Note that a message has arrived, before it is handled in state ``s``."""
+        if isinstance(m, NewLeadershipTerm | CommitPosition):
+            self._on_leader_message(s, m)
+        elif isinstance(m, TerminationPosition):
+            if s.role is Role.FOLLOWER and m.leadership_term_id == s.module_leadership_term_id:
+                self.last_log_update_ns = self.now_ns
+        elif self._updates_record(s, m):
+            self.heard_ns[sender] = self.now_ns
+
+    def _on_leader_message(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> None:
+        if m.leadership_term_id >= s.module_leadership_term_id:
+            self.last_leader_update_ns = self.now_ns
+        ours = m.leader_member_id == s.leader_member_id
+        if ours and is_closed(s, Role.FOLLOWER):
+            if m.leadership_term_id == s.module_leadership_term_id:
+                self.last_log_update_ns = self.now_ns
+        elif ours and is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
+            about_ours = (
+                isinstance(m, CommitPosition)
+                or m.log_leadership_term_id == s.log_leadership_term_id
+            )
+            if about_ours:
+                timeout_ns = self._timing.leader_heartbeat_timeout_ns
+                self.replication_deadline_ns = self.now_ns + timeout_ns
+
+    def _updates_record(self, s: Member, m: Message) -> bool:
+        """Whether handling the message makes the member count its sender as heard of."""
+        elects = in_election(s)
+        if elects and s.election_state is ElectionState.INIT:
+            return False
+        leads = is_closed(s, Role.LEADER)
+        match m:
+            case CanvassPosition(log_leadership_term_id=term):
+                noted = leads and term <= s.module_leadership_term_id
+                return elects or (noted and not self._rules.is_149)
+            case AppendPosition(leadership_term_id=term):
+                if elects:
+                    return term <= s.leadership_term_id
+                return leads and term <= s.module_leadership_term_id
+            case Vote(candidate_term_id=term, candidate_member_id=candidate):
+                asked = is_at(s, ElectionState.CANDIDATE_BALLOT)
+                return asked and term == s.candidate_term_id and candidate == self._id
+            case _:
+                return False
+
+    def on_transition(self, before: Member, after: Member) -> None:
+        """Note that the election state has changed, or an election has ended."""
+        if after.election_state is before.election_state:
+            return
+        if before.election_state is ElectionState.CANVASS:
+            self._extended_canvass = False
+        self.last_state_change_ns = self.now_ns
+        self.last_update_ns = self.last_commit_ns = LONG_AGO_NS
+        self._progress_position = NULL_VALUE
+        match after.election_state:
+            case ElectionState.NOMINATE:
+                limit_ns = max(1, self._timing.election_timeout_ns // 2)
+                self.nomination_deadline_ns = self.now_ns + self._draw(limit_ns)
+            case ElectionState.INIT | ElectionState.CANVASS:
+                self.last_published_commit_position = self.last_published_append_position = 0
+            case ElectionState.CLOSED:
+                self._extended_canvass = False
+                self.last_log_update_ns = self.last_append_send_ns = self.now_ns
+                self.last_published_append_position = after.recorded_position
+            case _:
+                pass
+
+    def state_timeout(self, s: Member) -> bool:
+        """Whether the deadline of the election state has passed, for those that read it."""
+        now_ns, timing, entered_ns = self.now_ns, self._timing, self.last_state_change_ns
+        match s.election_state:
+            case ElectionState.CANVASS:
+                if self._extended_canvass:
+                    return now_ns >= entered_ns + timing.startup_canvass_timeout_ns
+                return now_ns >= self.last_leader_update_ns + timing.leader_heartbeat_timeout_ns
+            case ElectionState.NOMINATE:
+                return now_ns >= self.nomination_deadline_ns
+            case ElectionState.CANDIDATE_BALLOT | ElectionState.FOLLOWER_BALLOT:
+                return now_ns >= entered_ns + timing.election_timeout_ns
+            case ElectionState.LEADER_READY:
+                return self._rules.is_149 and self.is_overdue()
+            case _:
+                return False
+
+    def is_overdue(self) -> bool:
+        """Whether the election state has lasted for a heartbeat timeout."""
+        return self.now_ns >= self.last_state_change_ns + self._timing.leader_heartbeat_timeout_ns
+
+    def interval(self, s: Member) -> bool:
+        """Whether the repeated message of the election state is due."""
+        interval_ns = self._timing.leader_heartbeat_interval_ns
+        if s.election_state in _CANVASSING:
+            interval_ns = self._timing.election_status_interval_ns
+        elif s.election_state in _BALLOTS:
+            return False
+        return self.now_ns >= self.last_update_ns + interval_ns
+
+    def append_interval(self, position: int) -> bool:
+        """Whether to report a position: it has advanced, or the last report is long ago."""
+        if position > self.last_published_append_position:
+            return True
+        return self.now_ns >= self.last_update_ns + self._timing.leader_heartbeat_interval_ns
+
+    def commit_interval(self, reached: int) -> bool:
+        """Whether a leader in its election publishes the quorum position."""
+        if reached != self.last_published_commit_position:
+            return reached > self.last_published_commit_position
+        return self.now_ns >= self.last_commit_ns + self._timing.leader_heartbeat_interval_ns
+
+    def has_stalled(self, position: int) -> bool:
+        """Whether a position has not advanced for a heartbeat timeout; to be asked each cycle."""
+        if position > self._progress_position:
+            self._progress_position, self._progress_ns = position, self.now_ns
+            return False
+        return self.now_ns >= self._progress_ns + self._timing.leader_heartbeat_timeout_ns
+
+    def has_lost_leader(self) -> bool:
+        """Whether a follower has not heard of its leader for the heartbeat timeout."""
+        timeout_ns = self._timing.leader_heartbeat_timeout_ns
+        return self.now_ns >= self.last_log_update_ns + timeout_ns
+
+    def commit_is_due(self) -> bool:
+        """Whether a leader repeats its commit position."""
+        return self.now_ns >= self.last_commit_ns + self._timing.leader_heartbeat_interval_ns
+
+    def append_is_due(self, position: int) -> bool:
+        """Whether a follower reports what it has recorded."""
+        if position > self.last_published_append_position:
+            return True
+        return self.now_ns >= self.last_append_send_ns + self._timing.leader_heartbeat_interval_ns

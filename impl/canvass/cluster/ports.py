@@ -1,0 +1,109 @@
+"""What the duty cycle needs of the world: messages, the archive, the log, clients, chance.
+
+Here are the doors alone. The duty cycle opens no file and no socket and reads no clock; a real
+cluster and the simulation each stand behind these in their own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from canvass.cluster.member import Input, Member
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.rules import Rules
+
+StepFunction: TypeAlias = Callable[[Rules, int, Member, str, Input], Outcome | None]
+"""The protocol core: `canvass.cluster.core.step`, or another one in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A consensus message that has arrived."""
+
+    sender: int
+    number: int
+    """What the sender's recorder numbered it, or -1 if it records nothing."""
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """Whole entries of the own log: the first one of a term alone, others together."""
+
+    position: int
+    """Where they end."""
+    count: int
+    leadership_term_id: int = NULL_VALUE
+    """The term that the entry opens, or -1 if none does."""
+    term_base_log_position: int = NULL_VALUE
+
+
+class Port(Protocol):
+    """The world of one member, as its duty cycle sees it. No call blocks."""
+
+    def poll(self) -> Received | None:
+        """Take the next consensus message, if there is one."""
+        ...
+
+    def accepts(self, to: int) -> bool:
+        """Whether the transport would take a message to a member now."""
+        ...
+
+    def recorded_position(self) -> int:
+        """How far the archive has recorded the log."""
+        ...
+
+    def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
+        """Read the recorded log from a position on.
+
+        Parameters
+        ----------
+        position
+            Where to begin.
+        bound
+            Where to end at the latest.
+        limit
+            How many entries at most.
+        """
+        ...
+
+    def log_join_position(self) -> int:
+        """Where the log stream subscribed to has been joined, or -1 if it is not connected."""
+        ...
+
+    def log_closed(self) -> bool | None:
+        """Whether the log stream has ended: None if it goes on, true if it ended in good order."""
+        ...
+
+    def add_live_destination(self) -> None:
+        """Let the log subscription take the live log, too."""
+        ...
+
+    def poll_ingress(self) -> int:
+        """Take the next entry that a client offers: its aligned length with frame, or 0."""
+        ...
+
+    def nomination_delay_ns(self, limit_ns: int) -> int:
+        """Draw how long to wait before standing: from 0 up to a limit, which is left out."""
+        ...
+
+    def adopt(
+        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
+    ) -> None:
+        """Record a step, and carry out its effects in their order.
+
+        Parameters
+        ----------
+        now_ns
+            The clock of the cycle.
+        action, x
+            What was done.
+        sender, number
+            Of the message consumed, or -1.
+        outcome
+            The state after it, and the effects. If this returns, the state holds.
+        """
+        ...
