@@ -1,0 +1,52 @@
+"""Why a cluster does not come to serve one leader though nothing is wrong with the world any more.
+
+The liveness hazards that the protocol is known to have are told from each other by the members'
+states. Nothing here decides whether a cluster is stuck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.predicates import is_closed
+
+
+def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
+    state: ElectionState = s.election_state
+    name = str(state.value)
+    match state:
+        case ElectionState.LEADER_LOG_REPLICATION | ElectionState.LEADER_READY:
+            return f"{name}: waits for followers without a deadline (L-A)"
+        case ElectionState.FOLLOWER_REPLAY if s.notified_commit_position == 0:
+            return f"{name}: waits for a commit position without a deadline (L-B)"
+        case _ if s.commit_position > s.recorded_position:
+            return f"{name}: has processed more than it has recorded (L-D)"
+        case ElectionState.CANVASS if s.log_leadership_term_id > leader_term >= 0:
+            return f"{name}: its log term is above the leader's, who does not answer (L-C)"
+        case ElectionState.CANVASS if s.candidate_term_id > leader_term >= 0:
+            return f"{name}: has promised a term above the leader's (hardened HZ3)"
+        case ElectionState.CLOSED:
+            return f"serves as {s.role.value}"
+        case _ if leader_term < 0 and s.candidate_term_id < highest_candidate_term:
+            return f"{name}: others have promised a higher candidate term (L-E)"
+        case _:
+            return name
+
+
+def reasons(members: Sequence[Member]) -> tuple[str, ...]:
+    """Say of each member where it is, and if that is a known hazard, which.
+
+    Parameters
+    ----------
+    members
+        The states after all the time that recovery may take.
+    """
+    led = [s.module_leadership_term_id for s in members if is_closed(s, Role.LEADER)]
+    highest = max(s.candidate_term_id for s in members)
+    return tuple(
+        f"{i} in term {s.module_leadership_term_id}, log term {s.log_leadership_term_id}, "
+        f"recorded {s.recorded_position}, committed {s.commit_position}: "
+        f"{_reason(s, max(led, default=-1), highest)}"
+        for i, s in enumerate(members)
+    )

@@ -1,0 +1,180 @@
+"""Safety looked at after every step of a simulated run, at a cost that does not grow with the logs.
+
+Each property bears the name that it has in ``Properties.tla``. Here logs are compared by checksums,
+and a property is looked at when a step touches what it speaks of; the scenarios' watch says the
+same of small logs without such care. Each violated property is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from canvass.cluster.effects import Send
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.messages import Vote
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.predicates import is_closed
+from canvass.cluster.quorum import is_quorum
+from canvass.cluster.recording_log import is_coherent
+from canvass.simulation.entries import Entry, EntryLog
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violated property."""
+
+    property_name: str
+    told: str
+    step: int
+    """How many steps the run had taken."""
+    time_ns: int
+
+
+class SafetyWatch:
+    """Looks at each step of each member.
+
+    Parameters
+    ----------
+    logs
+        The recorded log of each member, as it is now.
+    members
+        The state of each member, as it is now; the caller keeps it so.
+    """
+
+    def __init__(self, logs: Sequence[EntryLog], members: Sequence[Member]) -> None:
+        self._logs, self._members = logs, members
+        self._leaders: dict[int, int] = {}
+        self._votes: dict[tuple[int, int], int] = {}
+        self._committed = EntryLog()
+        self._last_of_term: list[Entry] = []
+        self._first_of: dict[tuple[int, int], int] = {}
+        self.findings: list[Finding] = []
+        self._told: set[str] = set()
+
+    @property
+    def committed(self) -> EntryLog:
+        """The longest prefix of entries that any member has ever committed."""
+        return self._committed
+
+    def recorded(self, i: int, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+        """Look at entries that have come to the log of member ``i``."""
+        for entry in entries:
+            first = self._first_of.setdefault((entry.term, entry.end), entry.checksum)
+            if first != entry.checksum:
+                for j, log in enumerate(self._logs):
+                    other = log.at(entry.end)
+                    alike = other is not None and other.term == entry.term
+                    if j != i and alike and other != entry:
+                        told = f"{i} and {j} have other entries up to {entry.end} of {entry.term}"
+                        yield "LogMatching", told
+
+    def step(self, i: int, action: str, before: Member, outcome: Outcome) -> list[tuple[str, str]]:
+        """Look at a step of member ``i``, whose effects on its log are done.
+
+        Returns
+        -------
+        list
+            Each property that the step violates, with words about it.
+        """
+        after = outcome.next
+        told: list[tuple[str, str]] = []
+        if after.recorded_position != before.recorded_position:
+            told += self._log_moved(i, before, after)
+        if after.commit_position != before.commit_position:
+            told += self._commit_moved(i, action, before, after)
+        if after.commit_position > after.recorded_position:
+            told.append(("CommitBounded", f"{i} has committed more than it has recorded"))
+        if after.recording_log is not before.recording_log and not is_coherent(after.recording_log):
+            told.append(("RecordingLogCoherent", f"the recording log of {i} is not coherent"))
+        if after.persisted_candidate_term_id < before.persisted_candidate_term_id:
+            told.append(("CandidateTermMonotonic", f"the candidate term of {i} falls"))
+        if after.election_state is not before.election_state or action == "OnRequestVote":
+            told += self._election_moved(i, before, outcome)
+        return told
+
+    def tell(self, told: Sequence[tuple[str, str]], step: int, time_ns: int) -> None:
+        """Keep each violated property as a finding, once."""
+        for name, words in told:
+            if name not in self._told:
+                self._told.add(name)
+                self.findings.append(Finding(name, words, step, time_ns))
+
+    def _log_moved(self, i: int, before: Member, after: Member) -> Iterator[tuple[str, str]]:
+        if after.recorded_position > before.recorded_position:
+            entries = self._logs[i].between(before.recorded_position, after.recorded_position)
+            yield from self.recorded(i, entries)
+            return
+        if after.recorded_position < before.commit_position:
+            told = f"{i} cuts its log at {after.recorded_position}, below what it has committed"
+            yield "NoTruncationBelowCommit", told
+        yield from self._durable()
+
+    def _durable(self) -> Iterator[tuple[str, str]]:
+        last = self._committed.last
+        if last is not None:
+            holders = sum(log.at(last.end) == last for log in self._logs)
+            if not is_quorum(holders, len(self._logs)):
+                told = f"{holders} of {len(self._logs)} have all that was ever committed"
+                yield "CommittedIsDurable", told
+
+    def _commit_moved(
+        self, i: int, action: str, before: Member, after: Member
+    ) -> Iterator[tuple[str, str]]:
+        if after.commit_position < before.commit_position:
+            if action not in ("Restart", "Terminate"):
+                yield "CommitMonotonic", f"the commit position of {i} falls"
+            return
+        log, known = self._logs[i], self._committed
+        shared = min(known.end, after.commit_position, log.end)
+        if shared and log.at(shared) != known.at(shared):
+            yield "StateMachineSafety", f"{i} applies something else than was committed to {shared}"
+            return
+        if after.commit_position > known.end:
+            self._commit(log.between(known.end, after.commit_position))
+            yield from self._durable()
+            for j, s in enumerate(self._members):
+                if is_closed(s, Role.LEADER):
+                    yield from self._complete(j, s)
+
+    def _commit(self, entries: Sequence[Entry]) -> None:
+        self._committed.append(entries)
+        for entry in entries:
+            if self._last_of_term and self._last_of_term[-1].term == entry.term:
+                self._last_of_term[-1] = entry
+            else:
+                self._last_of_term.append(entry)
+
+    def _complete(self, j: int, s: Member) -> Iterator[tuple[str, str]]:
+        """Whether a closed leader has all that older terms committed."""
+        ends = reversed(self._last_of_term)
+        older = next((entry for entry in ends if entry.term < s.module_leadership_term_id), None)
+        if older is not None and self._logs[j].at(older.end) != older:
+            yield "LeaderCompleteness", f"{j} leads without what term {older.term} committed"
+
+    def _election_moved(
+        self, i: int, before: Member, outcome: Outcome
+    ) -> Iterator[tuple[str, str]]:
+        after = outcome.next
+        for effect in outcome.effects:
+            if (
+                isinstance(effect, Send)
+                and isinstance(effect.message, Vote)
+                and effect.message.vote
+            ):
+                vote = effect.message
+                yield from self._vote(i, vote.candidate_term_id, vote.candidate_member_id)
+        if after.election_state is ElectionState.CANDIDATE_BALLOT:
+            if before.election_state is ElectionState.NOMINATE:
+                yield from self._vote(i, after.candidate_term_id, i)
+        elif after.election_state is ElectionState.LEADER_LOG_REPLICATION:
+            first = self._leaders.setdefault(after.leadership_term_id, i)
+            if first != i:
+                yield "ElectionSafety", f"{first} and {i} lead term {after.leadership_term_id}"
+        elif is_closed(after, Role.LEADER):
+            yield from self._complete(i, after)
+
+    def _vote(self, i: int, term: int, candidate: int) -> Iterator[tuple[str, str]]:
+        first = self._votes.setdefault((i, term), candidate)
+        if first != candidate:
+            yield "OneVotePerTerm", f"{i} votes for {first} and {candidate} in term {term}"
