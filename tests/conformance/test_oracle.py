@@ -9,6 +9,7 @@ import pytest
 
 from canvass.cluster.rules import Rules
 from canvass.graph.oracle import Ruleset, ask
+from canvass.graph.steps import Sends, Step
 from support import random_steps
 
 pytestmark = pytest.mark.tlc
@@ -32,7 +33,7 @@ def test_oracle_says_what_would_have_been_right() -> None:
     """A step that is not allowed comes back with the outcome that is."""
     rng = random.Random(1)
     rules = Rules.of("1.50", 3)
-    good: list[random_steps.Step] = []
+    good: list[Step] = []
     while len(good) < 40:
         step = random_steps.random_step(rng, rules, corrupt=0)
         if random_steps.allowed(rules, step):
@@ -51,7 +52,7 @@ def test_oracle_says_what_would_have_been_right() -> None:
     ]
 
 
-def _as_sent(step: random_steps.Step, sends: random_steps.Sends) -> random_steps.Sends:
+def _as_sent(step: Step, sends: Sends) -> Sends:
     """The sends in the step's order, if they are the same for each receiver."""
     same = sorted(sends, key=lambda send: send[0]) == sorted(step.sends, key=lambda send: send[0])
     return step.sends if same else sends
