@@ -24,23 +24,10 @@ INT, FLAG, SET, LOG, MEMBERS, ENUM = range(6)
 """Kinds of fields. From `ENUM` on: the index of an enum's table."""
 
 WORDS: Final = (
-    '{"step":',
-    ',"timeNs":',
-    ',"action":',
-    ',"input":{',
-    '"from":',
-    ',"id":"',
-    ',"message":{"type":',
-    '},"sends":[',
-    '{"to":',
-    '],"state":',
-    ',"logChecksums":[',
-    '{"position":',
-    ',"checksum":"',
-    "true",
-    "false",
-    "}\n",
-)
+    '{"step":', ',"timeNs":', ',"action":', ',"input":{', '"from":', ',"id":"',
+    ',"message":{"type":', '},"sends":[', '{"to":', '],"state":', ',"logChecksums":[',
+    '{"position":', ',"checksum":"', "true", "false", "}\n",
+)  # fmt: skip
 """Literals that have a part of their own, below in the same order."""
 (
     _STEP, _TIME, _ACTION, _INPUT, _FROM, _ID, _MESSAGE, _SENDS, _TO, _STATE,
@@ -52,15 +39,8 @@ _OPEN_LIST, _CLOSE_LIST, _LETTER_A, _LETTER_F, _CLOSE_OBJECT = 91, 93, 97, 102, 
 """Characters by their codes."""
 
 SECTIONS: Final = (
-    "words",
-    "state",
-    "member",
-    "entry",
-    "messages",
-    "inputs",
-    "enums",
-    "limits",
-)
+    "words", "state", "member", "entry", "messages", "inputs", "enums", "limits",
+)  # fmt: skip
 """Parts of the table. It begins with their places and their numbers of rows, in this order.
 
 words
@@ -86,16 +66,9 @@ LITERAL_SIZE, FIELD_SIZE = 3, 5
 _KIND, _COLUMN = 3, 4
 
 LIMITS: Final = (
-    "line bytes",
-    "members",
-    "id digits",
-    "id bits",
-    "sends",
-    "log entries",
-    "checksums",
-    "enum of actions",
-    "enum of message types",
-)
+    "line bytes", "members", "id digits", "id bits", "sends", "log entries", "checksums",
+    "enum of actions", "enum of message types",
+)  # fmt: skip
 (
     _LINE_BYTES, _MEMBER_LIMIT, _ID_DIGITS, _ID_BITS, _SEND_LIMIT, _LOG_LIMIT,
     _CHECKSUM_LIMIT, _ACTION_ENUM, _MESSAGE_ENUM,

@@ -28,7 +28,7 @@ from canvass.traces.layout import (
     STATE_ENUMS,
 )
 from canvass.traces.ndjson import EventReader
-from canvass.traces.schema import Event, Input, LogChecksum, Send, encode
+from canvass.traces.schema import Event, Input, LogChecksum, Send, Source, encode
 from canvass.traces.validate import column_problem
 
 COLUMN_BLOCK_BYTES: Final = 1 << 22
@@ -73,6 +73,12 @@ class ColumnReader:
         The run that the stream is of.
     member_count
         How many members the cluster has.
+
+    Attributes
+    ----------
+    sources
+        The sources of the events in the batch given last, context row left out; none if no event of
+        it has a source.
     """
 
     def __init__(self, reader: EventReader, run_id: str, member_count: int) -> None:
@@ -80,6 +86,7 @@ class ColumnReader:
         self._run_id = run_id
         self._member_count = member_count
         self._least_line = _least_line(member_count)
+        self.sources: list[Source | None] | None = None
 
     def batches(self) -> Iterator[EventColumns]:
         """Give the events in batches; the predecessor row is carried over.
@@ -92,10 +99,12 @@ class ColumnReader:
         before: EventColumns | None = None
         for block, last in self._reader.blocks(COLUMN_BLOCK_BYTES):
             columns = self._fast(block, before)
+            self.sources = None
             if columns is None or not self._accept(columns):
                 events = self._reader.decode(block, last=last)
                 if not events:
                     continue
+                self.sources = [event.source for event in events]
                 previous = None if before is None else before.event(len(before) - 1)
                 columns = from_events(self._run_id, self._reader.member_id, events, previous)
             before = columns

@@ -31,7 +31,7 @@ from canvass.traces.limits import (
     MAX_RUNS,
 )
 from canvass.traces.ndjson import MAX_GAPS, decode_document
-from canvass.traces.schema import Event, Run, encode
+from canvass.traces.schema import Event, Run, Source, encode
 from canvass.traces.streams import open_regular
 from canvass.traces.validate import column_problem
 
@@ -131,12 +131,31 @@ class DatasetWriter:
         """Write the next events of a member of the run."""
         if self._run is None:
             raise ValueError("no run was begun")
-        if not events:
-            return
-        columns = from_events(self._run.run_id, member_id, events)
-        if columns.member_count != self._run.member_count:
-            raise ValueError(f"the run has {self._run.member_count} members")
-        table = columns_to_table(columns, [event.source for event in events])
+        if events:
+            columns = from_events(self._run.run_id, member_id, events)
+            self.add_columns(columns, [event.source for event in events])
+
+    def add_columns(
+        self, columns: EventColumns, sources: Sequence[Source | None] | None = None
+    ) -> None:
+        """Write the next events of a member of the run; the context row is left out.
+
+        Parameters
+        ----------
+        columns
+            The events.
+        sources
+            The source of each event, context row left out; None if no event has one.
+        """
+        if self._run is None:
+            raise ValueError("no run was begun")
+        if columns.member_count != self._run.member_count or columns.runs != (self._run.run_id,):
+            raise ValueError(
+                f"events of the run {self._run.run_id} with its {self._run.member_count} members "
+                "are due"
+            )
+        given = None if sources is None else [*[None] * columns.context, *sources]
+        table = columns_to_table(columns, given).slice(columns.context)
         self._open[self._run.member_count].add(table)
 
     def end(self, facts: Iterable[Fact] = ()) -> None:

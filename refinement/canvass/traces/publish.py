@@ -1,18 +1,29 @@
-"""Write the published JSON Schemas beside the package: ``python -m canvass.traces.publish``."""
+"""Write the published schemas beside the package: ``python -m canvass.traces.publish``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.traces.schema import published_schemas
+from canvass.traces.arrow import arrow_schema
+from canvass.traces.schema import EVENTS_SCHEMA, published_schemas
 
 FOLDER = Path(__file__).parent / "schemas"
+
+
+def published() -> dict[str, bytes]:
+    """Make all published schemas: file name to contents. Columns are those of three members."""
+    fields = (
+        f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n"
+        for field in arrow_schema(3)
+    )
+    name = f"{EVENTS_SCHEMA.replace('/', '-')}.arrow.txt"
+    return published_schemas() | {name: "".join(fields).encode()}
 
 
 def main() -> None:
     """Write them."""
     FOLDER.mkdir(exist_ok=True)
-    for name, contents in published_schemas().items():
+    for name, contents in published().items():
         (FOLDER / name).write_bytes(contents)
 
 

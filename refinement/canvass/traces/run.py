@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +22,12 @@ from canvass.traces.facts import Fact, FactKind
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
 from canvass.traces.parquet import DatasetFile, DatasetWriter, FactFinder
-from canvass.traces.schema import Event, Run
+from canvass.traces.schema import Event, Run, Source
 from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"
 _STREAM: Final = re.compile(r"member-(0|[1-9][0-9]?)\.ndjson(?:\.gz|\.zst)?")
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
-_DATASET_EVENTS: Final = 1 << 14
-"""Events brought into columns at a time: enough to make array operations cheap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +123,21 @@ class RunFolder:
     def columns(self) -> Iterator[EventColumns]:
         """Give the events in columns, member by member; the predecessor row is carried over."""
         for member_id in self.streams:
-            with self._reader(member_id) as reader:
-                stream = ColumnReader(reader, self.run.run_id, self.run.member_count)
-                yield from stream.batches()
-            self._note(reader)
+            for batch, _ in self.sourced_columns(member_id):
+                yield batch
+
+    def sourced_columns(
+        self, member_id: int
+    ) -> Iterator[tuple[EventColumns, Sequence[Source | None] | None]]:
+        """Give a member's events in columns, each batch with the sources of its events.
+
+        The context row has none; the sources are None if no event of the batch has one.
+        """
+        with self._reader(member_id) as reader:
+            stream = ColumnReader(reader, self.run.run_id, self.run.member_count)
+            for batch in stream.batches():
+                yield batch, stream.sources
+        self._note(reader)
 
     def load(self) -> LoadedRun:
         """Read the whole run."""
@@ -279,13 +288,8 @@ def write_dataset(corpus: Corpus, writer: DatasetWriter) -> int:
     for folder in corpus.run_folders():
         writer.begin(folder.run)
         for member_id in folder.streams:
-            pending: list[Event] = []
-            for batch in folder.batches(member_id):
-                count += len(batch)
-                pending += batch
-                if len(pending) >= _DATASET_EVENTS:
-                    writer.add(member_id, pending)
-                    pending = []
-            writer.add(member_id, pending)
+            for batch, sources in folder.sourced_columns(member_id):
+                count += len(batch) - batch.context
+                writer.add_columns(batch, sources)
         writer.end(folder.facts)
     return count

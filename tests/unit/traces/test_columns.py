@@ -225,7 +225,7 @@ def test_writer_keeps_to_the_order_of_its_calls(tmp_path: Path) -> None:
         writer.begin(run_of("a"))
         with pytest.raises(ValueError, match="has not ended"):
             writer.begin(run_of("b"))
-        with pytest.raises(ValueError, match="has 3 members"):
+        with pytest.raises(ValueError, match="its 3 members"):
             writer.add(
                 0,
                 [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
@@ -252,9 +253,13 @@ def test_a_bomb_of_lines_is_refused_by_its_ratio() -> None:
 def test_a_compressed_void_is_refused_as_a_line(tmp_path: Path) -> None:
     path = tmp_path / "member-0.ndjson.gz"
     path.write_bytes(gzip.compress(bytes(1 << 26)))
+    tracemalloc.start()
     with StreamFile(path) as source, pytest.raises(TraceError) as caught:
         list(EventReader(source, "s", 0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
 
+    assert peak < 1 << 24
     assert caught.value.code in (Code.LINE_TOO_LONG, Code.RATIO_TOO_HIGH)
 
 

@@ -13,7 +13,7 @@ from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
-from canvass.traces.schema import Event, encode, encode_lines
+from canvass.traces.schema import Event, Source, encode, encode_lines
 from support.trace_events import plain_event, run_of
 
 
@@ -100,6 +100,22 @@ def test_a_corpus_is_a_run_a_folder_of_runs_or_a_data_set(tmp_path: Path) -> Non
     assert [loaded.run.run_id for loaded in runs] == ["run-a", "run-b"]
     assert runs == converted == one_file
     assert list(Corpus(tmp_path / "runs" / "a").load()) == runs[:1]
+
+
+def test_sources_and_context_rows_survive_conversion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_reader, "COLUMN_BLOCK_BYTES", 5_000)
+    folder = make_run(tmp_path / "runs" / "a", count=1)
+    sourced = Source("node0.log", (3, 4), ("state.role",))
+    stream = [plain_event(step, source=sourced if step in (10, 11) else None) for step in range(40)]
+    (folder / "member-0.ndjson").write_bytes(encode_lines(stream))
+    with DatasetWriter(tmp_path / "set") as writer:
+        assert write_dataset(Corpus(tmp_path / "runs"), writer) == 42
+
+    (loaded,) = Corpus(tmp_path / "set").load()
+
+    assert list(loaded.events[0]) == stream
 
 
 def test_columns_of_a_data_set_tell_the_same_facts_as_the_folders(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster import core, member, messages
 from canvass.cluster.names import action_name, wire_name
-from canvass.traces import schema, wire
+from canvass.traces import publish, schema, wire
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import Kind, kind
 from support.trace_events import MESSAGES, initial_member, inputs, plain_event, states
@@ -166,10 +166,8 @@ def test_an_event_reads_as_the_design_says() -> None:
 
 def test_published_schemas_are_up_to_date() -> None:
     """`python -m canvass.traces.publish` writes them."""
-    folder = Path(schema.__file__).parent / "schemas"
-
-    assert schema.published_schemas() == {
-        path.name: path.read_bytes() for path in folder.glob("*.json")
+    assert publish.published() == {
+        path.name: path.read_bytes() for path in publish.FOLDER.iterdir()
     }
 
 
