@@ -17,7 +17,7 @@ from canvass.cluster.messages import (
     NewLeadershipTerm,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.aeron_import.deliveries import UNPLANNED
+from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal, Step
 from canvass.traces.aeron_import.sending import consume_to, record_to, send
 from canvass.traces.aeron_log.records import ElectionStateChange
@@ -48,13 +48,26 @@ def change(proposal: Proposal, index: int, record: ElectionStateChange) -> Step 
     """Take the step that a state change shows; None if there is none."""
     old, new = record.old_state, record.new_state
     if new == "INIT":
-        return proposal.take("ElectionError")
+        return _fail(proposal, index, record)
     if old in _PLAIN:
         return _take(proposal, _PLAIN[old], [NO_INPUT], new)
     if old in _TIMED:
         return _take(proposal, _TIMED[old], [NO_INPUT, Input(timeout=True)], new)
     handler = _HANDLERS.get(old)
     return None if handler is None else handler(proposal, index, record)
+
+
+def _fail(proposal: Proposal, index: int, record: ElectionStateChange) -> Step | None:
+    """Take an error, with the log recorded and processed as far as the election after it shows."""
+    following = proposal.next_change(index + 1)
+    if record.old_state == "FOLLOWER_REPLAY":
+        start_follower_replay(proposal)
+    begins = following is not None and following.old_state == "INIT"
+    if following is not None and begins:
+        record_to(proposal, following.append_position)
+    if proposal.state.commit_position < record.log_position:
+        consume_to(proposal, record.log_position)
+    return proposal.take("ElectionError")
 
 
 def _take(proposal: Proposal, action: str, options: list[Input], new: str) -> Step | None:

@@ -7,40 +7,38 @@ the order of the channel. Only what the logs show is used; no step is taken here
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from canvass.cluster.messages import (
-    CATCHUP_FLAG,
     NULL_VALUE,
     AppendPosition,
-    CanvassPosition,
     CatchupPosition,
-    CommitPosition,
     Message,
-    NewLeadershipTerm,
-    RequestVote,
     StopCatchup,
-    TerminationAck,
     TerminationPosition,
-    Vote,
 )
 from canvass.traces.aeron_import.evidence import (
     STARTED,
     MemberEvidence,
-    Segment,
     is_message,
     message_of,
     sender_of,
 )
+from canvass.traces.aeron_import.known import Known
+from canvass.traces.aeron_import.places import (
+    UNPLANNED,
+    Places,
+    is_reply,
+    reply_key,
+    segment_key,
+)
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange
 
-UNPLANNED = -1
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
-LEADING = ("LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_READY")
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +53,8 @@ class Delivery:
         Of the record in the receiver's log.
     time
         Of the receipt, on the common clock.
+    not_before
+        When the receiver's process was started: what was on its way then is lost.
     due
         Index of the record in the sender's log before which it is to be sent, or at which if it is
         a reply; `UNPLANNED` if the sender could not have sent it.
@@ -69,6 +69,7 @@ class Delivery:
     message: Message
     index: int
     time: int
+    not_before: int
     due: int = UNPLANNED
     reply: bool = False
     number: int = -1
@@ -114,169 +115,87 @@ def make_plan(members: Mapping[int, MemberEvidence]) -> Plan:
     """Plan the sends of everything that was received."""
     plan = Plan(leaders=find_leaders(members))
     for receiver, evidence in members.items():
+        started = evidence.times[0] if evidence.times else 0
         for index, record in enumerate(evidence.records):
+            if isinstance(record, records.LifeStart):
+                started = evidence.times[index]
             if not is_message(record):
                 continue
             message = message_of(record)
             sender = sender_of(record)
             if isinstance(message, StopCatchup | TerminationPosition):
                 sender = plan.leaders.get(message.leadership_term_id, NULL_VALUE)
-            delivery = Delivery(sender, receiver, message, index, evidence.times[index])
+            delivery = Delivery(sender, receiver, message, index, evidence.times[index], started)
             plan.by_record[receiver, index] = delivery
             plan.queues[sender, receiver].append(delivery)
+    known = Known((d.time, d.message) for queue in plan.queues.values() for d in queue)
     for sender, evidence in members.items():
-        places = _Places(evidence)
+        places = Places(evidence, known)
         for (origin, receiver), queue in plan.queues.items():
             if origin == sender:
-                _plan_channel(places, evidence, receiver, queue)
+                _plan_channel(places, known, evidence, receiver, queue)
     _plan_published(plan, members)
     return plan
 
 
-class _Places:
-    """Where in a sender's log what kind of message can come from."""
-
-    def __init__(self, evidence: MemberEvidence) -> None:
-        self.segments = evidence.segments
-        self.starts: dict[Hashable, list[int]] = defaultdict(list)
-        self.ends: dict[Hashable, list[int]] = defaultdict(list)
-        self.records: dict[Hashable, list[int]] = defaultdict(list)
-        for segment in evidence.segments:
-            for key in _segment_keys(segment, evidence.member_id):
-                self.starts[key].append(segment.start)
-                self.ends[key].append(segment.end)
-        for index, record in enumerate(evidence.records):
-            key = _record_key(record)
-            if key is not None:
-                self.records[key].append(index)
-
-    def latest_segment(self, key: Hashable, before: int) -> int:
-        """The latest index, at most ``before``, within a segment that has the key; or -1."""
-        starts = self.starts.get(key, [])
-        place = bisect_left(starts, before) - 1
-        return min(before, self.ends[key][place]) if place >= 0 else UNPLANNED
-
-    def latest_record(self, key: Hashable, before: int) -> int:
-        """The latest record below ``before`` that has the key; or -1."""
-        found = self.records.get(key, [])
-        place = bisect_left(found, before) - 1
-        return found[place] if place >= 0 else UNPLANNED
-
-
-def _segment_keys(segment: Segment, member_id: int) -> list[Hashable]:
-    """What can be sent in a segment, as `_message_keys` names it."""
-    state, term, leader = segment.state, segment.term, segment.leader
-    if state in ("CANVASS", "NOMINATE"):
-        return [("CAN", segment.log_term, segment.append, term)]
-    if state == "CANDIDATE_BALLOT":
-        return [("RV", segment.candidate_term)]
-    if state in LEADING:
-        about = term if state == "LEADER_READY" else segment.log_term
-        return [("CP", term), ("NLT", term, about)]
-    if state == "CLOSED" and leader == member_id:
-        return [("CP", term), ("TP", term)]
-    if state in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY", "FOLLOWER_READY"):
-        return [("AP", term, leader)]
-    if state == "CLOSED":
-        return [("AP", term, leader), ("TA", leader)]
-    if state == "FOLLOWER_CATCHUP":
-        return [("AP+", leader)]
-    if state == "FOLLOWER_CATCHUP_INIT":
-        return [("CATCHUP", term, leader)]
-    return []
-
-
-def _record_key(record: object) -> Hashable:
-    """To which replies the receipt of a message can lead, as `_message_keys` names them."""
-    if isinstance(record, records.RequestVote):
-        return ("VOTE", record.candidate_member_id, record.candidate_term_id)
-    if isinstance(record, records.CanvassPosition):
-        return ("HINT", record.follower_member_id, record.log_leadership_term_id)
-    if isinstance(record, records.AppendPosition):
-        return ("STOP", record.follower_member_id, record.leadership_term_id)
-    return None
-
-
-def _segment_key(message: Message, receiver: int) -> Hashable:
-    match message:
-        case CanvassPosition():
-            return (
-                "CAN",
-                message.log_leadership_term_id,
-                message.log_position,
-                message.leadership_term_id,
-            )
-        case RequestVote():
-            return ("RV", message.candidate_term_id)
-        case CommitPosition():
-            return ("CP", message.leadership_term_id)
-        case NewLeadershipTerm():
-            return ("NLT", message.leadership_term_id, message.log_leadership_term_id)
-        case AppendPosition(flags=flags) if flags == CATCHUP_FLAG:
-            return ("AP+", receiver)
-        case AppendPosition():
-            return ("AP", message.leadership_term_id, receiver)
-        case CatchupPosition():
-            return ("CATCHUP", message.leadership_term_id, receiver)
-        case TerminationPosition():
-            return ("TP", message.leadership_term_id)
-        case TerminationAck():
-            return ("TA", receiver)
-        case _:
-            return None
-
-
-def _reply_key(message: Message, receiver: int) -> Hashable:
-    match message:
-        case Vote():
-            return ("VOTE", receiver, message.candidate_term_id)
-        case NewLeadershipTerm():
-            return ("HINT", receiver, message.log_leadership_term_id)
-        case StopCatchup():
-            return ("STOP", receiver, message.leadership_term_id)
-        case _:
-            return None
-
-
-def _is_reply(places: _Places, message: Message, receiver: int) -> bool:
-    if isinstance(message, Vote | StopCatchup):
-        return True
-    if not isinstance(message, NewLeadershipTerm):
-        return False
-    if message.log_position > message.term_base_log_position:
-        return True  # Of a leader that has opened its term.
-    if message.next_log_position != NULL_VALUE:
-        return True  # About a term that has ended: a broadcast is about the last one.
-    return _segment_key(message, receiver) not in places.starts
-
-
 def _plan_channel(
-    places: _Places, evidence: MemberEvidence, receiver: int, queue: list[Delivery]
+    places: Places, known: Known, evidence: MemberEvidence, receiver: int, queue: list[Delivery]
 ) -> None:
-    """Give each delivery of a channel its place, from the last to the first."""
-    limit = len(evidence.records)
-    for delivery in reversed(queue):
-        message = delivery.message
-        before = min(bisect_right(evidence.times, delivery.time), limit)
-        if _is_reply(places, message, receiver):
-            due = places.latest_record(_reply_key(message, receiver), before)
-            delivery.reply = True
-        else:
-            due = places.latest_segment(_segment_key(message, receiver), before)
-            if isinstance(message, AppendPosition | CatchupPosition) and due != UNPLANNED:
-                due = _settled(places, due, limit)
+    """Give each delivery of a channel its place, from the last to the first.
+
+    Of two that cannot both have one the odd one goes without: if the delivery before agrees with
+    this one, that is the later of the two.
+    """
+    limits = [len(evidence.records)]
+    setters: list[Delivery] = []
+    place = len(queue) - 1
+    while place >= 0:
+        delivery = queue[place]
+        due = _place(places, known, evidence, receiver, delivery, limits[-1])
+        if due == UNPLANNED and setters:
+            wider = _place(places, known, evidence, receiver, delivery, limits[-2])
+            before = queue[place - 1] if place else None
+            if wider != UNPLANNED and before is not None:
+                now = _place(places, known, evidence, receiver, before, limits[-1])
+                then = _place(places, known, evidence, receiver, before, min(wider, limits[-2]))
+                if now == UNPLANNED and then != UNPLANNED:
+                    setters.pop().due = UNPLANNED
+                    limits.pop()
+                    continue
         delivery.due = due
-        if due != UNPLANNED:
-            limit = due
+        if due != UNPLANNED and due < limits[-1]:
+            limits.append(due)
+            setters.append(delivery)
+        place -= 1
 
 
-def _settled(places: _Places, due: int, limit: int) -> int:
-    """Move a send that only the end of a segment can make there, if it lies in one."""
-    starts = [segment.start for segment in places.segments]
-    segment = places.segments[bisect_left(starts, due) - 1]
-    if segment.state in ("FOLLOWER_READY", "FOLLOWER_CATCHUP_INIT") and segment.end <= limit:
-        return segment.end
-    return due
+def _place(
+    places: Places,
+    known: Known,
+    evidence: MemberEvidence,
+    receiver: int,
+    delivery: Delivery,
+    limit: int,
+) -> int:
+    """The latest place of a delivery that is at most ``limit``."""
+    message = delivery.message
+    before = min(bisect_right(evidence.times, delivery.time), limit)
+    delivery.reply = is_reply(places, message, receiver)
+    if delivery.reply:
+        bound = known.bound(message)
+        if bound is not None:
+            before = min(before, bisect_right(evidence.times, bound))
+        due = places.latest_record(reply_key(message, receiver), before)
+        if due == UNPLANNED and isinstance(message, StopCatchup):
+            due = places.latest_record(("STOP?", receiver, message.leadership_term_id), before)
+    else:
+        due = places.latest_segment(segment_key(message, receiver), before)
+        if isinstance(message, AppendPosition | CatchupPosition) and due != UNPLANNED:
+            due = places.settled(due, limit)
+    if due == UNPLANNED:
+        return due
+    latest = evidence.times[min(due, len(evidence.times) - 1)]
+    return due if latest >= delivery.not_before else UNPLANNED
 
 
 def _plan_published(plan: Plan, members: Mapping[int, MemberEvidence]) -> None:

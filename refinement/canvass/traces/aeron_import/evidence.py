@@ -94,6 +94,11 @@ class Segment:
     append: int
     end: int = 0
 
+    def leads(self, member_id: int) -> bool:
+        """Whether the member leads in this segment."""
+        closed = self.state == "CLOSED" and self.leader == member_id
+        return closed or self.state.startswith("LEADER_")
+
 
 @dataclass(slots=True)
 class MemberEvidence:

@@ -11,12 +11,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from canvass.cluster.member import ElectionState, Input, Member, Role, TermEntry
-from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm, Vote
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    NewLeadershipTerm,
+    Vote,
+)
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import import changing
 from canvass.traces.aeron_import.evidence import STARTED, is_message, message_of, sender_of
+from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step
-from canvass.traces.aeron_import.sending import consume_to, published_at, record_to
+from canvass.traces.aeron_import.sending import (
+    after_report,
+    before_report,
+    consume_to,
+    published_at,
+    record_to,
+)
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -70,6 +83,9 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
                 _settle_before_election(proposal, following, index)
     elif proposal.election_state == "FOLLOWER_REPLAY":
         changing.before_replay_message(proposal, message)
+    counted = proposal.is_closed(Role.LEADER) or proposal.election_state in LEADING
+    if counted and isinstance(message, AppendPosition | CanvassPosition):
+        before_report(proposal, message.follower_member_id, message.log_position)
     given = Input(message=message)
     if action in ("OnCanvassPosition", "OnRequestVote"):
         given = _with_active(proposal, given, sender_of(record))
@@ -78,6 +94,8 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
     step = proposal.take(action, given, delivery=delivery)
     assert step is not None, "messages can be received in every state"
     step.observed += ["input.from", "input.message"]
+    if counted and isinstance(message, AppendPosition | CanvassPosition):
+        after_report(proposal)
     if proposal.election_state == "FOLLOWER_REPLAY":
         changing.start_replay_if_due(proposal, index)
 
@@ -173,9 +191,11 @@ def _restart(proposal: Proposal, index: int, record: records.NewElection) -> Non
         proposal.state = _found_on_disk(proposal, index, record)
     proposal.changes.clear()
     proposal.module = "INIT"
+    now, proposal.time = proposal.time, max(proposal.life_time, proposal.last_time)
     proposal.waiting.append(index)
     step = proposal.take("Restart")
     assert step is not None, "a restart is always possible"
+    proposal.time = now
     step.observed += _ELECTION_FIELDS
     _check_election(proposal, record, index)
 
@@ -369,7 +389,8 @@ def _on_role_change(proposal: Proposal, index: int, record: records.RoleChange) 
         proposal.waiting.append(index)
 
 
-def _on_life_start(proposal: Proposal, _index: int, _record: records.LifeStart) -> None:
+def _on_life_start(proposal: Proposal, index: int, _record: records.LifeStart) -> None:
+    proposal.life_time = proposal.evidence.times[index]
     for waiting in proposal.waiting:
         if proposal.steps:
             proposal.steps[-1].lines.append(waiting)

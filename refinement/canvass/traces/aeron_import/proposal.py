@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from canvass.cluster.core import step as core_step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import CanvassPosition, Message
+from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import quorum_size
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.deliveries import UNPLANNED, Delivery, Plan
+from canvass.traces.aeron_import.deliveries import Delivery, Plan
 from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence
+from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_log.records import ElectionStateChange, Line, NewElection
 
 NEAR_NS: Final = 50_000_000
@@ -87,6 +88,26 @@ class Change:
     step: Step
 
 
+def _commit_caps(queues: Iterable[Iterable[Delivery]]) -> list[tuple[int, int]]:
+    """For each answer of a closed leader its place, and the least commit position that it or a
+    later one shows.
+    """
+    answers = [
+        (delivery.due, delivery.message.commit_position)
+        for queue in queues
+        for delivery in queue
+        if delivery.reply
+        and isinstance(delivery.message, NewLeadershipTerm)
+        and delivery.message.log_position > delivery.message.term_base_log_position
+    ]
+    caps = []
+    least: int | None = None
+    for due, position in sorted(answers, reverse=True):
+        least = position if least is None else min(least, position)
+        caps.append((due, least))
+    return caps[::-1]
+
+
 class Proposal:
     """The steps of one member as far as they are proposed.
 
@@ -119,6 +140,8 @@ class Proposal:
         self.module = "ACTIVE"
         self.snapshot_position = -1
         self.unknown_past = False
+        self.life_time = self.time
+        self.commit_caps = _commit_caps(self.queues.values())
         self.published_place: dict[int, int] = {}
 
     # What is.
@@ -168,6 +191,16 @@ class Proposal:
             if isinstance(record, NewElection) and record.reason == STARTED:
                 return record
         return None
+
+    def commit_cap(self) -> int | None:
+        """The commit position that is not to be passed yet, as an answer to come shows it."""
+        place = bisect_left(self.commit_caps, (self.index, -1))
+        return self.commit_caps[place][1] if place < len(self.commit_caps) else None
+
+    @property
+    def last_time(self) -> int:
+        """Time of the last step."""
+        return self.steps[-1].time if self.steps else self.time
 
     def time_at(self, index: int) -> int:
         """Time of the record at an index, or of the last one."""
@@ -255,6 +288,8 @@ class Proposal:
 
     def may_meet(self, head: Delivery) -> bool:
         """Whether a message sent now may be the one that was received."""
+        if self.time < head.not_before:
+            return False
         if head.time < self.time:
             return head.due != UNPLANNED and head.due <= self.index
         if head.reply:

@@ -7,6 +7,8 @@ send, which the checker reports.
 
 from __future__ import annotations
 
+from collections import deque
+
 from canvass.cluster.member import Input, Role
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
@@ -20,7 +22,8 @@ from canvass.cluster.messages import (
     TerminationAck,
     TerminationPosition,
 )
-from canvass.traces.aeron_import.deliveries import UNPLANNED, Delivery
+from canvass.traces.aeron_import.deliveries import Delivery
+from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 
 _LEADER_TICKS = {
@@ -152,21 +155,18 @@ def publish(proposal: Proposal, time: int) -> None:
     published_at(proposal, position)
 
 
-def flush_append_positions(proposal: Proposal) -> None:
-    """Report the recorded position as often as it was received, before it changes."""
-    s = proposal.state
-    leader = s.leader_member_id
-    if leader not in proposal.queues:
-        return
-    queue = proposal.queues[leader]
+def flush_append_positions(proposal: Proposal, position: int) -> None:
+    """Report what was received of positions below ``position``, before more is recorded."""
+    queue = proposal.queues.get(proposal.state.leader_member_id)
+    end = proposal.segment_end()
     while queue:
         head = queue[0]
         message = head.message
         if (
             not isinstance(message, AppendPosition)
-            or message.log_position != proposal.state.recorded_position
+            or not proposal.state.recorded_position <= message.log_position < position
             or head.due == UNPLANNED
-            or head.due > proposal.segment_end()
+            or head.due > end
         ):
             return
         _emit(proposal, head)
@@ -209,7 +209,7 @@ def record_to(proposal: Proposal, position: int) -> bool:
             published_at(proposal, position)
             flush_commit_positions(proposal, position)
         else:
-            flush_append_positions(proposal)
+            flush_append_positions(proposal, position)
         if proposal.state.recorded_position < position:
             proposal.take("RecordLog", Input(position=position))
     return proposal.state.recorded_position == position
@@ -231,6 +231,58 @@ def commit_to(proposal: Proposal, position: int) -> bool:
         return False
     given = Input(active=active, commit_interval=position <= s.commit_position)
     return proposal.take("UpdateLeaderPosition", given) is not None
+
+
+def before_report(proposal: Proposal, sender: int, position: int) -> None:
+    """Send what was received of quorum positions that only this member's last report explains,
+    before the next report replaces it.
+    """
+    s = proposal.state
+    closed = proposal.is_closed(Role.LEADER)
+    old = s.members[sender].log_position
+    if position == old or not 0 < old < (s.recorded_position if closed else s.append_position):
+        return
+    for queue in proposal.queues.values():
+        while _shows(proposal, queue, old):
+            left = len(queue)
+            if closed:
+                commit_to(proposal, old)
+            else:
+                _emit_leadership(proposal, queue[0])
+            if len(queue) == left:
+                break
+
+
+def _shows(proposal: Proposal, queue: deque[Delivery], position: int) -> bool:
+    """Whether the next message that was received shows this leader's quorum position."""
+    head = queue[0] if queue else None
+    if head is None or head.reply or not proposal.may_meet(head):
+        return False
+    message = head.message
+    if not isinstance(message, CommitPosition | NewLeadershipTerm):
+        return False
+    s = proposal.state
+    closed = proposal.is_closed(Role.LEADER)
+    term = s.module_leadership_term_id if closed else s.leadership_term_id
+    return message.leadership_term_id == term and _position_of(message) == position
+
+
+def after_report(proposal: Proposal) -> None:
+    """Send the next commit position, if somebody received it and a quorum has reported it now."""
+    s = proposal.state
+    if not proposal.is_closed(Role.LEADER):
+        return
+    for queue in proposal.queues.values():
+        message = queue[0].message if queue else None
+        if not isinstance(message, CommitPosition):
+            continue
+        position = message.log_position
+        cap = proposal.commit_cap()
+        if position <= proposal.state.commit_position or (cap is not None and cap < position):
+            continue
+        reached = sum(s.members[j].log_position >= position for j in proposal.others)
+        if reached >= proposal.rules.member_count // 2 and _shows(proposal, queue, position):
+            commit_to(proposal, position)
 
 
 def consume_to(proposal: Proposal, position: int) -> bool:
