@@ -58,7 +58,9 @@ class _OpenFile:
     def __init__(self, path: Path, member_count: int, row_group: int) -> None:
         self._row_group = row_group
         self._schema = arrow_schema(member_count)
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._writer = pq.ParquetWriter(
+            path, self._schema, compression="zstd", write_page_checksum=True
+        )
         self._tables: list[Any] = []
         self._rows = 0
         self.events = 0
@@ -216,6 +218,7 @@ class DatasetFile:
                     self._handle,
                     thrift_string_size_limit=MAX_METADATA_BYTES,
                     thrift_container_size_limit=MAX_RUNS,
+                    page_checksum_verification=True,
                 )
             )
             schema = self._guard(lambda: self._file.schema_arrow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -368,6 +369,27 @@ def test_a_damaged_file_gives_events_or_one_error(tmp_path: Path) -> None:
         refused += 1
 
     assert refused > 100
+
+
+def test_no_flipped_bit_changes_an_event(tmp_path: Path) -> None:
+    write(tmp_path / "d", {"a": {0: long_stream(30)}})
+    whole = (tmp_path / "d" / "events-3-00000.parquet").read_bytes()
+    path = tmp_path / "x.parquet"
+    rng = random.Random(7)
+    refused = 0
+    for _ in range(100):
+        damaged = bytearray(whole)
+        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            with DatasetFile(path) as file:
+                events = [events for _, events, _ in file.load()]
+        except TraceError:
+            refused += 1
+        else:
+            assert events == [{0: long_stream(30)}]
+
+    assert refused > 50
 
 
 def test_a_run_that_the_metadata_do_not_tell_is_refused(tmp_path: Path) -> None:
