@@ -98,13 +98,13 @@ def _faults(rng: random.Random) -> Faults:
     return Faults(
         drop_probability=rng.choice((0.0, 0.0, 0.01, 0.05, 0.2)),
         delay_tail_probability=rng.choice((0.0, 0.0, 0.01, 0.05)),
-        cut_mean=mean(500, 5_000) if cuts else 0,
+        cut_mean=mean(200, 2_000) if cuts else 0,
         cut_kinds=cuts,
-        crash_mean=mean(300, 5_000),
+        crash_mean=mean(100, 2_000),
         crash_within_step_probability=rng.choice((0.0, 0.5, 0.9)),
-        pause_mean=mean(500, 5_000),
+        pause_mean=mean(200, 3_000),
         slow_archive_mean=mean(500, 5_000),
-        error_mean=mean(100, 2_000),
+        error_mean=mean(20, 1_000),
     )
 
 

@@ -20,6 +20,7 @@ from canvass.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, complain
 COMMAND_MODULES = (
     "canvass.cli.doctor",
     "canvass.cli.check",
+    "canvass.cli.simulate",
     "canvass.cli.import_",
 )
 """The sub-commands, in the order of ``canvass --help``. Each module has ``register(app)``."""
