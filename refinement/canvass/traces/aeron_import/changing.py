@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Final
 
-from canvass.cluster.member import NO_INPUT, Input
+from canvass.cluster.member import NO_INPUT, ElectionState, Input
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
+    CanvassPosition,
     CommitPosition,
     Message,
     NewLeadershipTerm,
 )
 from canvass.cluster.outcome import Outcome
+from canvass.cluster.predicates import is_unanimous_candidate
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal, Step
 from canvass.traces.aeron_import.sending import consume_to, record_to, send
@@ -197,6 +199,31 @@ def before_replay_message(proposal: Proposal, message: Message) -> None:
         if head.due == UNPLANNED or head.due > end:
             return
         send(proposal, head)
+
+
+def before_canvass_message(proposal: Proposal, message: Message) -> None:
+    """Send the own canvass positions before the member hears what makes it stand at its next one,
+    if the log shows that it stood later.
+    """
+    if not isinstance(message, CanvassPosition | AppendPosition):
+        return
+    outcome = proposal.attempt("On" + type(message).__name__, Input(message=message))
+    if outcome is None or outcome.next.election_state is not ElectionState.CANVASS:
+        return
+    rules, i = proposal.rules, proposal.member_id
+    if not is_unanimous_candidate(rules, i, outcome.next) or is_unanimous_candidate(
+        rules, i, proposal.state
+    ):
+        return
+    following = proposal.record(proposal.index + 1)
+    if isinstance(following, ElectionStateChange):
+        return
+    end = proposal.segment_end()
+    for queue in proposal.queues.values():
+        while queue and isinstance(queue[0].message, CanvassPosition):
+            if not UNPLANNED < queue[0].due <= end or proposal.time < queue[0].not_before:
+                break
+            send(proposal, queue[0])
 
 
 def start_replay_if_due(proposal: Proposal, index: int) -> None:

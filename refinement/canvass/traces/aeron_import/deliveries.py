@@ -180,18 +180,21 @@ def _place(
     """The latest place of a delivery that is at most ``limit``."""
     message = delivery.message
     before = min(bisect_right(evidence.times, delivery.time), limit)
-    delivery.reply = is_reply(places, message, receiver)
-    if delivery.reply:
+    answer = reply_key(message, receiver)
+    replied = lasting = UNPLANNED
+    if answer is not None:
         bound = known.bound(message)
-        if bound is not None:
-            before = min(before, bisect_right(evidence.times, bound))
-        due = places.latest_record(reply_key(message, receiver), before)
-        if due == UNPLANNED and isinstance(message, StopCatchup):
-            due = places.latest_record(("STOP?", receiver, message.leadership_term_id), before)
-    else:
-        due = places.latest_segment(segment_key(message, receiver), before)
-        if isinstance(message, AppendPosition | CatchupPosition) and due != UNPLANNED:
-            due = places.settled(due, limit)
+        latest = before if bound is None else bisect_right(evidence.times, bound)
+        replied = places.latest_record(answer, min(before, latest))
+        if replied == UNPLANNED and isinstance(message, StopCatchup):
+            term = message.leadership_term_id
+            replied = places.latest_record(("STOP?", receiver, term), before)
+    if not is_reply(places, message, receiver):
+        lasting = places.latest_segment(segment_key(message, receiver), before)
+        if isinstance(message, AppendPosition | CatchupPosition) and lasting != UNPLANNED:
+            lasting = places.settled(lasting, limit)
+    delivery.reply = replied >= lasting
+    due = max(replied, lasting)
     if due == UNPLANNED:
         return due
     latest = evidence.times[min(due, len(evidence.times) - 1)]

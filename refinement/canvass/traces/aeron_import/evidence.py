@@ -152,8 +152,12 @@ def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
 def _may_cause(message: Line, change: Line) -> bool:
     """Whether the receipt of a message can be the step that a change of state belongs to."""
     if isinstance(change, NewElection):
-        kinds = records.RequestVote, records.NewLeadershipTerm, records.CommitPosition
-        return isinstance(message, kinds) and change.reason != STARTED
+        if isinstance(message, records.RequestVote):
+            return message.candidate_term_id > change.leadership_term_id
+        if not isinstance(message, records.NewLeadershipTerm | records.CommitPosition):
+            return False
+        later = message.leadership_term_id > change.leadership_term_id
+        return later and change.reason != STARTED
     if not isinstance(change, ElectionStateChange):
         return False
     old, new = change.old_state, change.new_state

@@ -83,6 +83,8 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
                 _settle_before_election(proposal, following, index)
     elif proposal.election_state == "FOLLOWER_REPLAY":
         changing.before_replay_message(proposal, message)
+    elif proposal.election_state == "CANVASS":
+        changing.before_canvass_message(proposal, message)
     counted = proposal.is_closed(Role.LEADER) or proposal.election_state in LEADING
     if counted and isinstance(message, AppendPosition | CanvassPosition):
         before_report(proposal, message.follower_member_id, message.log_position)
