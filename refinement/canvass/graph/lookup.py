@@ -28,6 +28,11 @@ class KeyTable:
         """Count the keys."""
         return len(self.edges)
 
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The keys, one for each row."""
+        return np.stack([self._first, self._second], axis=1)
+
     @classmethod
     def build(cls, keys: NDArray[np.uint64], edges: NDArray[np.int64]) -> KeyTable:
         """Make a table of the keys of edges, one for each row; of equal keys the first stays."""

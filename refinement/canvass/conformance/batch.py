@@ -1,0 +1,219 @@
+"""Batches of events: streams of many runs brought together, so that arrays are worth their cost.
+
+`join` puts batches of columns of the same cluster size one after the other; `states_before` says
+for each event which row holds the state before it. Nothing here is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE
+from canvass.graph.steps import record_cells, state_cells
+from canvass.traces.columns import EventColumns, Ints, predecessors
+from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.schema import Run
+
+BATCH_EVENTS: Final = 1 << 16
+_RESTART: Final = ACTION_NAMES.index("Restart")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events in columns with what ``run.json`` says of their runs.
+
+    Rows of one stream may go on in the next batch, whose context row is then the last one here.
+    """
+
+    columns: EventColumns
+    runs: tuple[Run, ...]
+    """In the order of ``columns.runs``."""
+
+
+def join(parts: Sequence[tuple[Mapping[str, Run], EventColumns]]) -> Batch:
+    """Put batches of one cluster size one after the other; each part's runs are given by their ids.
+
+    A run may go on from one part to the next, but not come back after another one.
+    """
+    if len(parts) == 1:
+        runs, columns = parts[0]
+        return Batch(columns, tuple(runs[run_id] for run_id in columns.runs))
+    known: dict[str, Run] = {}
+    for runs, columns in parts:
+        for run_id in columns.runs:
+            known[run_id] = runs[run_id]
+    place = {run_id: number for number, run_id in enumerate(known)}
+    # A context row repeats the row before it, which is here already but for the first batch.
+    cuts = [columns.context if number else 0 for number, (_, columns) in enumerate(parts)]
+    tables = [columns for _, columns in parts]
+
+    def flat(name: str) -> Ints:
+        return np.concatenate(
+            [getattr(table, name)[cut:] for table, cut in zip(tables, cuts, strict=True)]
+        )
+
+    def ragged(offsets: str, values: str) -> tuple[Ints, Ints]:
+        counts, cells = [], []
+        for table, cut in zip(tables, cuts, strict=True):
+            starts = getattr(table, offsets)
+            counts.append(np.diff(starts[cut:]))
+            cells.append(getattr(table, values)[int(starts[cut]) :])
+        ends = np.cumsum(np.concatenate(counts), dtype=np.int64)
+        return np.concatenate(([0], ends)), np.concatenate(cells)
+
+    run = np.concatenate(
+        [
+            np.array([place[run_id] for run_id in table.runs], dtype=np.int64)[table.run[cut:]]
+            for table, cut in zip(tables, cuts, strict=True)
+        ]
+    )
+    member, step = flat("member"), flat("step")
+    log_offsets, log = ragged("log_offsets", "log")
+    send_offsets, sends = ragged("send_offsets", "sends")
+    checksum_offsets, checksums = ragged("checksum_offsets", "checksums")
+    joined = EventColumns(
+        member_count=tables[0].member_count,
+        runs=tuple(known),
+        run=run,
+        member=member,
+        step=step,
+        time_ns=flat("time_ns"),
+        action=flat("action"),
+        predecessor=predecessors(run, member, step),
+        inputs=flat("inputs"),
+        message=flat("message"),
+        state=flat("state"),
+        members=flat("members"),
+        log_offsets=log_offsets,
+        log=log,
+        send_offsets=send_offsets,
+        sends=sends,
+        checksum_offsets=checksum_offsets,
+        checksums=checksums,
+        context=tables[0].context,
+    )
+    return Batch(joined, tuple(known.values()))
+
+
+def new_member(member_count: int) -> Member:
+    """Give the state of a member with nothing on disk: ``NewMember`` of ``MemberState.tla``."""
+    return Member(
+        persisted_candidate_term_id=NULL_VALUE,
+        recording_log=(),
+        recorded_position=0,
+        snapshot_leadership_term_id=NULL_VALUE,
+        snapshot_term_base_log_position=0,
+        snapshot_log_position=0,
+        module_state=ModuleState.CLOSED,
+        role=Role.FOLLOWER,
+        module_leadership_term_id=NULL_VALUE,
+        module_notified_commit_position=0,
+        commit_position=0,
+        publication_position=NULL_VALUE,
+        log_subscription=False,
+        catchup_destination=False,
+        termination_position=NULL_VALUE,
+        termination_leadership_term_id=NULL_VALUE,
+        leader_member_id=NULL_VALUE,
+        members=(MemberRecord(),) * member_count,
+        election_state=ElectionState.CLOSED,
+        log_leadership_term_id=NULL_VALUE,
+        leadership_term_id=NULL_VALUE,
+        candidate_term_id=NULL_VALUE,
+        append_position=NULL_VALUE,
+        notified_commit_position=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+        replication_leadership_term_id=NULL_VALUE,
+        replication_stop_position=NULL_VALUE,
+        replication_term_base_log_position=NULL_VALUE,
+        log_replication=False,
+        replay_stop_position=NULL_VALUE,
+        graceful_closed_leader_id=NULL_VALUE,
+    )
+
+
+def rows_of(columns: EventColumns, start: int, end: int, run_id: str) -> EventColumns:
+    """Give consecutive rows, all of one run, as columns of their own."""
+
+    def ragged(offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
+        own = offsets[start : end + 1]
+        return own - own[0], values[int(own[0]) : int(own[-1])]
+
+    log_offsets, log = ragged(columns.log_offsets, columns.log)
+    send_offsets, sends = ragged(columns.send_offsets, columns.sends)
+    checksum_offsets, checksums = ragged(columns.checksum_offsets, columns.checksums)
+    run = np.zeros(end - start, dtype=np.int64)
+    member, step = columns.member[start:end], columns.step[start:end]
+    return EventColumns(
+        member_count=columns.member_count,
+        runs=(run_id,),
+        run=run,
+        member=member,
+        step=step,
+        time_ns=columns.time_ns[start:end],
+        action=columns.action[start:end],
+        predecessor=predecessors(run, member, step),
+        inputs=columns.inputs[start:end],
+        message=columns.message[start:end],
+        state=columns.state[start:end],
+        members=columns.members[start:end],
+        log_offsets=log_offsets,
+        log=log,
+        send_offsets=send_offsets,
+        sends=sends,
+        checksum_offsets=checksum_offsets,
+        checksums=checksums,
+        context=max(0, columns.context - start),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The states of a batch, and one more: that of a member with nothing on disk."""
+
+    before: Ints
+    """For each event the row of the state before it, -1 where that is not known."""
+    state: Ints
+    members: Ints
+    log_offsets: Ints
+    log: Ints
+
+
+def states_before(batch: Batch) -> States:
+    """Give the states, and which one each event starts from.
+
+    It is the state after the member's previous step. The first step of a run that starts with empty
+    disks starts from nothing; a restart of which the step before is missing, from the persistent
+    part of the state that it led to itself.
+    """
+    columns = batch.columns
+    count = len(columns)
+    before = columns.predecessor.copy()
+    first = np.flatnonzero(before == NONE)
+    empty = np.array([run.initial == "empty" for run in batch.runs], dtype=np.bool_)
+    starts = first[(columns.step[first] == 0) & empty[columns.run[first]]]
+    restarts = first[columns.action[first] == _RESTART]
+    before[restarts] = restarts
+    before[starts] = count
+    fresh = new_member(columns.member_count)
+    records = [record_cells(record) for record in fresh.members]
+    return States(
+        before=before,
+        state=np.concatenate([columns.state, np.array([state_cells(fresh)], dtype=np.int64)]),
+        members=np.concatenate([columns.members, np.array([records], dtype=np.int64)]),
+        log_offsets=np.concatenate([columns.log_offsets, columns.log_offsets[-1:]]),
+        log=columns.log,
+    )
+
+
+def rows_to_check(columns: EventColumns) -> NDArray[np.bool_]:
+    """Tell the events from the context row."""
+    checked = np.ones(len(columns), dtype=np.bool_)
+    checked[: columns.context] = False
+    return checked

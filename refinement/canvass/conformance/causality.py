@@ -1,0 +1,253 @@
+"""Causality of one run: every message received was sent, every log byte recorded was written.
+
+There is no global clock. The order of causes follows from each member's own order, from messages,
+and from who recorded whose log; any order of the steps that respects it is as good as another, and
+one is chosen that depends on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Members
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.conformance import kernel_order as kernel
+from canvass.conformance.sequence import KEPT_INDEX, Sequence
+from canvass.traces.columns import Ints
+from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
+
+UNKNOWN_SOURCE: Final = -3
+_NO_SOURCE: Final = -1
+_NO_LEADER: Final = -2
+RESTART: Final = ACTION_NAMES.index("Restart")
+
+
+def code(column: str, name: str) -> int:
+    """Give the code of an enum's value in a state column."""
+    return [value.value for value in STATE_ENUMS[column]].index(name)
+
+
+LEADER: Final = code("role", "LEADER")
+CLOSED: Final = code("election_state", "CLOSED")
+_BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
+
+PROBLEMS: Final = {
+    kernel.NOT_SENT: "no step of member {sender} sends message {id}",
+    kernel.OTHER_RECEIVER: "message {id} was sent to another member",
+    kernel.OTHER_CONTENT: "message {id} was sent with other contents",
+    kernel.RECEIVED_TWICE: "message {id} is received a second time",
+    kernel.OVERTAKEN: "message {id} was sent before one of member {sender} that came already",
+    kernel.LOST_IN_RESTART: "message {id} was sent before this member restarted, and lost then",
+    kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
+    kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
+    kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
+}
+"""What is said of a row, by the number that the kernel gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderships:
+    """Who led which term, from the step in which it began to lead; in the order of the rows."""
+
+    row: Ints
+    end: Ints
+    """The row after the last one."""
+    member: Ints
+    term: Ints
+    base: Ints
+    """Above this position the leader's log is of its own term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The causes of one run's steps."""
+
+    starts: Ints
+    """The first row of each member, and the number of rows."""
+    before: Ints
+    """The row before in the same stream; -1 for nothing on disk, -2 if not known."""
+    order: Ints
+    """Rows in an order of causes; a row that comes before itself is not in it."""
+    found: Ints
+    """For each row a number of ``PROBLEMS``, or 0."""
+    leaderships: Leaderships
+    source: Ints
+    """For each row the leadership that it records from, negative if none."""
+    starts_leadership: Ints
+
+    @property
+    def rank(self) -> Ints:
+        """For each row its place in the order; those without one come last."""
+        rank = np.full(len(self.before), len(self.before), dtype=np.int64)
+        rank[self.order] = np.arange(len(self.order))
+        return rank
+
+
+def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
+    """Give the row before each one in its stream; ``empty`` says that disks are so at the start."""
+    count = len(sequence)
+    before = np.arange(-1, count - 1, dtype=np.int64)
+    follows = np.zeros(count, dtype=np.bool_)
+    follows[1:] = (sequence.member[1:] == sequence.member[:-1]) & (
+        sequence.step[1:] == sequence.step[:-1] + 1
+    )
+    fresh = (sequence.step == 0) & empty
+    return np.where(follows, before, np.where(fresh, -1, -2))
+
+
+def _kept(sequence: Sequence, name: str) -> Ints:
+    column: Ints = sequence.state[:, KEPT_INDEX[name]]
+    return column
+
+
+def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
+    """Find who led which term when."""
+    state = _kept(sequence, "election_state")
+    term = _kept(sequence, "leadership_term_id")
+    publication = _kept(sequence, "publication_position")
+    leads = (_kept(sequence, "role") == LEADER) & (publication >= 0)
+    previous = np.maximum(before, 0)
+    begins = (
+        leads
+        & (state == _BECOMES_LEADER)
+        & (
+            (before < 0)
+            | (state[previous] != _BECOMES_LEADER)
+            | (term[previous] != term)
+            | (sequence.action == RESTART)
+        )
+    )
+    joined = leads & (before == -2) & ~begins
+    rows = np.flatnonzero(begins | joined)
+    stops = np.flatnonzero(~leads | begins | joined | (before < 0))
+    places = np.searchsorted(stops, rows, side="right")
+    ends = np.append(stops, len(sequence))[places]
+    closed = state[rows] == CLOSED
+    return Leaderships(
+        row=rows,
+        end=ends,
+        member=sequence.member[rows],
+        term=np.where(closed, _kept(sequence, "module_leadership_term_id")[rows], term[rows]),
+        base=np.where(joined[rows], publication[rows], _kept(sequence, "append_position")[rows]),
+    )
+
+
+def _sources(
+    sequence: Sequence, before: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
+) -> Ints:
+    """Find the leadership from whose log each row records."""
+    recorded = _kept(sequence, "recorded_position")
+    source = np.full(len(sequence), _NO_SOURCE, dtype=np.int64)
+    previous = np.maximum(before, 0)
+    earlier = np.where(before >= 0, recorded[previous], 0)
+    grows = np.flatnonzero((before != -2) & (recorded > earlier))
+    source[(before == -2) & (recorded > 0)] = UNKNOWN_SOURCE
+    if not len(grows):
+        return source
+    was = previous[grows]
+    own = (_kept(sequence, "role")[was] == LEADER) & (before[grows] >= 0)
+    if len(leaderships.row):
+        latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
+        holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
+        holds &= leaderships.member[latest] == sequence.member[grows]
+        source[grows] = np.where(holds, latest, UNKNOWN_SOURCE)
+    closed = _kept(sequence, "election_state")[was] == CLOSED
+    followed = np.where(
+        closed,
+        _kept(sequence, "module_leadership_term_id")[was],
+        _kept(sequence, "leadership_term_id")[was],
+    )
+    leader = _kept(sequence, "leader_member_id")[was]
+    known = {
+        (int(m), int(t)): number
+        for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
+    }
+    others = np.flatnonzero(~own)
+    pairs, inverse = np.unique(
+        np.stack([leader[others], followed[others]]), axis=1, return_inverse=True
+    )
+    found = []
+    for j, term in pairs.T.tolist():
+        seen = not 0 <= j < len(complete) or bool(complete[j])
+        found.append(known.get((j, term), _NO_LEADER if seen else UNKNOWN_SOURCE))
+    source[grows[others]] = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+    return source
+
+
+def order_causes(
+    sequence: Sequence, member_count: int, *, empty: bool, complete: Members[bool]
+) -> Order:
+    """Find the causes of one run's steps, and what has none.
+
+    Parameters
+    ----------
+    sequence
+        All events of the run.
+    empty
+        Whether all members start with nothing on disk.
+    complete
+        For each member whether no step of it is missing.
+    """
+    whole = np.array(complete, dtype=np.bool_)
+    before = rows_before(sequence, empty=empty)
+    leaderships = find_leaderships(sequence, before)
+    source = _sources(sequence, before, leaderships, whole)
+    count = len(sequence)
+    starts = np.searchsorted(sequence.member, np.arange(member_count + 1)).astype(np.int64)
+    send_row = np.repeat(np.arange(count, dtype=np.int64), sequence.sends_of)
+    ids = sequence.sends[:, 0]
+    send_order = np.argsort(ids, kind="stable")
+    send_of = np.empty(count, dtype=np.int64)
+    found = np.empty(count, dtype=np.int64)
+    kernel.match_receipts(
+        sequence.member,
+        sequence.action,
+        sequence.received,
+        sequence.sends,
+        send_row,
+        send_order,
+        whole,
+        RESTART,
+        send_of,
+        found,
+    )
+    cause = np.empty(count, dtype=np.int64)
+    kernel.find_sources(
+        sequence.member,
+        np.ascontiguousarray(_kept(sequence, "recorded_position")),
+        np.ascontiguousarray(_kept(sequence, "publication_position")),
+        np.stack([leaderships.row, leaderships.end], axis=1),
+        source,
+        whole,
+        found,
+        cause,
+    )
+    order = np.empty(count, dtype=np.int64)
+    past = np.zeros((count, member_count), dtype=np.int32)
+    ordered = kernel.order_steps(
+        sequence.member,
+        sequence.action,
+        starts,
+        send_of,
+        send_row,
+        cause,
+        found,
+        RESTART,
+        order,
+        past,
+    )
+    starts_leadership = np.full(count, -1, dtype=np.int64)
+    starts_leadership[leaderships.row] = np.arange(len(leaderships.row))
+    found[found == kernel.UNSEEN] = kernel.SOUND
+    return Order(
+        starts=starts,
+        before=before,
+        order=order[:ordered],
+        found=found,
+        leaderships=leaderships,
+        source=source,
+        starts_leadership=starts_leadership,
+    )

@@ -1,0 +1,129 @@
+"""The checker's public face: `check_run` and `check_corpus`.
+
+    >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
+    >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
+
+Screening, judging and diagnosis are in the other modules; here is only how they follow each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from canvass.conformance.diagnose import diagnose, load
+from canvass.conformance.judge import Judge
+from canvass.conformance.screen import ASK_AT, RunState, Screening
+from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
+from canvass.traces.run import Corpus
+
+Progress = Callable[[int, int, int], object]
+"""Called after each unit that was read: units read, units in all, events so far."""
+
+
+def check_run(path: Path, judge: Judge | None = None) -> RunVerdict:
+    """Check one run.
+
+    Parameters
+    ----------
+    path
+        A run folder.
+    judge
+        Who decides steps; without one, TLC, with answers kept nowhere.
+
+    Returns
+    -------
+    RunVerdict
+        Also for a folder that is no run: its verdict is ``MALFORMED``.
+
+    Raises
+    ------
+    TlcError
+        If the oracle is needed and cannot run.
+    """
+    (verdict,) = check_units([path], judge or Judge()).runs
+    return verdict
+
+
+def check_corpus(
+    paths: Iterable[Path], judge: Judge | None = None, progress: Progress | None = None
+) -> CorpusVerdict:
+    """Check all runs of some corpora: run folders, folders of them, data sets or their files.
+
+    Raises
+    ------
+    TraceError
+        If a corpus holds nothing to check, or something that is neither a run nor a data set.
+    TlcError
+        If the oracle is needed and cannot run.
+    """
+    return check_units(list(units_of(paths)), judge or Judge(), progress)
+
+
+def units_of(paths: Iterable[Path]) -> Iterator[Path]:
+    """Give the run folders and data set files of some corpora.
+
+    Raises
+    ------
+    TraceError
+        If a corpus is none.
+    """
+    for path in paths:
+        corpus = Corpus(path)
+        yield from corpus.folders
+        yield from corpus.files
+
+
+def check_units(
+    units: Iterable[Path], judge: Judge, progress: Progress | None = None
+) -> CorpusVerdict:
+    """Check run folders and files of data sets."""
+    started = time.perf_counter()
+    asked, in_graph, in_cache = judge.asked, judge.found_in_graph, judge.found_in_cache
+    screening = Screening(judge)
+    listed = list(units)
+    for number, path in enumerate(listed, 1):
+        screening.add(path)
+        if progress is not None:
+            progress(number, len(listed), sum(state.events for state in screening.runs))
+        if len(screening.open_steps) >= ASK_AT:
+            screening.ask()
+    screening.ask()
+    counts = Counts(
+        runs=len(screening.runs),
+        events=sum(state.events for state in screening.runs),
+        distinct_steps=screening.distinct,
+        found_in_graph=judge.found_in_graph - in_graph,
+        found_in_cache=judge.found_in_cache - in_cache,
+        asked_of_oracle=judge.asked - asked,
+        seconds=time.perf_counter() - started,
+    )
+    verdicts = tuple(settle(state, screening, judge) for state in screening.runs)
+    return CorpusVerdict(verdicts, counts)
+
+
+def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
+    """Give the verdict on a run whose steps are judged; find out what is wrong."""
+    path = str(state.path)
+    if state.malformed:
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
+    if not state.events:
+        reason = "the run has no events: nothing was checked"
+        return RunVerdict(state.run_id, path, Verdict.MALFORMED, facts=state.facts, reason=reason)
+    divergences: tuple[Divergence, ...] = ()
+    verdict = Verdict.CONFORMS
+    if state.wrong or screening.refused(state):
+        divergences = diagnose(load(state.path, state.run_id), state.facts, judge)
+        verdict = Verdict.DIVERGES
+    elif state.facts or state.unchecked:
+        verdict = Verdict.INCOMPLETE
+    return RunVerdict(
+        run_id=state.run_id,
+        path=path,
+        verdict=verdict,
+        events=state.events,
+        unchecked=state.unchecked,
+        divergences=divergences,
+        facts=state.facts,
+    )

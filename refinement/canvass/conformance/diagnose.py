@@ -1,0 +1,236 @@
+"""What exactly is wrong with one run: its divergences, each at the step where it shows first.
+
+A run is read again as a whole and every check is made once more, this time with the places of what
+fails. Who is right is not decided here: steps are judged by `canvass.conformance.judge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from canvass.conformance import kernel_order
+from canvass.conformance.batch import Batch, States, join, rows_of, states_before
+from canvass.conformance.causality import PROBLEMS, Order, order_causes
+from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
+from canvass.conformance.monitors import LOG_STREAM, Violation, violations
+from canvass.conformance.screen import complete_members
+from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.steps import (
+    StepChecker,
+    StepResults,
+    example_of,
+    rules_of,
+    step_at,
+)
+from canvass.conformance.verdict import Divergence, DivergenceClass
+from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical, regime_of
+from canvass.graph.frames import frame_of
+from canvass.graph.kernel import Status
+from canvass.graph.steps import Step
+from canvass.traces.columns import EventColumns
+from canvass.traces.facts import Fact
+from canvass.traces.layout import ACTION_NAMES, message_id_text
+from canvass.traces.parquet import DatasetFile
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run
+
+MESSAGE_CAUSALITY: Final = "MessageCausality"
+MAX_DIVERGENCES: Final = 20
+_LOG_PROBLEMS: Final = frozenset({kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER})
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """All events of a run in columns."""
+
+    run: Run
+    batch: Batch
+    states: States
+
+    @property
+    def columns(self) -> EventColumns:
+        """The events."""
+        return self.batch.columns
+
+    def row_of(self, member: int, step: int) -> int:
+        """Give the row of a step."""
+        columns = self.columns
+        return int(np.flatnonzero((columns.member == member) & (columns.step == step))[0])
+
+    def step(self, row: int) -> Step:
+        """Give the step that a row records."""
+        return step_at(self.columns, self.states, row)
+
+
+def load(path: Path, run_id: str) -> LoadedRun:
+    """Read one run of a folder or of a file of a data set.
+
+    Raises
+    ------
+    TraceError
+        If it is no trace.
+    KeyError
+        If there is no such run, or it has no events.
+    """
+    parts: list[EventColumns]
+    if path.suffix == ".parquet" and not path.is_dir():
+        with DatasetFile(path) as file:
+            run = file.runs[run_id].run
+            parts = [part for batch in file.batches() for part in _rows_of_run(batch, run_id)]
+    else:
+        folder = RunFolder(path)
+        run = folder.run
+        parts = list(folder.columns())
+    if not parts:
+        raise KeyError(run_id)
+    batch = join([({run_id: run}, part) for part in parts])
+    return LoadedRun(run, batch, states_before(batch))
+
+
+def _rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
+    if run_id in columns.runs:
+        rows = np.flatnonzero(columns.run == columns.runs.index(run_id))
+        if len(rows):
+            yield rows_of(columns, int(rows[0]), int(rows[-1]) + 1, run_id)
+
+
+def diagnose(loaded: LoadedRun, facts: Iterable[Fact], judge: Judge) -> tuple[Divergence, ...]:
+    """Give what is wrong with a run, in the order of causes; of each kind and name the first."""
+    run, columns = loaded.run, loaded.columns
+    sequence = digest(columns, np.zeros(1, dtype=np.int64))
+    complete = complete_members(run, facts)
+    empty = run.initial == "empty"
+    order = order_causes(sequence, run.member_count, empty=empty, complete=complete)
+    broken = violations(
+        sequence, order, revision=run.revision, unknown=not empty, complete=complete
+    )
+    found = [
+        *_steps(loaded, order, judge),
+        *_receipts(sequence, order),
+        *(_violation(sequence, order, each) for each in broken),
+    ]
+    return tuple(sorted(_firsts(found), key=_precedence)[:MAX_DIVERGENCES])
+
+
+_CLASS_ORDER: Final = list(DivergenceClass)
+
+
+def _precedence(divergence: Divergence) -> tuple[int, int, str]:
+    return divergence.rank, _CLASS_ORDER.index(divergence.kind), divergence.name
+
+
+def _firsts(found: Iterable[Divergence]) -> list[Divergence]:
+    first: dict[tuple[DivergenceClass, str], Divergence] = {}
+    for divergence in sorted(found, key=_precedence):
+        first.setdefault((divergence.kind, divergence.name), divergence)
+    return list(first.values())
+
+
+def _at(
+    sequence: Any, order: Order, row: int, kind: DivergenceClass, name: str, text: str
+) -> Divergence:
+    return Divergence(
+        kind=kind,
+        name=name,
+        member=int(sequence.member[row]),
+        step=int(sequence.step[row]),
+        text=text,
+        rank=int(order.rank[row]),
+    )
+
+
+def _violation(sequence: Sequence, order: Order, violation: Violation) -> Divergence:
+    causal = violation.name == LOG_STREAM
+    kind = DivergenceClass.CAUSALITY if causal else DivergenceClass.SAFETY_PROPERTY
+    return _at(sequence, order, violation.row, kind, violation.name, violation.text)
+
+
+def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
+    for row in np.flatnonzero(order.found).tolist():
+        problem = int(order.found[row])
+        identity, sender, _ = sequence.received[row].tolist()
+        text = PROBLEMS[problem].format(id=message_id_text(identity), sender=sender)
+        name = LOG_STREAM if problem in _LOG_PROBLEMS else MESSAGE_CAUSALITY
+        yield _at(sequence, order, row, DivergenceClass.CAUSALITY, name, text)
+
+
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def _steps(loaded: LoadedRun, order: Order, judge: Judge) -> Iterator[Divergence]:
+    columns = loaded.columns
+    checker = StepChecker()
+    results = checker.check(loaded.batch)
+    codes = judge.known(checker.distinct.keys)
+    waiting = np.flatnonzero(codes == UNKNOWN)
+    if len(waiting):
+        codes[waiting] = judge.ask([results.example(number) for number in waiting.tolist()])
+    for row in _first_rows(columns, order, results, codes):
+        step = loaded.step(row)
+        kind, text = _judged(step, loaded.run, judge)
+        name = ACTION_NAMES[int(columns.action[row])]
+        yield _at(columns, order, row, kind, name, text)
+
+
+def _first_rows(columns: EventColumns, order: Order, results: StepResults, codes: Any) -> list[int]:
+    """Give the wrong rows: for each action the first ones, in the order of causes."""
+    wrong = (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
+    keyed = results.numbers >= 0
+    wrong[keyed] |= codes[results.numbers[keyed]] == REFUSED
+    rows = np.flatnonzero(wrong)
+    rows = rows[np.argsort(order.rank[rows], kind="stable")]
+    taken: dict[int, int] = {}
+    chosen = []
+    for row in rows.tolist():
+        action = int(columns.action[row])
+        taken[action] = taken.get(action, 0) + 1
+        if taken[action] <= 2:
+            chosen.append(row)
+    return chosen[:MAX_DIVERGENCES]
+
+
+def _judged(step: Step, run: Run, judge: Judge) -> tuple[DivergenceClass, str]:
+    """Tell what kind of wrong a step is that is known to be wrong."""
+    rules = rules_of(run)
+    action = step.action.value
+    try:
+        canonical(step, rules)
+    except OutOfDomain as error:
+        text = f"{error.field} holds what no member of this cluster can have there"
+        return DivergenceClass.IMPLEMENTATION_STEP, text
+    except FrameBroken as error:
+        text = f"{action} does not touch {', '.join(error.fields)}, and it changed"
+        patched = _as_if_changed_before(step)
+        example = example_of(patched, rules)
+        if example is not None and judge.decide(example):
+            text += "; the rest of the step is allowed, so that a step before it is not recorded"
+            return DivergenceClass.INSTRUMENTATION_GAP, text
+        return DivergenceClass.IMPLEMENTATION_STEP, text
+    return DivergenceClass.IMPLEMENTATION_STEP, f"{action} does not lead to this"
+
+
+def _as_if_changed_before(step: Step) -> Step:
+    """Give the step as it would be if what it does not touch had been changed before it."""
+    frame = frame_of(step.action, regime_of(step))
+    single: dict[str, Any] = {
+        name: getattr(step.after, name)
+        for name in frame.untouched
+        if not name.startswith("members.")
+    }
+    columns = [
+        name.removeprefix("members.") for name in frame.untouched if name.startswith("members.")
+    ]
+    touched = getattr(step.input.message, frame.record_of) if frame.record_of else None
+    records = []
+    for j, (before, after) in enumerate(zip(step.before.members, step.after.members, strict=True)):
+        if touched not in (None, j):
+            records.append(after)
+            continue
+        changes: dict[str, Any] = {name: getattr(after, name) for name in columns}
+        records.append(replace(before, **changes))
+    return replace(step, before=replace(step.before, members=tuple(records), **single))

@@ -1,0 +1,182 @@
+"""Who decides whether a canonical step is allowed: state graph, cache, oracle, in that order.
+
+All three hold what TLC said. `Judge` numbers nothing and knows no events; it is given examples of
+steps and answers for each. Answers are kept on disk under the digest of the spec they rest on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.conformance.steps import Example
+from canvass.graph.lookup import KeyTable
+from canvass.graph.oracle import Answer, Ruleset
+from canvass.graph.oracle import ask as ask_oracle
+from canvass.graph.steps import Step
+from canvass.spec.files import spec_root
+
+REFUSED: Final = 0
+ALLOWED: Final = 1
+UNKNOWN: Final = -1
+
+_CACHE_VERSION: Final = 1
+"""Part of the cache's name: raised when the canonical form or its key changes."""
+
+
+Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
+"""Asks an oracle about steps under given rules; sends to different members have no order."""
+
+
+class JudgeError(Exception):
+    """The oracle could not decide; the message is one line."""
+
+
+ORACLE_MODULES: Final = (
+    "Messages",
+    "RecordingLog",
+    "MemberState",
+    "Election",
+    "Replication",
+    "Member",
+    "Encoding",
+    "StepOracle",
+)
+"""The modules that an answer rests on."""
+
+
+def ask_tlc(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+    """Ask TLC about steps; of the appointed leader only whether it is another member matters."""
+    barred = rules.appointed_leader_id != NULL_VALUE
+    return ask_oracle(Ruleset(rules.member_count, rules.revision, rules.hardening, barred), steps)
+
+
+def spec_digest() -> str:
+    """Name the spec's rules by their content."""
+    found = hashlib.sha256()
+    for name in ORACLE_MODULES:
+        found.update((spec_root() / f"{name}.tla").read_bytes())
+    return found.hexdigest()
+
+
+def default_cache() -> Path:
+    """Give the folder for answers: in the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "canvass"
+
+
+@dataclass(slots=True)
+class Judge:
+    """Decides canonical steps.
+
+    Parameters
+    ----------
+    oracle
+        Called only when there is something to ask.
+    graphs
+        Tables of the keys of state graphs, by the name of the rules they were made under.
+    cache
+        The folder where answers are kept; none are kept without it.
+    digest
+        Names the spec that answers rest on.
+    """
+
+    oracle: Ask = field(default_factory=lambda: ask_tlc)
+    graphs: Mapping[str, KeyTable] = field(default_factory=dict)
+    cache: Path | None = None
+    digest: str = field(default_factory=spec_digest)
+    found_in_graph: int = 0
+    found_in_cache: int = 0
+    asked: int = 0
+    _answers: KeyTable | None = None
+
+    def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
+        """Say what graph and cache know of keys: ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+
+        A step that is not in the graph is not known by that: a graph has bounds.
+        """
+        out = np.full(len(keys), UNKNOWN, dtype=np.int8)
+        for table in self.graphs.values():
+            out[table.lookup(keys) >= 0] = ALLOWED
+        self.found_in_graph += int(np.count_nonzero(out != UNKNOWN))
+        open_keys = np.flatnonzero(out == UNKNOWN)
+        cached = self._cached().lookup(keys[open_keys])
+        out[open_keys] = cached
+        self.found_in_cache += int(np.count_nonzero(cached != UNKNOWN))
+        return out
+
+    def ask(self, examples: Sequence[Example]) -> NDArray[np.int8]:
+        """Let the oracle decide, and keep the answers.
+
+        Raises
+        ------
+        JudgeError
+            If an oracle gives another number of answers than it was asked for.
+        """
+        out = np.full(len(examples), UNKNOWN, dtype=np.int8)
+        by_rules: dict[Rules, list[int]] = {}
+        for place, example in enumerate(examples):
+            by_rules.setdefault(example.rules, []).append(place)
+        for rules, places in by_rules.items():
+            answers = self.oracle(rules, [examples[place].step for place in places])
+            if len(answers) != len(places):
+                raise JudgeError(f"asked for {len(places)} steps, got {len(answers)} answers")
+            out[places] = [answer.allowed for answer in answers]
+        self.asked += len(examples)
+        keys = np.array([example.key for example in examples], dtype=np.uint64)
+        self._keep(keys.reshape(len(examples), 2), out)
+        return out
+
+    def decide(self, example: Example) -> bool:
+        """Say of one step whether it is allowed, from what is known or by asking."""
+        code = int(self.known(np.array([example.key], dtype=np.uint64))[0])
+        if code == UNKNOWN:
+            code = int(self.ask([example])[0])
+        return code == ALLOWED
+
+    @property
+    def _file(self) -> Path | None:
+        if self.cache is None:
+            return None
+        return self.cache / f"steps-{_CACHE_VERSION}-{self.digest[:32]}.npz"
+
+    def _cached(self) -> KeyTable:
+        if self._answers is None:
+            self._answers = _load(self._file)
+        return self._answers
+
+    def _keep(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
+        """Add answers to the cache; another process may do so too, and one of the two is lost."""
+        path = self._file
+        base = self._cached() if path is None or not path.exists() else _load(path)
+        all_keys = np.concatenate([base.keys, keys])
+        all_answers = np.concatenate([base.edges, answers.astype(np.int64)])
+        self._answers = KeyTable.build(all_keys, all_answers)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside = path.with_name(f".{path.name}.{os.getpid()}")
+            with aside.open("wb") as file:
+                np.savez(file, keys=self._answers.keys, answers=self._answers.edges)
+            aside.replace(path)
+
+
+def _load(path: Path | None) -> KeyTable:
+    empty = KeyTable.build(np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64))
+    if path is None:
+        return empty
+    try:
+        with np.load(path) as found:
+            return KeyTable.build(found["keys"], found["answers"])
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError, KeyError, EOFError):
+        return empty  # A damaged cache is no loss.

@@ -1,0 +1,284 @@
+"""Compiled: the log of every member at every step, and the safety properties that look at logs.
+
+The steps of a run are taken in an order that respects causes. A log is kept as ``Cluster.tla`` has
+it, which term wrote what, but in runs of positions: a *node* stands for the positions above its
+start up to wherever the log that holds it ends or branches, all written in one leadership, on top
+of another node. Logs that agree share nodes; the identity of a prefix is a hash of the nodes under
+it and its length. Where a stream is not complete a node of unknown contents stands in, about which
+nothing is ever said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from canvass.graph.jit import compiled
+
+LOG_MATCHING: Final = 0
+LEADER_COMPLETENESS: Final = 1
+STATE_MACHINE_SAFETY: Final = 2
+COMMITTED_IS_DURABLE: Final = 3
+NO_TRUNCATION_BELOW_COMMIT: Final = 4
+LOG_PROPERTIES: Final = 5
+
+_ROOT: Final = 0
+_UNKNOWN: Final = 1
+"""``term`` of a node of unknown contents is -2."""
+_NO_TERM: Final = -2
+
+
+@compiled
+def _mix(a: Any, b: int) -> Any:
+    word = (a ^ np.uint64(b)) * np.uint64(0x9E3779B97F4A7C15)
+    word ^= word >> np.uint64(32)
+    word *= np.uint64(0xC2B2AE3D27D4EB4F)
+    return word ^ (word >> np.uint64(29))
+
+
+@compiled
+def _node_at(nodes: Any, node: int, position: int) -> int:
+    """Give the node, from there down, that holds a position."""
+    while node > _UNKNOWN and nodes[node, 1] >= position:
+        node = nodes[node, 0]
+    return int(node)
+
+
+@compiled
+def _identity(nodes: Any, hashes: Any, node: Any, position: Any) -> Any:
+    """Give the identity of the prefix of that length; 0 if it is not known."""
+    if position <= 0:
+        return np.uint64(1)
+    at = _node_at(nodes, node, position)
+    if not nodes[at, 3]:
+        return np.uint64(0)
+    return _mix(hashes[at], position) | np.uint64(1)
+
+
+@compiled
+def _new_node(nodes: Any, hashes: Any, count: int, parent: int, start: int, leadership: int) -> int:
+    nodes[count, 0] = parent
+    nodes[count, 1] = start
+    nodes[count, 2] = leadership
+    under = np.uint64(7)
+    known = 1
+    if start > 0:
+        below = _node_at(nodes, parent, start)
+        known = nodes[below, 3]
+        under = hashes[below]
+    nodes[count, 3] = known
+    hashes[count] = _mix(_mix(under, start), leadership + 3)
+    return count + 1
+
+
+@compiled
+def _same(a: Any, b: Any) -> bool:
+    """Whether two prefixes are equal, as far as is known."""
+    return bool(a == 0 or b == 0 or a == b)
+
+
+@compiled
+def _older_than(nodes: Any, terms: Any, node: int, length: int, term: int) -> int:
+    """Give how far a log goes before the entries of that term and later ones."""
+    while node > _UNKNOWN and terms[nodes[node, 2]] >= term:
+        length = min(length, nodes[node, 1])
+        node = nodes[node, 0]
+    return int(length)
+
+
+@compiled
+def _lacking(
+    nodes: Any,
+    hashes: Any,
+    terms: Any,
+    top: int,
+    length: int,
+    committed: Any,
+    committed_length: Any,
+    term: int,
+) -> int:
+    """Give up to where a leader of that term lacks what is committed of older terms, else -1."""
+    needed = _older_than(nodes, terms, committed, committed_length, term)
+    if top == _UNKNOWN:
+        return -1
+    own = _identity(nodes, hashes, top, needed)
+    if length < needed or not _same(own, _identity(nodes, hashes, committed, needed)):
+        return int(needed)
+    return -1
+
+
+@compiled
+def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
+    order: Any,
+    ordered: int,
+    member: Any,
+    before: Any,
+    recorded: Any,
+    commit: Any,
+    lead_term: Any,
+    source: Any,
+    starts_leadership: Any,
+    leadership_terms: Any,
+    leadership_bases: Any,
+    unknown: Any,
+    complete: Any,
+    checksum_start: Any,
+    checksums: Any,
+    first_bad: Any,
+    bad_detail: Any,
+    witness: Any,
+) -> None:
+    """Follow the logs through the steps; tell where each log property first fails.
+
+    Parameters
+    ----------
+    order, ordered
+        Rows in an order of causes, and how many of them there are.
+    before
+        The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
+    source
+        For each row the leadership whose log it records from; negative if none or not known.
+    starts_leadership
+        For each row the leadership that begins in it, else -1.
+    lead_term
+        The term that a member leads outside elections after each step, else -1.
+    leadership_terms, leadership_bases
+        The term of each leadership, and the position above which its log is of that term.
+    unknown, complete
+        For each member whether its log is not known at the start, and whether no step is missing.
+    first_bad, bad_detail
+        Get the row where each property of ``LOG_PROPERTIES`` fails first, -1 if it holds, and a
+        position.
+    witness
+        Gets the identity of the log up to each checksum's position; 0 if it is not known.
+    """
+    capacity = 2 * len(leadership_terms) + 64
+    nodes = np.zeros((capacity, 4), np.int64)
+    hashes = np.zeros(capacity, np.uint64)
+    nodes[_ROOT, 0] = nodes[_UNKNOWN, 0] = -1
+    nodes[_ROOT, 2] = nodes[_UNKNOWN, 2] = -1
+    nodes[_ROOT, 3] = 1
+    count = 2
+    members = len(unknown)
+    top = np.where(unknown, _UNKNOWN, _ROOT)
+    length = np.zeros(members, np.int64)
+    leading = np.full(members, -1, np.int64)
+    stream = np.full(len(leadership_terms), -1, np.int64)
+    committed: Any = np.int64(_ROOT)
+    committed_length: Any = np.int64(0)
+    buffer = np.empty(64, np.int64)
+    first_bad[:] = -1
+
+    for k in range(ordered):
+        row = order[k]
+        i = member[row]
+        old_length = length[i]
+        end = recorded[row]
+        if before[row] == -2:
+            top[i] = _UNKNOWN
+            length[i] = end
+            old_length = end
+        if len(nodes) < count + len(buffer) + 4:
+            grown = np.zeros((2 * len(nodes), 4), np.int64)
+            grown[: len(nodes)] = nodes
+            nodes = grown
+            grown_hashes = np.zeros(2 * len(hashes), np.uint64)
+            grown_hashes[: len(hashes)] = hashes
+            hashes = grown_hashes
+
+        changed = end != old_length
+        if end < old_length:
+            cut = before[row] >= 0 and end < commit[before[row]]
+            if cut and first_bad[NO_TRUNCATION_BELOW_COMMIT] < 0:
+                first_bad[NO_TRUNCATION_BELOW_COMMIT] = row
+                bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
+            top[i] = _node_at(nodes, top[i], end)
+            length[i] = end
+        elif end > old_length:
+            e = source[row]
+            if e < 0 or stream[e] < 0:
+                top[i] = _UNKNOWN
+                length[i] = end
+            else:
+                own = _identity(nodes, hashes, top[i], old_length)
+                theirs = _identity(nodes, hashes, stream[e], old_length)
+                if _same(own, theirs):
+                    top[i] = _node_at(nodes, stream[e], end)
+                else:
+                    # The bytes go on top of a log that differs: copy the nodes one by one.
+                    if first_bad[LOG_MATCHING] < 0:
+                        first_bad[LOG_MATCHING] = row
+                        bad_detail[LOG_MATCHING] = old_length
+                    filled = 0
+                    at = _node_at(nodes, stream[e], end)
+                    while filled < len(buffer) and at > _UNKNOWN:
+                        buffer[filled] = at
+                        filled += 1
+                        if nodes[at, 1] <= old_length:
+                            break
+                        at = nodes[at, 0]
+                    for n in range(filled - 1, -1, -1):
+                        start = max(old_length, nodes[buffer[n], 1])
+                        count = _new_node(nodes, hashes, count, top[i], start, nodes[buffer[n], 2])
+                        top[i] = count - 1
+                length[i] = end
+
+        e = starts_leadership[row]
+        if e >= 0:
+            count = _new_node(nodes, hashes, count, top[i], leadership_bases[e], e)
+            stream[e] = count - 1
+        for n in range(checksum_start[row], checksum_start[row + 1]):
+            position = checksums[n, 0]
+            known = position <= length[i]
+            witness[n] = _identity(nodes, hashes, top[i], position) if known else np.uint64(0)
+
+        # What is committed, and whether all agree on it.
+        reached = min(commit[row], length[i])
+        risen = before[row] < 0 or commit[row] != commit[before[row]]
+        extended = False
+        if reached > 0 and (changed or risen):
+            common = min(reached, committed_length)
+            own = _identity(nodes, hashes, top[i], common)
+            if not _same(own, _identity(nodes, hashes, committed, common)):
+                if first_bad[STATE_MACHINE_SAFETY] < 0:
+                    first_bad[STATE_MACHINE_SAFETY] = row
+                    bad_detail[STATE_MACHINE_SAFETY] = common
+            elif reached > committed_length:
+                committed = _node_at(nodes, top[i], reached)
+                committed_length = reached
+                extended = True
+        becomes = lead_term[row] >= 0 and leading[i] < 0
+        leading[i] = lead_term[row]
+        for j in range(members):
+            asked = leading[j] >= 0 and (extended or (becomes and j == i))
+            if asked and first_bad[LEADER_COMPLETENESS] < 0:
+                lacking = _lacking(
+                    nodes,
+                    hashes,
+                    leadership_terms,
+                    top[j],
+                    length[j],
+                    committed,
+                    committed_length,
+                    leading[j],
+                )
+                if lacking >= 0:
+                    first_bad[LEADER_COMPLETENESS] = row
+                    bad_detail[LEADER_COMPLETENESS] = lacking
+        if (extended or (changed and end < old_length)) and first_bad[COMMITTED_IS_DURABLE] < 0:
+            holders = 0
+            goal = _identity(nodes, hashes, committed, committed_length)
+            for j in range(members):
+                if (
+                    top[j] == _UNKNOWN
+                    or not complete[j]
+                    or (
+                        length[j] >= committed_length
+                        and _same(goal, _identity(nodes, hashes, top[j], committed_length))
+                    )
+                ):
+                    holders += 1
+            if holders < members // 2 + 1:
+                first_bad[COMMITTED_IS_DURABLE] = row
+                bad_detail[COMMITTED_IS_DURABLE] = committed_length

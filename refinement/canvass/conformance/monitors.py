@@ -1,0 +1,255 @@
+"""The safety monitors: properties of ``Properties.tla``, seen from the recorded states of a run.
+
+Each has the name of the TLA+ property. They are evaluated along one order of the steps that
+respects causes (`canvass.conformance.causality`), which is a behaviour of ``Cluster.tla`` if all
+steps are sound. What each can see:
+
+ElectionSafety
+    Exactly: who entered LEADER_LOG_REPLICATION in which term.
+OneVotePerTerm
+    Exactly, across restarts: votes in favour that were sent, and a candidate's for itself.
+CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent
+    Exactly: they look at one state, or at two that follow each other. A life of the process ends
+    with a Restart or Terminate.
+LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTruncationBelowCommit
+    On the log that follows from who recorded whose log up to where: which leadership wrote which
+    positions. Where checksums of the log are recorded they must agree with that, which is reported
+    as log-stream causality, and committed ones with each other, which is StateMachineSafety. A
+    member whose stream is not complete, or whose log is not known at the start, is given the
+    benefit of the doubt. Only the first failure of each is told.
+AppliedWithinCommitted
+    No TLA+ property of its own; follows from StateMachineSafety there. In part: nobody's commit
+    position, up to which services process, is beyond all that any leader ever said to be
+    committed. Not asked of 1.49, which replays what it has recorded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.conformance import kernel_logs as kernel
+from canvass.conformance.causality import CLOSED, LEADER, RESTART, Order, code
+from canvass.conformance.sequence import KEPT_INDEX, Sequence
+from canvass.traces.columns import Ints
+from canvass.traces.layout import ACTION_NAMES
+
+PROPERTIES: Final = (
+    "ElectionSafety",
+    "OneVotePerTerm",
+    "CandidateTermMonotonic",
+    "LogMatching",
+    "LeaderCompleteness",
+    "CommittedIsDurable",
+    "CommitMonotonic",
+    "CommitBounded",
+    "AppliedWithinCommitted",
+    "NoTruncationBelowCommit",
+    "StateMachineSafety",
+    "RecordingLogCoherent",
+)
+LOG_STREAM: Final = "LogStream"
+"""Not a property of the protocol: checksums that contradict who recorded whose log."""
+
+_TERMINATE: Final = ACTION_NAMES.index("Terminate")
+_ACTIVE: Final = code("module_state", "ACTIVE")
+_CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")
+_BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
+_LOG_NAMES: Final = {
+    kernel.LOG_MATCHING: ("LogMatching", "records on top of a log that differs up to {0}"),
+    kernel.LEADER_COMPLETENESS: (
+        "LeaderCompleteness",
+        "a leader lacks what was committed in older terms up to {0}",
+    ),
+    kernel.STATE_MACHINE_SAFETY: (
+        "StateMachineSafety",
+        "commits up to {0}, where something else was committed before",
+    ),
+    kernel.COMMITTED_IS_DURABLE: (
+        "CommittedIsDurable",
+        "no quorum has recorded what is committed up to {0}",
+    ),
+    kernel.NO_TRUNCATION_BELOW_COMMIT: (
+        "NoTruncationBelowCommit",
+        "cuts the log at {0}, below the own commit position",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A property that does not hold after a step."""
+
+    row: int
+    name: str
+    text: str
+
+
+def _column(sequence: Sequence, name: str) -> Ints:
+    return np.ascontiguousarray(sequence.state[:, KEPT_INDEX[name]])
+
+
+def violations(
+    sequence: Sequence, order: Order, *, revision: str, unknown: bool, complete: list[bool]
+) -> list[Violation]:
+    """Give the first violation of each property of one run."""
+    found = [
+        *_of_states(sequence, order),
+        *_of_votes(sequence, order),
+        *_of_leaders(order),
+        *_of_logs(sequence, order, unknown=unknown, complete=complete),
+    ]
+    if revision != "1.49" and not unknown and all(complete):
+        found += _of_applied(sequence, order)
+    return found
+
+
+def _first(order: Order, bad: Ints, name: str, text: str) -> list[Violation]:
+    """Give the first of the bad rows in the order of causes."""
+    if not len(bad):
+        return []
+    return [Violation(int(bad[np.argmin(order.rank[bad])]), name, text)]
+
+
+def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
+    commit = _column(sequence, "commit_position")
+    persisted = _column(sequence, "persisted_candidate_term_id")
+    previous = np.maximum(order.before, 0)
+    known = order.before >= 0
+    lives = known & (sequence.action != RESTART) & (sequence.action != _TERMINATE)
+    return [
+        *_first(
+            order,
+            np.flatnonzero(known & (persisted < persisted[previous])),
+            "CandidateTermMonotonic",
+            "the candidate term on disk falls",
+        ),
+        *_first(
+            order,
+            np.flatnonzero(lives & (commit < commit[previous])),
+            "CommitMonotonic",
+            "the commit position falls",
+        ),
+        *_first(
+            order,
+            np.flatnonzero(commit > _column(sequence, "recorded_position")),
+            "CommitBounded",
+            "the commit position is beyond what is recorded",
+        ),
+        *_first(
+            order,
+            np.flatnonzero(~sequence.coherent),
+            "RecordingLogCoherent",
+            "terms of the recording log do not rise, or do not begin where the one before ended",
+        ),
+    ]
+
+
+def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
+    """Give the rows whose value differs from the first one of the same key, in order of causes."""
+    if not len(rows):
+        return rows
+    by_cause = np.argsort(order.rank[rows], kind="stable")
+    rows, keys, values = rows[by_cause], keys[by_cause], values[by_cause]
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    differing: Ints = rows[values != values[first[inverse.reshape(-1)]]]
+    return differing
+
+
+def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
+    senders = np.repeat(np.arange(len(sequence)), sequence.sends_of)
+    sent = np.flatnonzero(sequence.votes[:, 0] != -1)
+    state = _column(sequence, "election_state")
+    previous = np.maximum(order.before, 0)
+    stands = np.flatnonzero(
+        (state == _CANDIDATE) & ((order.before < 0) | (state[previous] != _CANDIDATE))
+    )
+    stands = stands[order.before[stands] != -2]
+    rows = np.concatenate([senders[sent], stands])
+    terms = np.concatenate(
+        [sequence.votes[sent, 0], _column(sequence, "candidate_term_id")[stands]]
+    )
+    candidates = np.concatenate([sequence.votes[sent, 1], sequence.member[stands]])
+    keys = np.stack([sequence.member[rows], terms], axis=1)
+    bad = _conflicts(order, rows, keys, candidates)
+    return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
+
+
+def _of_leaders(order: Order) -> list[Violation]:
+    led = order.leaderships
+    bad = _conflicts(order, led.row, led.term[:, None], led.member)
+    return _first(order, bad, "ElectionSafety", "leads a term that another member has led")
+
+
+def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
+    commit = _column(sequence, "commit_position")
+    leads = _column(sequence, "role") == LEADER
+    said = max(int(sequence.told.max(initial=0)), int(np.where(leads, commit, 0).max(initial=0)))
+    bad = np.flatnonzero(commit > said)
+    text = f"processes the log beyond {said}, which is all that was ever said to be committed"
+    return _first(order, bad, "AppliedWithinCommitted", text)
+
+
+def _of_logs(
+    sequence: Sequence, order: Order, *, unknown: bool, complete: list[bool]
+) -> list[Violation]:
+    led = order.leaderships
+    state = _column(sequence, "election_state")
+    leads = (
+        (_column(sequence, "role") == LEADER)
+        & (state == CLOSED)
+        & (_column(sequence, "module_state") == _ACTIVE)
+    )
+    checksum_start = np.concatenate(([0], np.cumsum(sequence.checksums_of))).astype(np.int64)
+    first_bad = np.empty(kernel.LOG_PROPERTIES, dtype=np.int64)
+    detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
+    witness = np.zeros(len(sequence.checksums), dtype=np.uint64)
+    whole = np.array(complete, dtype=np.bool_)
+    absent = np.diff(order.starts) == 0
+    commit = _column(sequence, "commit_position")
+    kernel.replay_logs(
+        order.order,
+        len(order.order),
+        sequence.member,
+        order.before,
+        _column(sequence, "recorded_position"),
+        commit,
+        np.where(leads, _column(sequence, "module_leadership_term_id"), -1),
+        order.source,
+        order.starts_leadership,
+        led.term,
+        led.base,
+        absent | unknown,
+        whole,
+        checksum_start,
+        np.ascontiguousarray(sequence.checksums),
+        first_bad,
+        detail,
+        witness,
+    )
+    found = []
+    for number, (name, text) in _LOG_NAMES.items():
+        if first_bad[number] >= 0:
+            found.append(Violation(int(first_bad[number]), name, text.format(detail[number])))
+    return found + _of_checksums(sequence, order, witness, commit)
+
+
+def _of_checksums(
+    sequence: Sequence, order: Order, witness: NDArray[np.uint64], commit: Ints
+) -> list[Violation]:
+    rows = np.repeat(np.arange(len(sequence)), sequence.checksums_of)
+    position, checksum = sequence.checksums[:, 0], sequence.checksums[:, 1]
+    seen = np.flatnonzero(witness != 0)
+    keys = witness[seen].view(np.int64)[:, None]
+    bad = _conflicts(order, rows[seen], keys, checksum[seen])
+    found = _first(
+        order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
+    )
+    applied = np.flatnonzero(position <= commit[rows])
+    bad = _conflicts(order, rows[applied], position[applied][:, None], checksum[applied])
+    return found + _first(
+        order, bad, "StateMachineSafety", "a committed log differs from another's"
+    )

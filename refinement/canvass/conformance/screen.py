@@ -1,0 +1,265 @@
+"""Screening: all runs of a corpus in large batches, as far as graph and cache know the steps.
+
+`Screening` reads run folders and files of data sets and sorts runs into those about which nothing
+is wrong, those with something wrong, and those that hang on steps that are still to be judged. It
+keeps no events. What exactly is wrong is found out by `canvass.conformance.diagnose`, for the few
+runs that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.conformance.batch import BATCH_EVENTS, Batch, join
+from canvass.conformance.causality import order_causes
+from canvass.conformance.judge import ALLOWED, REFUSED, UNKNOWN, Judge
+from canvass.conformance.monitors import violations
+from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
+from canvass.graph.kernel import Status
+from canvass.traces.columns import EventColumns
+from canvass.traces.errors import TraceError
+from canvass.traces.facts import Fact
+from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run
+
+ASK_AT: Final = 20_000
+"""Distinct steps that wait before the oracle is asked; at the end it is asked for the rest."""
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    """What is known of one run so far."""
+
+    path: Path
+    run_id: str
+    run: Run | None = None
+    facts: tuple[Fact, ...] = ()
+    malformed: str = ""
+    events: int = 0
+    unchecked: int = 0
+    wrong: bool = False
+    """Whether something is wrong with it, whatever the pending steps are."""
+    pending: set[int] = field(default_factory=set)
+    """Numbers of its steps that are still to be judged."""
+    actions: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64)
+    )
+    """How many of its events have each action."""
+    parts: list[Sequence] = field(default_factory=list)
+    ended: bool = False
+
+
+class Screening:
+    """Screens runs, batch by batch.
+
+    Parameters
+    ----------
+    judge
+        What is known of steps. Only `ask` asks its oracle.
+
+    Attributes
+    ----------
+    runs
+        The runs seen so far, in the order in which they came.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.runs: list[RunState] = []
+        self._steps = StepChecker()
+        self._codes = np.empty(0, dtype=np.int8)
+        self._open: dict[int, Example] = {}
+        self._waiting: list[tuple[Mapping[str, RunState], EventColumns]] = []
+        self._waiting_events = 0
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def add(self, path: Path) -> None:
+        """Screen a run folder, or all runs of a file of a data set."""
+        if path.suffix == ".parquet" and not path.is_dir():
+            self._add_file(path)
+        else:
+            self._add_folder(path)
+
+    def _add_folder(self, path: Path) -> None:
+        state = RunState(path, path.name)
+        self.runs.append(state)
+        try:
+            folder = RunFolder(path)
+            state.run, state.run_id = folder.run, folder.run.run_id
+            rules_of(folder.run)
+            for columns in folder.columns():
+                self._take({state.run_id: state}, columns)
+            state.facts = tuple(folder.facts)
+        except (TraceError, ValueError) as error:
+            state.malformed = str(error)
+        state.ended = True
+
+    def _add_file(self, path: Path) -> None:
+        states: dict[str, RunState] = {}
+        finder = FactFinder()
+        try:
+            with DatasetFile(path) as file:
+                for run_id, entry in file.runs.items():
+                    states[run_id] = RunState(path, run_id, entry.run)
+                    try:
+                        rules_of(entry.run)
+                    except ValueError as error:
+                        states[run_id].malformed = str(error)
+                self.runs += states.values()
+                for columns in file.batches():
+                    finder.look(columns)
+                    self._take(states, columns)
+                for run_id, entry in file.runs.items():
+                    states[run_id].facts = tuple(finder.facts_of(entry))
+        except TraceError as error:
+            if not states:
+                self.runs.append(RunState(path, path.name, malformed=str(error), ended=True))
+            for state in states.values():
+                state.malformed = state.malformed or str(error)
+        for state in states.values():
+            state.ended = True
+
+    def _take(self, states: Mapping[str, RunState], columns: EventColumns) -> None:
+        if self._waiting:
+            _, last = self._waiting[-1]
+            again = any(
+                run_id in known and known[run_id] is not states[run_id]
+                for known, _ in self._waiting
+                for run_id in columns.runs
+            )
+            if again or last.member_count != columns.member_count:
+                self.flush()
+        self._waiting.append((states, columns))
+        self._waiting_events += len(columns)
+        if self._waiting_events >= BATCH_EVENTS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Screen the events that wait, and finish the runs that have ended."""
+        waiting, self._waiting, self._waiting_events = self._waiting, [], 0
+        sound = [
+            (states, columns)
+            for states, columns in waiting
+            if not all(states[run_id].malformed for run_id in columns.runs)
+        ]
+        if sound:
+            states = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
+            batch = join([({r: _run(known[r]) for r in c.runs}, c) for known, c in sound])
+            self._screen(batch, [states[run_id] for run_id in batch.columns.runs])
+        for state in self.runs:
+            if state.ended and state.parts:
+                self._finish(state)
+
+    # --- checking ---------------------------------------------------------------------------------
+
+    def _screen(self, batch: Batch, states: list[RunState]) -> None:
+        columns = batch.columns
+        results = self._steps.check(batch)
+        self._know(results)
+        codes = np.full(len(columns), ALLOWED, dtype=np.int8)
+        keyed = results.numbers >= 0
+        codes[keyed] = self._codes[results.numbers[keyed]]
+        codes[
+            (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
+        ] = REFUSED
+        unknown = results.status == Status.UNKNOWN_BEFORE
+        unknown[: columns.context] = False
+        parts = digest(columns, np.arange(len(states), dtype=np.int64))
+        bounds = np.searchsorted(parts.run, np.arange(len(states) + 1))
+        offset = columns.context
+        for place, (state, part) in enumerate(
+            zip(states, parts.split(bounds.tolist()), strict=True)
+        ):
+            if state.malformed:
+                continue
+            rows = slice(int(bounds[place]) + offset, int(bounds[place + 1]) + offset)
+            state.events += len(part)
+            state.unchecked += int(np.count_nonzero(unknown[rows]))
+            state.wrong |= bool((codes[rows] == REFUSED).any())
+            waiting = results.numbers[rows][codes[rows] == UNKNOWN]
+            if len(waiting):
+                state.pending.update(np.unique(waiting).tolist())
+            state.actions += np.bincount(part.action, minlength=len(ACTION_NAMES))
+            state.parts.append(part)
+
+    def _know(self, results: StepResults) -> None:
+        """Look up what is known of the steps that are new; remember the others."""
+        known = len(self._codes)
+        fresh = self._steps.distinct.keys[known:]
+        if len(fresh):
+            codes = self.judge.known(fresh)
+            self._codes = np.concatenate([self._codes, codes])
+            for place in np.flatnonzero(codes == UNKNOWN).tolist():
+                self._open[known + place] = results.example(known + place)
+
+    def _finish(self, state: RunState) -> None:
+        """Check what takes the whole run."""
+        sequence = Sequence.joined(state.parts)
+        state.parts = []
+        if state.malformed:
+            return
+        run = _run(state)
+        complete = complete_members(run, state.facts)
+        order = order_causes(
+            sequence, run.member_count, empty=run.initial == "empty", complete=complete
+        )
+        state.wrong |= bool(order.found.any()) or bool(
+            violations(
+                sequence,
+                order,
+                revision=run.revision,
+                unknown=run.initial != "empty",
+                complete=complete,
+            )
+        )
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct canonical steps were seen."""
+        return len(self._codes)
+
+    @property
+    def open_steps(self) -> Mapping[int, Example]:
+        """The steps that neither graph nor cache know, by their numbers."""
+        return self._open
+
+    def tell(self, answers: Mapping[int, int]) -> None:
+        """Take over what was found out about steps: for their numbers, allowed or refused."""
+        for number, code in answers.items():
+            self._codes[number] = code
+            self._open.pop(number, None)
+
+    def ask(self) -> None:
+        """Have all open steps judged."""
+        self.flush()
+        if self._open:
+            numbers = list(self._open)
+            codes = self.judge.ask([self._open[number] for number in numbers])
+            self.tell(dict(zip(numbers, codes.tolist(), strict=True)))
+
+    def refused(self, state: RunState) -> bool:
+        """Whether one of a run's steps that were pending is known to be refused."""
+        return any(self._codes[number] == REFUSED for number in state.pending)
+
+
+def _run(state: RunState) -> Run:
+    assert state.run is not None
+    return state.run
+
+
+def complete_members(run: Run, facts: Iterable[Fact]) -> list[bool]:
+    """Tell for each member whether no step of it is missing."""
+    missing = {fact.member_id for fact in facts}
+    return [member not in missing for member in range(run.member_count)]

@@ -1,0 +1,158 @@
+"""What of the events matters to checks of whole runs: a `Sequence`, much smaller than the events.
+
+A step is checked alone; causality and the safety monitors look at all steps of a run, and so need
+whole streams. `digest` takes from a batch what they need, `Sequence.joined` and `Sequence.split`
+bring the parts of a run together. Nothing is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Parts
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.conformance.kernel_content import content_hashes
+from canvass.traces import wire
+from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.layout import MESSAGE_INDEX, STATE_INDEX
+
+KEPT: Final = (
+    "recorded_position",
+    "commit_position",
+    "publication_position",
+    "append_position",
+    "module_state",
+    "role",
+    "election_state",
+    "module_leadership_term_id",
+    "leadership_term_id",
+    "candidate_term_id",
+    "persisted_candidate_term_id",
+    "leader_member_id",
+    "snapshot_log_position",
+)
+"""The state columns that whole-run checks look at."""
+KEPT_INDEX: Final = {name: place for place, name in enumerate(KEPT)}
+_COLUMNS: Final = [STATE_INDEX[name] for name in KEPT]
+
+_TYPES: Final = [message.__name__ for message in wire.MESSAGE_TYPES]
+_VOTE: Final = _TYPES.index("Vote")
+_COMMIT: Final = _TYPES.index("CommitPosition")
+_TERM: Final = _TYPES.index("NewLeadershipTerm")
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Events of one cluster size, in the order run, member, step."""
+
+    run: Ints
+    """Number of the run; the caller's."""
+    member: Ints
+    step: Ints
+    action: Ints
+    state: Ints
+    """``KEPT`` after each step."""
+    coherent: NDArray[np.bool_]
+    """Whether the recording log is coherent after the step."""
+    received: Ints
+    """Id of the message consumed, sender, and a hash of its contents; -1 if there is none."""
+    sends_of: Ints
+    """How many messages each step sends."""
+    sends: Ints
+    """Id, receiver and hash of the contents of each message sent."""
+    votes: Ints
+    """For each message sent: candidate term and candidate of a vote in favour, else -1."""
+    told: Ints
+    """For each message sent: the position that it says is committed, else -1."""
+    checksums_of: Ints
+    checksums: Ints
+
+    def __len__(self) -> int:
+        """Count the events."""
+        return len(self.step)
+
+    @classmethod
+    def joined(cls, parts: Parts[Sequence]) -> Sequence:
+        """Put sequences one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(cls)
+            )
+        )
+
+    def split(self, bounds: Parts[int]) -> Iterator[Sequence]:
+        """Give the events between one bound and the next, for all bounds."""
+        sends = np.concatenate(([0], np.cumsum(self.sends_of)))
+        checksums = np.concatenate(([0], np.cumsum(self.checksums_of)))
+        for start, end in pairwise(bounds):
+            sent = slice(int(sends[start]), int(sends[end]))
+            seen = slice(int(checksums[start]), int(checksums[end]))
+            yield Sequence(
+                run=self.run[start:end],
+                member=self.member[start:end],
+                step=self.step[start:end],
+                action=self.action[start:end],
+                state=self.state[start:end],
+                coherent=self.coherent[start:end],
+                received=self.received[start:end],
+                sends_of=self.sends_of[start:end],
+                sends=self.sends[sent],
+                votes=self.votes[sent],
+                told=self.told[sent],
+                checksums_of=self.checksums_of[start:end],
+                checksums=self.checksums[seen],
+            )
+
+
+def digest(columns: EventColumns, runs: Ints) -> Sequence:
+    """Take from a batch what whole-run checks need; ``runs`` numbers the runs of the batch."""
+    start = columns.context
+    first_send = int(columns.send_offsets[start])
+    first_checksum = int(columns.checksum_offsets[start])
+    sends = columns.sends[first_send:]
+    message = columns.message[start:]
+    peer, identity = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
+    kind = sends[:, 0]
+    granted = (kind == _VOTE) & (sends[:, MESSAGE_INDEX["vote"]] == 1)
+    votes = sends[:, [MESSAGE_INDEX["candidate_term_id"], MESSAGE_INDEX["candidate_member_id"]]]
+    told = np.where(
+        kind == _COMMIT,
+        sends[:, MESSAGE_INDEX["log_position"]],
+        np.where(kind == _TERM, sends[:, MESSAGE_INDEX["commit_position"]], -1),
+    )
+    return Sequence(
+        run=runs[columns.run[start:]],
+        member=columns.member[start:],
+        step=columns.step[start:],
+        action=columns.action[start:],
+        state=columns.state[start:, _COLUMNS],
+        coherent=_coherent(columns)[start:],
+        received=np.column_stack([message[:, [identity, peer]], content_hashes(message)]),
+        sends_of=np.diff(columns.send_offsets[start:]),
+        sends=np.column_stack([sends[:, [identity, peer]], content_hashes(sends)]),
+        votes=np.where(granted[:, None], votes, -1),
+        told=told,
+        checksums_of=np.diff(columns.checksum_offsets[start:]),
+        checksums=columns.checksums[first_checksum:],
+    )
+
+
+def _coherent(columns: EventColumns) -> NDArray[np.bool_]:
+    """Evaluate ``IsCoherent`` of ``RecordingLog.tla`` on each state's recording log."""
+    log, offsets = columns.log, columns.log_offsets
+    row_of = np.repeat(np.arange(len(columns)), np.diff(offsets))
+    term, base, end = log[:, 0], log[:, 1], log[:, 2]
+    bad = (end != -1) & (base > end)
+    follows = row_of[1:] == row_of[:-1]
+    bad[:-1] |= follows & ((term[:-1] >= term[1:]) | (end[:-1] != base[1:]))
+    found = np.ones(len(columns), dtype=np.bool_)
+    found[row_of[bad]] = False
+    return found

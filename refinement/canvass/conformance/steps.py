@@ -1,0 +1,195 @@
+"""The check of single steps: canonicalise, number the distinct ones, give an example of each.
+
+`StepChecker` takes batches of events and answers, for each event, a problem that shows in the event
+alone or the number of its canonical step. What is allowed is decided afterwards, once for each
+number. Nothing here knows graph or oracle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.cluster.member import Member
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import HARDENED, HAZARDS, Rules
+from canvass.conformance.batch import Batch, States, rows_to_check, states_before
+from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
+from canvass.graph.interning import DistinctKeys
+from canvass.graph.kernel import Status, canonical_keys, flavour
+from canvass.graph.steps import Step, input_of, member_of, message_of
+from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import EventColumns, Ints
+from canvass.traces.schema import Run
+
+_WORD: Final = (1 << 64) - 1
+
+
+def rules_of(run: Run) -> Rules:
+    """Give the rules that a run was made under.
+
+    Raises
+    ------
+    ValueError
+        If ``run.json`` names a hardening that there is not, or appoints no member.
+    """
+    hardening = frozenset(run.hardening)
+    if run.revision == HARDENED:
+        revision, hardening = "1.50", hardening or HAZARDS
+    else:
+        revision = run.revision
+    return Rules(run.member_count, revision, hardening, run.appointed_leader_id)
+
+
+def judging_rules(rules: Rules, *, barred: bool) -> Rules:
+    """Give the rules under which canonical steps are judged.
+
+    The member is 0 in them, so that an appointed leader is another member, or does not matter.
+    """
+    return Rules(rules.member_count, rules.revision, rules.hardening, 1 if barred else NULL_VALUE)
+
+
+def rules_name(rules: Rules) -> str:
+    """Name the constants that a canonical step is judged under, the appointed leader apart."""
+    hardening = ",".join(sorted(rules.hardening))
+    return f"{rules.member_count}/{rules.revision}/{hardening}"
+
+
+def salt_of(rules: Rules) -> int:
+    """Give 64 bits that tell the canonical steps of different rules apart."""
+    return int.from_bytes(hashlib.sha256(rules_name(rules).encode()).digest()[:8], "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A canonical step that is to be judged, with the rules it is judged under."""
+
+    rules: Rules
+    step: Step
+    key: tuple[int, int]
+    """Of step and rules together."""
+
+
+def example_of(step: Step, rules: Rules) -> Example | None:
+    """Give a step in the form in which it is judged; None if it is wrong in itself."""
+    try:
+        form = canonical(step, rules)
+    except (FrameBroken, OutOfDomain):
+        return None
+    first, second = form.key
+    key = (first, second ^ salt_of(rules))
+    return Example(judging_rules(rules, barred=form.step.barred), form.step, key)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResults:
+    """What the events of a batch say by themselves."""
+
+    batch: Batch
+    states: States
+    status: Ints
+    """`Status` of each event."""
+    detail: Ints
+    numbers: Ints
+    """The number of each event's canonical step; -1 if there is none."""
+    fresh: dict[int, int]
+    """Numbers that are new, each with a row that has it."""
+
+    def example(self, number: int) -> Example:
+        """Give the canonical step of a new number."""
+        row = self.fresh[number]
+        run = self.batch.runs[int(self.batch.columns.run[row])]
+        example = example_of(step_at(self.batch.columns, self.states, row), rules_of(run))
+        assert example is not None
+        return example
+
+
+@dataclass(slots=True)
+class StepChecker:
+    """Numbers the distinct canonical steps of all events that it is given."""
+
+    distinct: DistinctKeys = field(default_factory=DistinctKeys)
+
+    def check(self, batch: Batch) -> StepResults:
+        """Look at the events of a batch."""
+        columns = batch.columns
+        states = states_before(batch)
+        rules = [rules_of(run) for run in batch.runs]
+        flavours = np.array([flavour(each) for each in rules], dtype=np.int64)
+        keys, status, detail = canonical_keys(
+            flavours=flavours[columns.run],
+            member=columns.member,
+            action=columns.action,
+            before=states.before,
+            after=np.arange(len(columns), dtype=np.int64),
+            inputs=columns.inputs,
+            message=columns.message,
+            state=states.state,
+            members=states.members,
+            log_offsets=states.log_offsets,
+            log=states.log,
+            send_offsets=columns.send_offsets,
+            sends=columns.sends,
+        )
+        checked = rows_to_check(columns)
+        status[~checked] = Status.UNKNOWN_BEFORE
+        salts = np.array([salt_of(each) for each in rules], dtype=np.uint64)[columns.run]
+        keys[:, 1] ^= salts
+        self._add_long(batch, states, rules, keys, status, checked)
+        known = len(self.distinct)
+        numbers = self.distinct.number(keys, status == Status.KEYED)
+        rows = np.flatnonzero(numbers >= known)
+        fresh, places = np.unique(numbers[rows], return_index=True)
+        first = dict(zip(fresh.tolist(), rows[places].tolist(), strict=True))
+        return StepResults(batch, states, status, detail, numbers, first)
+
+    def _add_long(
+        self,
+        batch: Batch,
+        states: States,
+        rules: list[Rules],
+        keys: NDArray[np.uint64],
+        status: Ints,
+        checked: NDArray[np.bool_],
+    ) -> None:
+        """Key the steps that are too long for the kernel by the plain definition."""
+        for row in np.flatnonzero((status == Status.LONG) & checked).tolist():
+            own = rules[int(batch.columns.run[row])]
+            try:
+                first, second = canonical(step_at(batch.columns, states, row), own).key
+            except OutOfDomain:
+                status[row] = Status.OUT_OF_DOMAIN
+                continue
+            keys[row] = (first, second ^ salt_of(own))
+            status[row] = Status.KEYED
+
+
+def step_at(columns: EventColumns, states: States, row: int) -> Step:
+    """Give the step that an event records, of which the state before is known."""
+
+    def state(at: int) -> Member:
+        start, end = int(states.log_offsets[at]), int(states.log_offsets[at + 1])
+        log = states.log[start:end]
+        return member_of(states.state[at].tolist(), states.members[at].tolist(), log.tolist())
+
+    def message(cells: Ints) -> Ints:
+        return np.concatenate([cells[:1], cells[3:]])
+
+    first, last = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
+    sends = []
+    for cells in columns.sends[first:last]:
+        sent = message_of(message(cells).tolist())
+        assert sent is not None
+        sends.append((int(cells[1]), sent))
+    return Step(
+        member=int(columns.member[row]),
+        before=state(int(states.before[row])),
+        action=ACTIONS[int(columns.action[row])],
+        input=input_of(columns.inputs[row].tolist(), message(columns.message[row]).tolist()),
+        after=state(row),
+        sends=tuple(sends),
+    )

@@ -1,0 +1,124 @@
+"""The verdict on a run, and what makes it: plain records, in the form in which they are published.
+
+Nothing here checks anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from canvass.traces.facts import Fact
+from canvass.traces.names import wire_name
+
+VERDICT_SCHEMA: Final = "canvass.verdict/1"
+
+
+class Verdict(str, Enum):
+    """What is found about a run."""
+
+    CONFORMS = "CONFORMS"
+    """Every step is allowed, causality holds, every safety monitor holds."""
+    INCOMPLETE = "INCOMPLETE"
+    """Steps are missing, and those that are there conform."""
+    DIVERGES = "DIVERGES"
+    """A step that the spec does not allow, a message nobody sent, or a violated property."""
+    MALFORMED = "MALFORMED"
+    """The input is not a trace."""
+
+
+EXIT_CODES: Final = {
+    Verdict.CONFORMS: 0,
+    Verdict.DIVERGES: 1,
+    Verdict.MALFORMED: 2,
+    Verdict.INCOMPLETE: 3,
+}
+
+
+class DivergenceClass(str, Enum):
+    """What kind of thing is wrong."""
+
+    IMPLEMENTATION_STEP = "IMPLEMENTATION_STEP"
+    """The member did what the spec does not allow."""
+    CAUSALITY = "CAUSALITY"
+    """A message that nobody sent, or log bytes that nobody wrote."""
+    SAFETY_PROPERTY = "SAFETY_PROPERTY"
+    """All steps may be allowed, and the cluster still broke a promise."""
+    INSTRUMENTATION_GAP = "INSTRUMENTATION_GAP"
+    """The state changed where no action changes it, or holds what no member can hold: most likely
+    a step was not recorded, or recorded in part.
+    """
+
+
+class _Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+    """A part of a verdict."""
+
+
+class Divergence(_Record, frozen=True):
+    """One thing that is wrong, at the step where it shows first."""
+
+    kind: DivergenceClass
+    name: str
+    """The action, the safety property, or ``"MessageCausality"`` and ``"LogStream"``."""
+    member: int
+    step: int
+    text: str
+    rank: int = 0
+    """The place of the step in the order of causes."""
+
+
+class RunVerdict(_Record, frozen=True):
+    """The verdict on one run."""
+
+    run_id: str
+    path: str
+    verdict: Verdict
+    events: int = 0
+    unchecked: int = 0
+    """Events of which the state before is not known."""
+    divergences: tuple[Divergence, ...] = ()
+    """Of each kind and name the first, in the order of causes."""
+    facts: tuple[Fact, ...] = ()
+    reason: str = ""
+    """Why the input is not a trace."""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that checked this run alone."""
+        return EXIT_CODES[self.verdict]
+
+
+class Counts(_Record, frozen=True):
+    """How much was checked, and how."""
+
+    runs: int = 0
+    events: int = 0
+    distinct_steps: int = 0
+    found_in_graph: int = 0
+    found_in_cache: int = 0
+    asked_of_oracle: int = 0
+    seconds: float = 0.0
+
+
+class CorpusVerdict(_Record, frozen=True):
+    """The verdicts on all runs of a corpus."""
+
+    runs: tuple[RunVerdict, ...]
+    counts: Counts = Counts()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command: the worst of all, 2 if nothing was checked."""
+        return exit_code(run.verdict for run in self.runs)
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """Give the exit code for some verdicts: 2 for a malformed run or none at all, else 1, 3, 0."""
+    found = set(verdicts)
+    for verdict in (Verdict.MALFORMED, Verdict.DIVERGES, Verdict.INCOMPLETE):
+        if verdict in found:
+            return EXIT_CODES[verdict]
+    return 0 if found else EXIT_CODES[Verdict.MALFORMED]
