@@ -6,6 +6,7 @@ rounds in which all ways take turns, so that what disturbs the machine disturbs 
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import tempfile
@@ -197,6 +198,9 @@ def main() -> None:
             "writer's encoding": lambda: encode_lines(events),
             "recorder, with reading back": record,
         }
+        # What was made to measure with is no garbage of any way.
+        gc.collect()
+        gc.freeze()
         found = measure(ways, count)
         sizes = {
             "NDJSON": len(data),

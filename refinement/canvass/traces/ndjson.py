@@ -184,7 +184,14 @@ class EventReader:
             events = [self._line(line, number) for number, line in enumerate(lines, self.lines + 1)]
         else:
             for number, event in enumerate(events, self.lines + 1):
-                self._check(event, number)
+                if (
+                    event.step == self._next_step
+                    and len(event.state.members) == self._member_count
+                    and event_problem(event, self.member_id) is None
+                ):
+                    self._next_step += 1
+                else:
+                    self._check(event, number)
         self.lines += len(events)
         if self.lines > MAX_STREAM_LINES:
             raise self._error(Code.TOO_MANY_LINES, 0, f"more than {MAX_STREAM_LINES} lines")

@@ -12,7 +12,7 @@ defaults.
 
 from __future__ import annotations
 
-from operator import lt
+from itertools import combinations
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -159,6 +159,9 @@ ACTION_MESSAGES: Final[dict[Action, type[wire.Message] | type[None]]] = {
     for action, row in ACTION_INPUTS.items()
 }
 """The class of ``input.message`` for each action."""
+_MEMBER_SETS: Final = frozenset(
+    members for size in range(MAX_MEMBERS + 1) for members in combinations(range(MAX_MEMBERS), size)
+)
 _CONSUMED: Final = {action.value: consumed for action, consumed in ACTION_MESSAGES.items()}
 """The same by the action's name: to look an enum's member up calls Python code."""
 
@@ -246,18 +249,12 @@ def event_problem(event: Event, member_id: int) -> str | None:
             return "input.from and input.id are for a message, and there is none"
     elif not given.id or int(given.id[0]) != given.from_:
         return "input.id is not the id of a send by the member input.from"
-    if (given.active or given.accepted) and not (
-        _ascends(given.active) and _ascends(given.accepted)
-    ):
+    if given.active not in _MEMBER_SETS or given.accepted not in _MEMBER_SETS:
         return "a set of members is not in ascending order, or names one twice"
     for send in event.sends:
         if int(send.id[0]) != member_id:
             return f"send {send.id} does not bear an id of its sender, member {member_id}"
     return None
-
-
-def _ascends(members: tuple[int, ...]) -> bool:
-    return all(map(lt, members, members[1:]))
 
 
 def published_schemas() -> dict[str, bytes]:
