@@ -35,18 +35,26 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
 
 
 def reasons(members: Sequence[Member]) -> tuple[str, ...]:
-    """Say of each member where it is, and if that is a known hazard, which.
+    """Say whether a leader serves, then of each member where it is, and at which known hazard.
 
     Parameters
     ----------
     members
         The states after all the time that recovery may take.
     """
-    led = [s.module_leadership_term_id for s in members if is_closed(s, Role.LEADER)]
+    led = max(
+        (s.module_leadership_term_id for s in members if is_closed(s, Role.LEADER)), default=-1
+    )
+    serves = "a leader serves" if led >= 0 else "no leader serves"
+    leads = [s.leadership_term_id for s in members if s.role is Role.LEADER]
+    term = led if led >= 0 else max(leads, default=-1)
     highest = max(s.candidate_term_id for s in members)
-    return tuple(
-        f"{i} in term {s.module_leadership_term_id}, log term {s.log_leadership_term_id}, "
-        f"recorded {s.recorded_position}, committed {s.commit_position}: "
-        f"{_reason(s, max(led, default=-1), highest)}"
-        for i, s in enumerate(members)
+    return (
+        serves,
+        *(
+            f"{i} in term {s.module_leadership_term_id}, log term {s.log_leadership_term_id}, "
+            f"candidate term {s.candidate_term_id}, recorded {s.recorded_position}, "
+            f"committed {s.commit_position}: {_reason(s, term, highest)}"
+            for i, s in enumerate(members)
+        ),
     )

@@ -1,0 +1,206 @@
+"""Simulated runs: what holds for every seed, and what the watch must catch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.simulate import record_run
+from canvass.cluster.core import step
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.simulation.options import Faults, Options, swarm
+from canvass.simulation.simulator import RunResult, Simulator
+from canvass.traces.run import LoadedRun, RunFolder
+from canvass.traces.schema import to_cluster_input, to_cluster_member, to_wire_message
+from mutants.core import mutated_core
+
+STEPS = 1_000
+SEEDS = range(24)
+
+
+def run(options: Options) -> RunResult:
+    return Simulator(options).run()
+
+
+@pytest.fixture(scope="module")
+def hardened() -> list[RunResult]:
+    """A few dozen small runs with faults."""
+    return [run(swarm(Options(seed, steps=STEPS))) for seed in SEEDS]
+
+
+def test_hardened_members_violate_nothing_and_recover(hardened: list[RunResult]) -> None:
+    told = [(one.options.seed, one.findings, one.stuck) for one in hardened]
+
+    assert told == [(seed, (), ()) for seed in SEEDS]
+    assert all(one.steps >= STEPS and one.recovery_ns >= 0 for one in hardened)
+
+
+def test_the_faults_strike_and_elections_are_won_all_the_same(hardened: list[RunResult]) -> None:
+    counts: Counter[str] = Counter()
+    for one in hardened:
+        counts.update(one.counts)
+
+    struck = (
+        *("crash between steps", "crash within a step", "pause beyond the heartbeat timeout"),
+        *("message dropped", "message late", "message lost in a cut", "slow archive"),
+        *("cut isolate", "cut split", "cut one way", "cut consensus only", "cut log only"),
+        *("error in an election", "elections won", "entries committed"),
+    )
+    assert [name for name in struck if not counts[name]] == []
+
+
+def test_the_runs_reach_almost_every_action(hardened: list[RunResult]) -> None:
+    taken = {action for one in hardened for action in one.actions}
+
+    assert reachable_actions() - taken == set()
+
+
+def reachable_actions() -> set[str]:
+    """The actions of elections and replication that a few dozen seeds must reach."""
+    return {
+        *("OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm"),
+        *("OnAppendPosition", "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup"),
+        *("ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot"),
+        *("LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady"),
+        *("FollowerLogReplication", "FollowerReplay", "FollowerCatchupInit"),
+        *("FollowerCatchupAwait", "FollowerCatchup", "FollowerLogInit", "FollowerLogAwait"),
+        *("FollowerReady", "EnterElection", "ElectionError", "Restart", "AppendEntry"),
+        *("RecordLog", "ConsumeLog", "OnReplayNewLeadershipTermEvent"),
+        *("UpdateLeaderPosition", "UpdateFollowerPosition"),
+    }
+
+
+@pytest.mark.parametrize("member_count", [1, 5])
+def test_clusters_of_other_sizes_serve(member_count: int) -> None:
+    result = run(Options(0, member_count, steps=STEPS))
+
+    assert (result.findings, result.stuck) == ((), ())
+    assert result.counts["entries committed"] > 0
+
+
+@pytest.mark.parametrize("revision", ["1.49", "1.50", "hardened"])
+def test_without_faults_one_election_is_enough(revision: str) -> None:
+    result = run(Options(7, revision=revision, steps=STEPS))
+
+    assert (result.findings, result.stuck) == ((), ())
+    assert result.counts["elections won"] == 1
+
+
+def test_revision_150_loses_what_a_quorum_had() -> None:
+    """Hazards of the protocol as it is are found by seeds, and told with words."""
+    found = {
+        finding.property_name
+        for seed in (15, 16, 56)
+        for finding in run(swarm(Options(seed, revision="1.50", steps=2_000))).findings
+    }
+
+    assert {"CommittedIsDurable", "NoTruncationBelowCommit"} <= found
+
+
+@pytest.mark.parametrize(
+    ("mutant", "violates"),
+    [
+        ("vote_twice_in_a_term", "OneVotePerTerm"),
+        ("nominate_without_persisting", "OneVotePerTerm"),
+    ],
+)
+def test_broken_votes_are_caught_within_a_few_seeds(mutant: str, violates: str) -> None:
+    core = mutated_core(mutant)
+
+    for seed in range(10):
+        result = Simulator(swarm(Options(seed, steps=STEPS)), step=core.step).run()
+        if any(finding.property_name == violates for finding in result.findings):
+            return
+
+    pytest.fail(f"ten seeds do not show that {mutant} breaks {violates}")
+
+
+def test_a_cluster_that_comes_to_no_leader_is_told_as_stuck_with_a_reason() -> None:
+    """A core whose followers never get ready keeps the cluster from serving."""
+
+    def deaf(rules: Rules, i: int, s: object, action: str, x: object) -> object:
+        if action == "FollowerReady":
+            return None
+        return step(rules, i, s, action, x)  # type: ignore[arg-type]
+
+    options = replace(Options(3, steps=200), timing=Options(3).timing.divided(20))
+    result = Simulator(options, step=deaf).run()  # type: ignore[arg-type]
+
+    assert result.stuck[0] == "no leader serves"
+    assert any("FOLLOWER_READY" in told for told in result.stuck)
+    assert result.recovery_ns == -1
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[LoadedRun]:
+    """Recorded runs, one of them of 1.50."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for revision, seed in (("hardened", 1), ("hardened", 5), ("1.50", 15)):
+        record_run(swarm(Options(seed, revision=revision, steps=STEPS)), folder)
+    return [RunFolder(path).load() for path in sorted(folder.iterdir())]
+
+
+def test_each_recorded_step_is_one_of_the_core(recorded: list[LoadedRun]) -> None:
+    for one in recorded:
+        rules = Rules.of(one.run.revision, one.run.member_count)
+        for i, events in one.events.items():
+            state = persistent_member(rules)
+            for event in events:
+                outcome = step(rules, i, state, event.action.value, to_cluster_input(event.input))
+                assert outcome is not None
+                state = outcome.next
+                sends = [(send.to, to_wire_message(send.message)) for send in outcome.sends]
+                assert (state, sends) == (
+                    to_cluster_member(event.state),
+                    [(send.to, send.message) for send in event.sends],
+                )
+
+
+def test_each_message_received_was_sent_and_in_order(recorded: list[LoadedRun]) -> None:
+    for one in recorded:
+        sent = {
+            send.id: (send.to, send.message)
+            for events in one.events.values()
+            for event in events
+            for send in event.sends
+        }
+        for i, events in one.events.items():
+            last: dict[int, int] = {}
+            for event in events:
+                if event.input.message is not None:
+                    sender, number = map(int, event.input.id.split(":"))
+                    assert sent[event.input.id] == (i, event.input.message)
+                    assert number > last.get(sender, -1)
+                    last[sender] = number
+
+
+def test_each_position_recorded_has_a_checksum(recorded: list[LoadedRun]) -> None:
+    """So that a reader can compare logs without their bytes."""
+    for one in recorded:
+        for events in one.events.values():
+            for event in events:
+                witnessed = {witness.position for witness in event.log_checksums}
+                if event.state.recorded_position:
+                    assert event.state.recorded_position in witnessed
+
+
+def test_a_run_does_not_depend_on_being_recorded(tmp_path: Path) -> None:
+    options = swarm(Options(2, steps=STEPS))
+
+    assert record_run(options, tmp_path) == run(options)
+
+
+def test_no_fault_strikes_by_default() -> None:
+    assert Options(0).faults == Faults()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 0}, {"member_count": 0}, {"revision": "2.0"}], ids=lambda wrong: str(wrong)
+)
+def test_options_that_make_no_run_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"one|none of"):
+        Options(0, **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,64 @@
+"""``canvass simulate``: what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from canvass.cli.simulate import replay_command
+from canvass.simulation.options import Options
+from canvass.traces.run import Corpus
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_report_is_for_a_machine_on_request(command: Command) -> None:
+    code, out, _ = command("simulate", "--seeds", "2", "--steps", "300", "--format", "json")
+
+    report = json.loads(out)
+    assert code == 0
+    assert (report["ok"], report["seeds"], report["findings"]) == (True, 2, [])
+    assert report["steps"] >= 600
+
+
+def test_runs_are_recorded_as_a_corpus(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "corpus"
+    code, out, _ = command("simulate", "--seeds", "2", "--steps", "300", "--out", folder)
+
+    assert code == 0
+    assert f"recorded in {folder}" in out
+    runs = [loaded.run.run_id for loaded in Corpus(folder).load()]
+    assert runs == ["sim-hardened-3-0", "sim-hardened-3-1"]
+
+
+def test_findings_of_a_revision_with_hazards_are_told_and_are_no_failure(command: Command) -> None:
+    words = ("--revision", "1.50", "--seeds", "1", "--seed-start", "15", "--steps", "2000")
+    code, out, _ = command("simulate", *words)
+
+    assert code == 0
+    assert "seed 15: CommittedIsDurable" in out
+    assert replay_command(Options(15, revision="1.50", steps=2_000)) in out
+
+
+def test_replay_command_is_one_that_canvass_takes(command: Command, tmp_path: Path) -> None:
+    words = shlex.split(replay_command(Options(3, steps=200)))[1:]
+    out = str(tmp_path / "again")
+    code, _, _ = command(*[out if word == "CORPUS" else word for word in words])
+
+    assert code == 0
+
+
+def test_a_folder_that_holds_something_is_refused(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "something").write_text("")
+    code, _, err = command("simulate", "--seeds", "1", "--out", tmp_path)
+
+    assert code == 2
+    assert "is not empty" in err
+
+
+def test_a_cluster_of_no_size_is_refused(command: Command) -> None:
+    code, _, _ = command("simulate", "--members", "0")
+
+    assert code == 2
