@@ -17,8 +17,10 @@ from canvass.cluster.messages import (
     AppendPosition,
     CatchupPosition,
     Message,
+    NewLeadershipTerm,
     StopCatchup,
     TerminationPosition,
+    Vote,
 )
 from canvass.traces.aeron_import.evidence import (
     STARTED,
@@ -147,11 +149,14 @@ def _plan_channel(
     this one, that is the later of the two.
     """
     limits = [len(evidence.records)]
+    hinted = False
     setters: list[Delivery] = []
     place = len(queue) - 1
     while place >= 0:
         delivery = queue[place]
-        due = _place(places, known, evidence, receiver, delivery, limits[-1])
+        # A refusal and the hint after it are sent in one step.
+        room = limits[-1] + (hinted and isinstance(delivery.message, Vote))
+        due = _place(places, known, evidence, receiver, delivery, room)
         if due == UNPLANNED and setters:
             wider = _place(places, known, evidence, receiver, delivery, limits[-2])
             before = queue[place - 1] if place else None
@@ -163,6 +168,8 @@ def _plan_channel(
                     limits.pop()
                     continue
         delivery.due = due
+        if due != UNPLANNED:
+            hinted = delivery.reply and isinstance(delivery.message, NewLeadershipTerm)
         if due != UNPLANNED and due < limits[-1]:
             limits.append(due)
             setters.append(delivery)

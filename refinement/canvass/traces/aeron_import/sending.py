@@ -8,6 +8,8 @@ send, which the checker reports.
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
+from typing import Final
 
 from canvass.cluster.member import Input, Role
 from canvass.cluster.messages import (
@@ -25,6 +27,11 @@ from canvass.cluster.messages import (
 from canvass.traces.aeron_import.deliveries import Delivery
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
+
+_LOOK_AHEAD: Final = 64
+"""Messages that are looked at to see what is to be sent before a report is replaced: more than a
+leader sends to one member in the time that the others take to report.
+"""
 
 _LEADER_TICKS = {
     "LEADER_LOG_REPLICATION": "LeaderLogReplication",
@@ -63,6 +70,7 @@ def send(proposal: Proposal, delivery: Delivery) -> None:
     sent.
     """
     queue = proposal.queues[delivery.receiver]
+    delivery.due = min(delivery.due, proposal.index)
     _emit(proposal, delivery)
     if queue and queue[0] is delivery:
         proposal.unsent.append(queue.popleft())
@@ -243,28 +251,42 @@ def before_report(proposal: Proposal, sender: int, position: int) -> None:
     if position == old or not 0 < old < (s.recorded_position if closed else s.append_position):
         return
     for queue in proposal.queues.values():
-        while _shows(proposal, queue, old):
+        for _ in range(_showing(proposal, queue, old)):
             left = len(queue)
-            if closed:
-                commit_to(proposal, old)
-            else:
+            if closed and left:
+                commit_to(proposal, _position_of(queue[0].message))
+            elif left:
                 _emit_leadership(proposal, queue[0])
             if len(queue) == left:
                 break
 
 
-def _shows(proposal: Proposal, queue: deque[Delivery], position: int) -> bool:
-    """Whether the next message that was received shows this leader's quorum position."""
-    head = queue[0] if queue else None
-    if head is None or head.reply or not proposal.may_meet(head):
-        return False
-    message = head.message
-    if not isinstance(message, CommitPosition | NewLeadershipTerm):
+def _showing(proposal: Proposal, queue: deque[Delivery], position: int) -> int:
+    """How many messages from the first on have to be sent for the last one that shows a position
+    to be sent now; those that need more of the leader's own log are for later.
+    """
+    s = proposal.state
+    closed = proposal.is_closed(Role.LEADER)
+    own = s.recorded_position if closed else s.append_position
+    count = 0
+    for place, delivery in enumerate(islice(queue, _LOOK_AHEAD)):
+        if not _shows_at_most(proposal, delivery, own):
+            break
+        if _position_of(delivery.message) == position:
+            count = place + 1
+    return count
+
+
+def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> bool:
+    """Whether a message shows this leader's quorum position, and it is not beyond one."""
+    message = delivery.message
+    if delivery.reply or not isinstance(message, CommitPosition | NewLeadershipTerm):
         return False
     s = proposal.state
     closed = proposal.is_closed(Role.LEADER)
     term = s.module_leadership_term_id if closed else s.leadership_term_id
-    return message.leadership_term_id == term and _position_of(message) == position
+    within = message.leadership_term_id == term and _position_of(message) <= position
+    return within and proposal.may_meet(delivery)
 
 
 def after_report(proposal: Proposal) -> None:
@@ -281,7 +303,9 @@ def after_report(proposal: Proposal) -> None:
         if position <= proposal.state.commit_position or (cap is not None and cap < position):
             continue
         reached = sum(s.members[j].log_position >= position for j in proposal.others)
-        if reached >= proposal.rules.member_count // 2 and _shows(proposal, queue, position):
+        if reached >= proposal.rules.member_count // 2 and _shows_at_most(
+            proposal, queue[0], position
+        ):
             commit_to(proposal, position)
 
 
