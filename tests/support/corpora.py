@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import gather
+from canvass.conformance.batch import join
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
@@ -74,23 +74,22 @@ def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventCo
 
 def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
     """Give the corpus again and again, as a table of events and the runs in it."""
-    batches = list(gather(Corpus(corpus).columns()))
+    batch = join(list(Corpus(corpus).columns()))
     for number in count():
-        for batch in batches:
-            runs = [
-                Run(
-                    schema="canvass.run/1",
-                    run_id=f"{run.run_id}.{number}",
-                    revision=run.revision,
-                    member_count=run.member_count,
-                    hardening=run.hardening,
-                    appointed_leader_id=run.appointed_leader_id,
-                    initial=run.initial,
-                )
-                for run in batch.runs
-            ]
-            ids = tuple(run.run_id for run in runs)
-            yield runs, to_table(scaled(batch.columns, number + 1, ids))
+        runs = [
+            Run(
+                schema="canvass.run/1",
+                run_id=f"{run.run_id}.{number}",
+                revision=run.revision,
+                member_count=run.member_count,
+                hardening=run.hardening,
+                appointed_leader_id=run.appointed_leader_id,
+                initial=run.initial,
+            )
+            for run in batch.runs
+        ]
+        ids = tuple(run.run_id for run in runs)
+        yield runs, to_table(scaled(batch.columns, number + 1, ids))
 
 
 def write_dataset(corpus: Path, root: Path, events: int, *, events_per_file: int) -> int:

@@ -6,8 +6,8 @@ in the worker that reads them. The job has four stages:
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
    and the distinct steps that nobody has judged yet;
 2. those steps, each once, are judged in batches;
-3. a run whose open steps are all allowed has the verdict it was given for that case; units with a
-   run that took a forbidden step are checked again, now that everything is known;
+3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
+   a forbidden step is checked again, now that everything is known;
 4. the tables are written.
 
 No verdict depends on how units are packed into tasks: a run is judged from its own events and from
@@ -39,8 +39,8 @@ from canvass.corpus.rows import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-STEPS_PER_BATCH: Final = 4096
-"""Steps that one oracle is asked at once: starting a JVM costs as much as judging a thousand."""
+STEPS_PER_BATCH: Final = 2000
+"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to judge."""
 
 ANSWERS_DDL: Final = "key binary, answer binary"
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
@@ -50,6 +50,10 @@ _WORK: Final = "work"
 
 class Checker(Protocol):
     """What the job needs to know of checking; an object of it travels to the workers."""
+
+    def prepare(self, folder: Path) -> None:
+        """Take a folder, on the driver, that all workers can read, for the time of the job."""
+        ...
 
     def check(self, task: Task) -> Iterable[Row]:
         """Check units; total but for faults of the machine: what is no run becomes a row."""
@@ -107,6 +111,7 @@ class CorpusJob:
         if out.is_dir() and any(out.iterdir()):
             raise OutputExists(f"{out} is not empty: each verification has a folder of its own")
         out.mkdir(parents=True, exist_ok=True)
+        checker.prepare(out.absolute() / _WORK)
         self._session = session
         self._checker = checker
         self._out = out.absolute()
@@ -122,14 +127,17 @@ class CorpusJob:
         self._say(f"checking {len(units):,} units")
         first = self._checked(units, "first")
         again = self._judge(first)
-        self.rechecked = len(again)
+        self.rechecked = sum(map(len, again.values()))
+        rows = first
         if again:
-            self._say(f"checking {len(again):,} units again that took a forbidden step")
-            chosen = [unit for unit in units if unit.path in again]
+            self._say(f"checking {self.rechecked:,} runs again, now that all steps are judged")
+            chosen = [
+                msgspec.structs.replace(unit, runs=tuple(sorted(again[unit.path])))
+                for unit in units
+                if unit.path in again
+            ]
             second = self._checked(chosen, "second")
             rows = self._without(first, again).unionByName(second)
-        else:
-            rows = first
         self._say("writing the tables")
         self._write(first, rows)
 
@@ -160,12 +168,18 @@ class CorpusJob:
         frame.write.parquet(place)
         return self._session.read.parquet(place)
 
-    def _judge(self, first: DataFrame) -> frozenset[str]:
-        """Have unknown steps judged; give the units that took a forbidden one."""
+    def _judge(self, first: DataFrame) -> dict[str, set[str]]:
+        """Have unknown steps judged; give the runs to be checked again, by the path of the unit.
+
+        These are the runs that took a forbidden step, and those in which something else is wrong
+        while steps were open: what comes first in them can only be told now.
+        """
+        from pyspark.sql import functions as f
+
         steps = first.where(_is(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
         count = steps.count()
         if not count:
-            return frozenset()
+            return {}
         self._say(f"asking the oracle about {count:,} distinct steps")
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
         answered = steps.repartition(batches).mapInArrow(
@@ -176,20 +190,23 @@ class CorpusJob:
         self.judged = len(collected)
         self._checker.learn(collected)
         forbidden = [(key,) for key, answer in collected if self._checker.forbids(answer)]
-        if not forbidden:
-            return frozenset()
-        from pyspark.sql import functions as f
+        waiting = first.where(_is(RowKind.VERDICT)).where("size(pending) > 0")
+        found = waiting.where(f.col("verdict") == "DIVERGES").select("source", "run_id")
+        if forbidden:
+            wrong = self._session.createDataFrame(forbidden, "key binary")
+            taken = waiting.select("source", "run_id", f.explode("pending").alias("key"))
+            found = found.union(
+                taken.join(f.broadcast(wrong), "key", "left_semi").select("source", "run_id")
+            )
+        again: dict[str, set[str]] = {}
+        for row in found.distinct().toLocalIterator():
+            again.setdefault(row.source, set()).add(row.run_id)
+        return again
 
-        wrong = self._session.createDataFrame(forbidden, "key binary")
-        open_steps = first.where(_is(RowKind.VERDICT)).select(
-            "source", f.explode("pending").alias("key")
-        )
-        sources = open_steps.join(wrong, "key", "left_semi").select("source").distinct()
-        return frozenset(row.source for row in sources.toLocalIterator())
-
-    def _without(self, rows: DataFrame, sources: frozenset[str]) -> DataFrame:
-        gone = self._session.createDataFrame([(source,) for source in sources], "source string")
-        return rows.join(gone, "source", "left_anti")
+    def _without(self, rows: DataFrame, runs: dict[str, set[str]]) -> DataFrame:
+        pairs = [(source, run_id) for source, ids in runs.items() for run_id in ids]
+        gone = self._session.createDataFrame(pairs, "source string, run_id string")
+        return rows.join(gone, ["source", "run_id"], "left_anti")
 
     def _write(self, first: DataFrame, rows: DataFrame) -> None:
         from pyspark.sql import functions as f

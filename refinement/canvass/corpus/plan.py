@@ -61,6 +61,8 @@ class Unit(Struct, frozen=True):
     code: str = ""
     """Of a refused unit: a `Code`."""
     reason: str = ""
+    runs: tuple[str, ...] = ()
+    """Of a file that is checked again: the ids of the runs to be told of; all if there are none."""
 
 
 Task = tuple[Unit, ...]

@@ -83,7 +83,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """Actions of the spec that no event has."""
     judged_steps: int
     """Distinct steps that the oracle was asked about."""
-    rechecked_units: int
+    rechecked_runs: int
     seconds: float
     events_per_second: float
 
@@ -153,7 +153,7 @@ def summarise(
         ],
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
         judged_steps=job.judged,
-        rechecked_units=job.rechecked,
+        rechecked_runs=job.rechecked,
         seconds=round(seconds, 3),
         events_per_second=round(events / seconds, 1) if seconds > 0 else 0.0,
     )

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.conformance.batch import gather
-from canvass.conformance.steps import Example, StepChecker
+from canvass.conformance.judge import Judge
+from canvass.conformance.screen import Screening
+from canvass.conformance.steps import Example
 from canvass.corpus.questions import to_example, to_question
-from canvass.traces.run import Corpus
 from support.corpora import record_runs
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     root = record_runs(tmp_path_factory.mktemp("corpus") / "runs", 3, 200)
-    checker = StepChecker()
-    for batch in gather(Corpus(root).columns()):
-        checker.check(batch)
-    return checker.examples
+    screening = Screening(Judge())
+    for folder in sorted(root.iterdir()):
+        screening.add(folder)
+    screening.flush()
+    return list(screening.open_steps.values())
 
 
 def test_a_question_is_the_step_it_was_made_of(examples: list[Example]) -> None:

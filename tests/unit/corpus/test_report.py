@@ -57,7 +57,7 @@ def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
         "coverage": [Coverage("OnVote", 100)],
         "never_taken": ["Canvass"],
         "judged_steps": 5,
-        "rechecked_units": 0,
+        "rechecked_runs": 0,
         "seconds": 2.0,
         "events_per_second": 50.0,
     }

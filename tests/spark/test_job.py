@@ -1,0 +1,182 @@
+"""Batch verification gives the verdicts of the checker in one process, however it is spread."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.conformance.verdict import RunVerdict
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.job import CorpusJob, OutputExists
+from canvass.corpus.plan import Unit, list_units
+from canvass.corpus.summary import Summary, summarise
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from support.corpora import record_runs
+from support.corruptions import corrupt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Told = dict[str | None, tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A corpus, what is due, and what one process says."""
+
+    corpus: Path
+    due: dict[str, str]
+    verdicts: dict[str, RunVerdict]
+    cache: Path
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
+    """Good and spoilt runs, verified in one process; the oracle's answers are kept."""
+    folder = tmp_path_factory.mktemp("job")
+    corpus = record_runs(folder / "corpus", 12, 120)
+    due = corrupt(corpus)
+    judge = Judge(cache=folder / "cache")
+    checked = check_units(sorted(corpus.iterdir()), judge)
+    return Expected(
+        corpus, due, {Path(run.path).name: run for run in checked.runs}, folder / "cache"
+    )
+
+
+def run_job(
+    spark: SparkSession, units: list[Unit], out: Path, cache: Path, partitions: int | None = None
+) -> Summary:
+    checker = ConformanceChecker.of(cache=cache)
+    job = CorpusJob(spark, checker, out, partitions=partitions)
+    job.run(units)
+    summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
+    job.clean()
+    return summary
+
+
+def table(out: Path, name: str) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = pq.read_table(out / name).to_pylist()
+    return rows
+
+
+def verdicts_of(out: Path) -> Told:
+    """What is told of each run, by its folder's name."""
+    told: Told = {}
+    for row in table(out, "verdicts"):
+        name = Path(str(row["source"])).name
+        told[name] = (row["verdict"], row["events"], row["unchecked"])
+    return told
+
+
+def divergences_of(out: Path) -> set[tuple[object, ...]]:
+    columns = ("run_id", "divergence_class", "name", "member_id", "step", "rank", "reason")
+    return {tuple(row[name] for name in columns) for row in table(out, "divergences")}
+
+
+def expected_verdicts(expected: Expected) -> Told:
+    return {
+        name: (run.verdict.value, run.events, run.unchecked)
+        for name, run in expected.verdicts.items()
+    }
+
+
+def expected_divergences(expected: Expected) -> set[tuple[object, ...]]:
+    return {
+        (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
+        for run in expected.verdicts.values()
+        for one in run.divergences
+    }
+
+
+def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
+    found = {name: run.verdict.value for name, run in expected.verdicts.items()}
+
+    assert found == dict.fromkeys(found, "CONFORMS") | expected.due
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+def test_verdicts_are_those_of_one_process(
+    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int
+) -> None:
+    units = list_units([expected.corpus])
+    random.Random(partitions).shuffle(units)
+    out = tmp_path / "out"
+
+    summary = run_job(spark, units, out, expected.cache, partitions)
+
+    assert verdicts_of(out) == expected_verdicts(expected)
+    assert divergences_of(out) == expected_divergences(expected)
+    assert summary.judged_steps == 0
+    assert summary.events == sum(run.events for run in expected.verdicts.values())
+
+
+def test_without_a_cache_the_oracle_is_asked_on_the_executors(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    out, cache = tmp_path / "out", tmp_path / "cache"
+
+    summary = run_job(spark, list_units([expected.corpus]), out, cache)
+
+    assert verdicts_of(out) == expected_verdicts(expected)
+    assert divergences_of(out) == expected_divergences(expected)
+    assert summary.judged_steps > 100
+    assert 1 <= summary.rechecked_runs <= 4
+    assert [path.suffix for path in cache.iterdir()] == [".npz"]
+
+
+def test_a_data_set_has_the_verdicts_of_its_runs(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    malformed = {name for name, verdict in expected.due.items() if verdict == "MALFORMED"}
+    readable = tmp_path / "readable"
+    readable.mkdir()
+    for folder in expected.corpus.iterdir():
+        if folder.name not in malformed:
+            (readable / folder.name).mkdir()
+            for file in folder.iterdir():
+                (readable / folder.name / file.name).write_bytes(file.read_bytes())
+    with DatasetWriter(tmp_path / "set", events_per_file=400) as writer:
+        write_dataset(Corpus(readable), writer)
+    out = tmp_path / "out"
+
+    run_job(spark, list_units([tmp_path / "set"]), out, expected.cache)
+
+    assert len(list((tmp_path / "set").iterdir())) > 2
+    assert {row["run_id"]: row["verdict"] for row in table(out, "verdicts")} == {
+        run.run_id: run.verdict.value
+        for name, run in expected.verdicts.items()
+        if name not in malformed
+    }
+    assert divergences_of(out) == expected_divergences(expected)
+
+
+def test_a_second_run_of_one_id_is_malformed_wherever_it_is(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        for file in (expected.corpus / "run-9").iterdir():
+            (tmp_path / place / file.name).write_bytes(file.read_bytes())
+    out = tmp_path / "out"
+
+    run_job(spark, list_units([tmp_path / "b", tmp_path / "a"]), out, expected.cache)
+
+    told = {Path(str(row["source"])).name: row["verdict"] for row in table(out, "verdicts")}
+    assert told == {"a": "CONFORMS", "b": "MALFORMED"}
+
+
+def test_results_do_not_go_where_something_is(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    (tmp_path / "old").write_text("")
+
+    with pytest.raises(OutputExists, match="is not empty"):
+        CorpusJob(spark, ConformanceChecker.of(cache=expected.cache), tmp_path)

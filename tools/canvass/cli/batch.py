@@ -1,0 +1,220 @@
+"""``canvass batch``: verify corpora on Spark.
+
+The command line and what it prints are here; plan, job and report are in `canvass.corpus`.
+"""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from canvass.cli.output import CommandError, Format, complain, result_console, write_json
+
+if TYPE_CHECKING:
+    from canvass.corpus.summary import Cluster, Summary
+
+
+class FailOn(str, Enum):
+    """Which divergences make the command fail."""
+
+    ANY = "any"
+    NEW = "new"
+    """Those whose like the baseline does not have."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-commands."""
+    batch = typer.Typer(help="Verify large corpora on Spark.", no_args_is_help=True)
+    app.add_typer(batch, name="batch")
+
+    @batch.callback()
+    def common() -> None:
+        """Verify large corpora on Spark."""
+
+    @batch.command("verify")
+    def verify(
+        corpora: Annotated[
+            list[Path],
+            typer.Argument(
+                metavar="CORPUS...", help="Runs, folders of runs, Parquet data sets or files."
+            ),
+        ],
+        out: Annotated[
+            Path, typer.Option("--out", help="A new or empty folder for tables and report.")
+        ],
+        master: Annotated[
+            str | None,
+            typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://...; else local[2]."),
+        ] = None,
+        partitions: Annotated[
+            int | None, typer.Option(min=1, help="Number of tasks; else chosen from the sizes.")
+        ] = None,
+        graph: Annotated[
+            Path | None, typer.Option(help="A graph artifact; else all steps go to the oracle.")
+        ] = None,
+        cache: Annotated[
+            Path | None, typer.Option(help="Folder that keeps the oracle's answers.")
+        ] = None,
+        oracles: Annotated[
+            int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
+        ] = 1,
+        fail_on: Annotated[
+            FailOn, typer.Option(help="Fail on any divergence, or on those new to --baseline.")
+        ] = FailOn.ANY,
+        baseline: Annotated[
+            Path | None, typer.Option(help="The folder of an earlier report.")
+        ] = None,
+        output: Annotated[
+            Format, typer.Option("--format", help="For a person or a machine.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Verify corpora on Spark and write tables, summary and report.
+
+        Exit code 0: all runs conform. 1: one diverges. 2: something is no trace, nothing was
+        checked, or Spark or the oracle cannot run. 3: runs are incomplete. 130: interrupted.
+
+        canvass batch verify CORPUS --out REPORT
+
+        canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
+        """
+        from canvass.corpus.summary import exit_code, new_clusters, read_summary
+
+        if (fail_on is FailOn.NEW) != (baseline is not None):
+            raise CommandError("--fail-on new and --baseline go together")
+        earlier = None if baseline is None else read_summary(baseline)
+        summary = _verify(
+            corpora, out, master=master, partitions=partitions, graph=graph, cache=cache,
+            oracles=oracles,
+        )  # fmt: skip
+        new = None if earlier is None else new_clusters(summary, earlier)
+        _write(out, summary, new)
+        if output is Format.JSON:
+            write_json(summary)
+        else:
+            _show(summary, new, out)
+        raise typer.Exit(exit_code(summary, earlier))
+
+    @batch.command(
+        "submit-command",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def submit(
+        context: typer.Context,
+        master: Annotated[str, typer.Option(help="spark://..., yarn, k8s://... or local[N].")],
+        deploy_mode: Annotated[str, typer.Option(help="client or cluster.")] = "client",
+        archive: Annotated[
+            Path | None,
+            typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
+        ] = None,
+        image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
+        executors: Annotated[int | None, typer.Option(min=1, help="How many executors.")] = None,
+        executor_memory: Annotated[str, typer.Option(help="Of each executor.")] = "2g",
+        script: Annotated[
+            str | None,
+            typer.Option(help="canvass/cli/main.py as the driver sees it; else that of here."),
+        ] = None,
+    ) -> None:
+        """Print the spark-submit line of a batch verification; run nothing.
+
+        canvass batch submit-command --master yarn --archive env.tar.gz -- CORPUS --out REPORT
+        """
+        from shlex import join
+
+        import canvass.cli.main
+        from canvass.corpus.submit import Submission, submit_command
+
+        if not context.args:
+            raise CommandError("after -- come the arguments of canvass batch verify")
+        submission = Submission(
+            master=master,
+            deploy_mode=deploy_mode,
+            archive=archive,
+            image=image,
+            executors=executors,
+            executor_memory=executor_memory,
+        )
+        main = canvass.cli.main.__file__ if script is None else script
+        print(join(submit_command(submission, main, context.args)))
+
+
+def _verify(
+    corpora: list[Path],
+    out: Path,
+    *,
+    master: str | None,
+    partitions: int | None,
+    graph: Path | None,
+    cache: Path | None,
+    oracles: int,
+) -> Summary:
+    from importlib.metadata import version
+
+    from canvass.corpus.checker import ConformanceChecker
+    from canvass.corpus.job import CorpusJob
+    from canvass.corpus.plan import list_units
+    from canvass.corpus.session import open_session
+    from canvass.corpus.summary import summarise
+
+    began = time.monotonic()
+
+    def say(what: str) -> None:
+        complain(f"[{time.monotonic() - began:6.1f} s] {what}")
+
+    units = list_units(corpora)
+    say(f"{len(units):,} units listed; starting Spark")
+    with open_session(master) as session:
+        job = CorpusJob(
+            session,
+            ConformanceChecker.of(graph=graph, cache=cache),
+            out,
+            partitions=partitions,
+            oracles=oracles,
+            say=say,
+        )
+        started = time.monotonic()
+        job.run(units)
+        summary = summarise(
+            job,
+            version=version("canvass"),
+            corpora=[str(corpus) for corpus in corpora],
+            tasks=partitions,
+            seconds=time.monotonic() - started,
+        )
+        job.clean()
+    return summary
+
+
+def _write(out: Path, summary: Summary, new: list[Cluster] | None) -> None:
+    import msgspec
+
+    from canvass.corpus.report import REPORT_FILE, render
+    from canvass.corpus.summary import SUMMARY_FILE
+
+    encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
+    (out / SUMMARY_FILE).write_bytes(encoded + b"\n")
+    (out / REPORT_FILE).write_text(render(summary, new), encoding="utf-8")
+
+
+def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
+    """Write the result for a person: verdicts, then the clusters of divergences."""
+    console = result_console()
+    counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
+    console.print(f"{summary.runs:,} runs, {summary.events:,} events: {counts or 'none'}")
+    fresh = {cluster.identity for cluster in new or ()}
+    for one in summary.clusters[:20]:
+        mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
+        console.print(
+            f"  {one.divergence_class} {one.name}: {one.count:,} in {one.runs:,} runs{mark},"
+            f" such as {one.example_run_id} member {one.example_member_id}"
+            f" step {one.example_step}: {one.example_reason}"
+        )
+    if summary.cluster_count > 20:
+        console.print(f"  and {summary.cluster_count - 20:,} more kinds of divergences")
+    for row in summary.listed[:20]:
+        if row.verdict in ("MALFORMED", "INCOMPLETE"):
+            console.print(f"  {row.verdict} {row.source}: {row.reason}")
+    console.print(f"{summary.events_per_second:,.0f} events/s; report: {out / 'report.html'}")
