@@ -79,8 +79,6 @@ def check_units(
     units: Iterable[Path], judge: Judge, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check run folders and files of data sets."""
-    started = time.perf_counter()
-    asked, in_graph, in_cache = judge.asked, judge.found_in_graph, judge.found_in_cache
     screening = Screening(judge)
     listed = list(units)
     for number, path in enumerate(listed, 1):
@@ -90,16 +88,21 @@ def check_units(
         if len(screening.open_steps) >= ASK_AT:
             screening.ask()
     screening.ask()
+    return settle_all(screening, judge)
+
+
+def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:
+    """Give the verdicts on all runs that were screened, of which all steps are judged."""
+    verdicts = tuple(settle(state, screening, judge) for state in screening.runs)
     counts = Counts(
         runs=len(screening.runs),
         events=sum(state.events for state in screening.runs),
         distinct_steps=screening.distinct,
-        found_in_graph=judge.found_in_graph - in_graph,
-        found_in_cache=judge.found_in_cache - in_cache,
-        asked_of_oracle=judge.asked - asked,
-        seconds=time.perf_counter() - started,
+        found_in_graph=screening.found_in_graph,
+        found_in_cache=screening.found_in_cache,
+        asked_of_oracle=screening.asked,
+        seconds=time.perf_counter() - screening.started,
     )
-    verdicts = tuple(settle(state, screening, judge) for state in screening.runs)
     return CorpusVerdict(verdicts, counts)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,8 @@ from canvass.spec.files import spec_root
 REFUSED: Final = 0
 ALLOWED: Final = 1
 UNKNOWN: Final = -1
+IN_GRAPH: Final = 2
+"""Allowed, as it is an edge of a state graph."""
 
 _CACHE_VERSION: Final = 1
 """Part of the cache's name: raised when the canonical form or its key changes."""
@@ -90,28 +92,24 @@ class Judge:
         Names the spec that answers rest on.
     """
 
-    oracle: Ask = field(default_factory=lambda: ask_tlc)
+    oracle: Ask = ask_tlc
     graphs: Mapping[str, KeyTable] = field(default_factory=dict)
     cache: Path | None = None
     digest: str = field(default_factory=spec_digest)
-    found_in_graph: int = 0
-    found_in_cache: int = 0
     asked: int = 0
-    _answers: KeyTable | None = None
+    answers: KeyTable | None = None
+    """What the cache holds, once it was read."""
 
     def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
-        """Say what graph and cache know of keys: ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
+        """Say what is known of keys: ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
 
-        A step that is not in the graph is not known by that: a graph has bounds.
+        A step that is not in a graph is not known by that: a graph has bounds.
         """
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
         for table in self.graphs.values():
-            out[table.lookup(keys) >= 0] = ALLOWED
-        self.found_in_graph += int(np.count_nonzero(out != UNKNOWN))
+            out[table.lookup(keys) >= 0] = IN_GRAPH
         open_keys = np.flatnonzero(out == UNKNOWN)
-        cached = self._cached().lookup(keys[open_keys])
-        out[open_keys] = cached
-        self.found_in_cache += int(np.count_nonzero(cached != UNKNOWN))
+        out[open_keys] = self.cached().lookup(keys[open_keys])
         return out
 
     def ask(self, examples: Sequence[Example]) -> NDArray[np.int8]:
@@ -141,7 +139,14 @@ class Judge:
         code = int(self.known(np.array([example.key], dtype=np.uint64))[0])
         if code == UNKNOWN:
             code = int(self.ask([example])[0])
-        return code == ALLOWED
+        return code in (ALLOWED, IN_GRAPH)
+
+    def unknown(self, examples: Iterable[Example]) -> list[Example]:
+        """Give those of some steps of which nothing is known, each once."""
+        distinct = list({example.key: example for example in examples}.values())
+        keys = np.array([example.key for example in distinct], dtype=np.uint64)
+        codes = self.known(keys.reshape(len(distinct), 2))
+        return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
     @property
     def _file(self) -> Path | None:
@@ -149,23 +154,24 @@ class Judge:
             return None
         return self.cache / f"steps-{_CACHE_VERSION}-{self.digest[:32]}.npz"
 
-    def _cached(self) -> KeyTable:
-        if self._answers is None:
-            self._answers = _load(self._file)
-        return self._answers
+    def cached(self) -> KeyTable:
+        """Give the answers that are kept."""
+        if self.answers is None:
+            self.answers = _load(self._file)
+        return self.answers
 
     def _keep(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
         """Add answers to the cache; another process may do so too, and one of the two is lost."""
         path = self._file
-        base = self._cached() if path is None or not path.exists() else _load(path)
+        base = self.cached() if path is None or not path.exists() else _load(path)
         all_keys = np.concatenate([base.keys, keys])
         all_answers = np.concatenate([base.edges, answers.astype(np.int64)])
-        self._answers = KeyTable.build(all_keys, all_answers)
+        self.answers = KeyTable.build(all_keys, all_answers)
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             aside = path.with_name(f".{path.name}.{os.getpid()}")
             with aside.open("wb") as file:
-                np.savez(file, keys=self._answers.keys, answers=self._answers.edges)
+                np.savez(file, keys=self.answers.keys, answers=self.answers.edges)
             aside.replace(path)
 
 

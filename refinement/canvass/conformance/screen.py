@@ -8,6 +8,7 @@ runs that need it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import order_causes
-from canvass.conformance.judge import ALLOWED, REFUSED, UNKNOWN, Judge
+from canvass.conformance.judge import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, Judge
 from canvass.conformance.monitors import violations
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
@@ -70,10 +71,16 @@ class Screening:
     ----------
     runs
         The runs seen so far, in the order in which they came.
+    started
+        When, by the performance counter.
+    found_in_graph, found_in_cache, asked
+        Distinct steps by where their answers came from.
     """
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
+        self.started = time.perf_counter()
+        self.found_in_graph = self.found_in_cache = self.asked = 0
         self.runs: list[RunState] = []
         self._steps = StepChecker()
         self._codes = np.empty(0, dtype=np.int8)
@@ -198,6 +205,9 @@ class Screening:
         fresh = self._steps.distinct.keys[known:]
         if len(fresh):
             codes = self.judge.known(fresh)
+            self.found_in_graph += int(np.count_nonzero(codes == IN_GRAPH))
+            self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
+            codes[codes == IN_GRAPH] = ALLOWED
             self._codes = np.concatenate([self._codes, codes])
             for place in np.flatnonzero(codes == UNKNOWN).tolist():
                 self._open[known + place] = results.example(known + place)
@@ -231,6 +241,11 @@ class Screening:
         return len(self._codes)
 
     @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The keys of the distinct steps."""
+        return self._steps.distinct.keys
+
+    @property
     def open_steps(self) -> Mapping[int, Example]:
         """The steps that neither graph nor cache know, by their numbers."""
         return self._open
@@ -247,6 +262,7 @@ class Screening:
         if self._open:
             numbers = list(self._open)
             codes = self.judge.ask([self._open[number] for number in numbers])
+            self.asked += len(numbers)
             self.tell(dict(zip(numbers, codes.tolist(), strict=True)))
 
     def refused(self, state: RunState) -> bool:

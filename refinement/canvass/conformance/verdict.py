@@ -53,11 +53,11 @@ class DivergenceClass(str, Enum):
     """
 
 
-class _Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):
     """A part of a verdict."""
 
 
-class Divergence(_Record, frozen=True):
+class Divergence(Record, frozen=True):
     """One thing that is wrong, at the step where it shows first."""
 
     kind: DivergenceClass
@@ -70,7 +70,7 @@ class Divergence(_Record, frozen=True):
     """The place of the step in the order of causes."""
 
 
-class RunVerdict(_Record, frozen=True):
+class RunVerdict(Record, frozen=True):
     """The verdict on one run."""
 
     run_id: str
@@ -91,7 +91,7 @@ class RunVerdict(_Record, frozen=True):
         return EXIT_CODES[self.verdict]
 
 
-class Counts(_Record, frozen=True):
+class Counts(Record, frozen=True):
     """How much was checked, and how."""
 
     runs: int = 0
@@ -103,7 +103,7 @@ class Counts(_Record, frozen=True):
     seconds: float = 0.0
 
 
-class CorpusVerdict(_Record, frozen=True):
+class CorpusVerdict(Record, frozen=True):
     """The verdicts on all runs of a corpus."""
 
     runs: tuple[RunVerdict, ...]

@@ -152,7 +152,7 @@ def canonical(step: Step, rules: Rules) -> Canonical:
             and rules.appointed_leader_id not in (NULL_VALUE, step.member)
         ),
     )
-    _check_domain(kept)
+    check_domain(kept)
     return Canonical(_permuted(_renamed(kept), frame), regime)
 
 
@@ -221,7 +221,8 @@ def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
 # --- domain, renaming, permutation: over all numbers of a step, by their kind --------------------
 
 
-def _map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
+def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
+    """Rename the numbers of a message, each by the name of its field."""
     given = {name: getattr(message, name) for name in message.__dataclass_fields__}
     values: list[Any] = [
         value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
@@ -239,7 +240,8 @@ def _map_fields(value: _T, rename: Callable[[str, int], int]) -> _T:
     return replace(value, **changes)  # type: ignore[type-var]
 
 
-def _map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
+def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
+    """Rename the numbers of a state, each by the name of its field; records stay in place."""
     return replace(
         _map_fields(state, rename),
         members=tuple(_map_fields(record, rename) for record in state.members),
@@ -251,17 +253,24 @@ def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
     """Rename all numbers of a step, each by the name of its field; records stay where they are."""
     given = _map_fields(step.input, rename)
     if given.message is not None:
-        given = replace(given, message=_map_message(given.message, rename))
+        given = replace(given, message=map_message(given.message, rename))
     return replace(
         step,
-        before=_map_state(step.before, rename),
-        after=_map_state(step.after, rename),
+        before=map_state(step.before, rename),
+        after=map_state(step.after, rename),
         input=given,
-        sends=tuple((to, _map_message(message, rename)) for to, message in step.sends),
+        sends=tuple((to, map_message(message, rename)) for to, message in step.sends),
     )
 
 
-def _check_domain(step: Step) -> None:
+def check_domain(step: Step) -> None:
+    """See that no field holds what no member of the cluster can have in it.
+
+    Raises
+    ------
+    OutOfDomain
+        If one does.
+    """
     count = len(step.before.members)
 
     def check(lowest: int) -> Callable[[str, int], int]:
@@ -277,7 +286,7 @@ def _check_domain(step: Step) -> None:
 
     message = step.input.message
     if message is not None:
-        _map_message(message, check(0))
+        map_message(message, check(0))
     map_step(replace(step, input=replace(step.input, message=None)), check(NULL_VALUE))
     for record in (*step.before.members, *step.after.members):
         if record.vote > 1:

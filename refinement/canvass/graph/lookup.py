@@ -7,7 +7,7 @@ memory-mapped: opening costs nothing, and all processes of a machine share the p
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,19 @@ EDGES_FILE: Final = "key-edges.npy"
 class KeyTable:
     """Keys in ascending order, and for each the number of an edge that has it."""
 
-    def __init__(self, keys: NDArray[np.uint64], edges: NDArray[np.int64]) -> None:
+    def __init__(
+        self, keys: NDArray[np.uint64], edges: NDArray[np.int64], folder: Path | None = None
+    ) -> None:
         self._first = keys[0]
         self._second = keys[1]
         self.edges = edges
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as the name of the folder, if there is one."""
+        if self._folder is not None:
+            return KeyTable.open, (self._folder,)
+        return KeyTable, (np.stack([self._first, self._second]), self.edges)
 
     def __len__(self) -> int:
         """Count the keys."""
@@ -46,7 +55,9 @@ class KeyTable:
     def open(cls, folder: Path) -> KeyTable:
         """Map a table that `save` wrote."""
         return cls(
-            np.load(folder / KEYS_FILE, mmap_mode="r"), np.load(folder / EDGES_FILE, mmap_mode="r")
+            np.load(folder / KEYS_FILE, mmap_mode="r"),
+            np.load(folder / EDGES_FILE, mmap_mode="r"),
+            folder,
         )
 
     def save(self, folder: Path) -> None:

@@ -20,6 +20,8 @@ from canvass.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, complain
 COMMAND_MODULES = (
     "canvass.cli.doctor",
     "canvass.cli.check",
+    "canvass.cli.verify",
+    "canvass.cli.batch",
     "canvass.cli.simulate",
     "canvass.cli.import_",
 )

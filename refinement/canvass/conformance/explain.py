@@ -1,0 +1,173 @@
+"""Why a step is not allowed: what was, what was observed, and what the spec would have allowed.
+
+The alternatives come from the oracle, for the step as it was recorded. Nothing here changes a
+verdict, and a failing oracle costs the alternatives only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from msgspec import Struct
+
+from canvass.cluster.member import Member
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.judge import Judge
+from canvass.conformance.operators import Operator, find_operator
+from canvass.conformance.renumber import renumbered
+from canvass.conformance.steps import rules_of
+from canvass.conformance.verdict import Divergence, DivergenceClass
+from canvass.graph.canonical import OutOfDomain, check_domain
+from canvass.graph.steps import Sends, Step
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import NONE
+from canvass.traces.names import wire_name
+from canvass.traces.schema import Event
+
+APPOINTED_OTHER: Final = 1
+"""The appointed leader that the oracle assumes where one is another than the member."""
+STEPS_BEFORE: Final = 5
+"""How many steps of the member a report shows before the divergence."""
+
+
+class Difference(Struct, frozen=True, rename=wire_name):
+    """A field in which two states or lists of messages differ."""
+
+    field: str
+    before: str
+    observed: str
+    allowed: str
+
+
+class Explanation(Struct, frozen=True, rename=wire_name):
+    """A divergence with all that helps to understand it."""
+
+    run_id: str
+    divergence: Divergence
+    event: Event
+    earlier: tuple[Event, ...]
+    """The member's steps before it."""
+    changed: tuple[Difference, ...] = ()
+    """What the step changed, as observed."""
+    enabled: tuple[str, ...] = ()
+    """Actions without a message that the spec allows in the state before, on the same input."""
+    action_enabled: bool = False
+    alternatives: tuple[tuple[Difference, ...], ...] = ()
+    """For each outcome that the spec allows, where it differs from what was observed; the nearest
+    one first.
+    """
+    operator: Operator | None = None
+    note: str = ""
+    """Why there are no alternatives, if the oracle could not be asked."""
+
+
+def explain(loaded: LoadedRun, divergence: Divergence, judge: Judge) -> Explanation:
+    """Put together what helps to understand a divergence."""
+    columns = loaded.columns
+    row = loaded.row_of(divergence.member, divergence.step)
+    first = row
+    while columns.predecessor[first] != NONE and row - first < STEPS_BEFORE:
+        first -= 1
+    base = Explanation(
+        run_id=loaded.run.run_id,
+        divergence=divergence,
+        event=columns.event(row),
+        earlier=tuple(columns.event(at) for at in range(first, row)),
+        operator=find_operator(divergence.name),
+    )
+    if int(loaded.states.before[row]) < 0:
+        return base
+    step = loaded.step(row)
+    changed = tuple(_differences(step.before, step.before, step.after, (), ()))
+    fields: dict[str, Any] = {"changed": changed}
+    if divergence.kind in (
+        DivergenceClass.IMPLEMENTATION_STEP,
+        DivergenceClass.INSTRUMENTATION_GAP,
+    ):
+        fields |= _alternatives(step, rules_of(loaded.run), judge)
+    values = {name: getattr(base, name) for name in base.__struct_fields__}
+    return Explanation(**(values | fields))
+
+
+def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
+    try:
+        check_domain(step)
+    except OutOfDomain as error:
+        return {"note": f"{error.field} is out of range, so that the spec has nothing to say"}
+    small = renumbered(step)
+    barred = rules.appointed_leader_id not in (NULL_VALUE, step.member)
+    if barred and step.member == APPOINTED_OTHER:
+        return {"note": "the oracle takes this member for the appointed leader"}
+    own = replace(rules, appointed_leader_id=APPOINTED_OTHER if barred else NULL_VALUE)
+    others = [
+        replace(small.step, action=action, input=replace(small.step.input, message=None))
+        for action in ACTIONS
+        if not _takes_message(action)
+    ]
+    answers = judge.oracle(own, [small.step, *others])
+    alternatives = []
+    for state, sends in answers[0].outcomes:
+        after, sent = small.restore(state, sends)
+        alternatives.append(tuple(_differences(step.before, step.after, after, step.sends, sent)))
+    return {
+        "enabled": tuple(
+            other.action.value
+            for other, answer in zip(others, answers[1:], strict=True)
+            if answer.enabled
+        ),
+        "action_enabled": answers[0].enabled,
+        "alternatives": tuple(sorted(alternatives, key=len)),
+    }
+
+
+def _takes_message(action: Action) -> bool:
+    return action.value.startswith("On") and action is not (
+        Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT
+    )
+
+
+def _differences(
+    before: Member, observed: Member, allowed: Member, sent: Sends, would_send: Sends
+) -> Iterator[Difference]:
+    """Give the fields in which what was observed differs from what is allowed."""
+    old, seen, right = (dict(_flat(state)) for state in (before, observed, allowed))
+    for name in dict.fromkeys((*seen, *right)):
+        if seen.get(name) != right.get(name):
+            yield Difference(
+                name, old.get(name, "absent"), seen.get(name, "absent"), right.get(name, "absent")
+            )
+    receivers = sorted({to for to, _ in (*sent, *would_send)})
+    for receiver in receivers:
+        is_sent = "; ".join(_text(message) for to, message in sent if to == receiver)
+        should = "; ".join(_text(message) for to, message in would_send if to == receiver)
+        if is_sent != should:
+            yield Difference(f"sends to {receiver}", "", is_sent or "none", should or "none")
+
+
+def _flat(state: Member) -> Iterator[tuple[str, str]]:
+    for name in state.__dataclass_fields__:
+        value = getattr(state, name)
+        if name == "members":
+            for j, record in enumerate(value):
+                for field in record.__dataclass_fields__:
+                    yield f"members[{j}].{wire_name(field)}", _text(getattr(record, field))
+        elif name == "recording_log":
+            for k, entry in enumerate(value):
+                cells = (entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
+                yield f"recordingLog[{k}]", f"term {cells[0]} from {cells[1]} to {cells[2]}"
+        else:
+            yield wire_name(name), _text(value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names = getattr(value, "__dataclass_fields__", None)
+    if names is not None:
+        parts = (f"{wire_name(name)}={_text(getattr(value, name))}" for name in names)
+        return f"{type(value).__name__}({', '.join(parts)})"
+    return str(getattr(value, "value", value))

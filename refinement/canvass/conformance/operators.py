@@ -1,0 +1,68 @@
+"""Where the spec says what an action does or what a property means: module, lines, text.
+
+It reads layout, not TLA+: a definition begins in the first column and ends before the next thing
+that does.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from canvass.spec.files import spec_root
+from canvass.traces.names import wire_name
+
+MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
+"""Where actions and properties are defined."""
+
+MESSAGE_CAUSALITY: Final = "MessageCausality"
+LOG_STREAM: Final = "LogStream"
+_STANDS_FOR: Final = {
+    MESSAGE_CAUSALITY: ("Cluster", "Deliver"),
+    LOG_STREAM: ("Cluster", "NextEntry"),
+}
+"""The operators of ``Cluster.tla`` that say what the checks of causality check."""
+
+
+class Operator(Struct, frozen=True, rename=wire_name):
+    """A definition of the spec."""
+
+    module: str
+    line: int
+    lines: tuple[str, ...]
+
+
+@cache
+def _module(name: str) -> tuple[str, ...]:
+    return tuple((spec_root() / f"{name}.tla").read_text(encoding="utf-8").splitlines())
+
+
+@cache
+def find_operator(name: str) -> Operator | None:
+    """Find the definition behind an action, a safety property or a check of causality.
+
+    Returns
+    -------
+    Operator or None
+        None for a name that the spec does not define.
+    """
+    modules: tuple[str, ...] = MODULES
+    if name in _STANDS_FOR:
+        module, name = _STANDS_FOR[name]
+        modules = (module,)
+    begins = re.compile(rf"{re.escape(name)}(\([^)]*\))?\s*==")
+    for module in modules:
+        lines = _module(module)
+        for number, line in enumerate(lines):
+            if begins.match(line):
+                end = number + 1
+                while end < len(lines) and (not lines[end] or lines[end][0] == " "):
+                    end += 1
+                text = list(lines[number:end])
+                while text and not text[-1].strip():
+                    text.pop()
+                return Operator(module, number + 1, tuple(text))
+    return None

@@ -1,0 +1,86 @@
+"""Checking in several processes: each screens some units; the steps nobody knows are asked once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.conformance.check import Progress, check_units, settle_all
+from canvass.conformance.judge import Judge
+from canvass.conformance.screen import Screening
+from canvass.conformance.steps import Example
+from canvass.conformance.verdict import CorpusVerdict, Counts
+
+
+def check_in_processes(
+    units: Sequence[Path], judge: Judge, jobs: int, progress: Progress | None = None
+) -> CorpusVerdict:
+    """Check run folders and files of data sets in several processes.
+
+    First all processes screen their units; steps that nobody knows are asked of the oracle
+    once, here. Then the shares that had such steps are checked again on what is known. Verdicts
+    come in the order of the units, and are those of `canvass.conformance.check.check_units`.
+    """
+    started = time.perf_counter()
+    asked = judge.asked
+    shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
+    parts: list[CorpusVerdict | None] = [None] * len(shares)
+    lent = replace(judge, answers=judge.cached())
+    keys = []
+    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
+        screened = {pool.submit(_screen, share, lent): n for n, share in enumerate(shares)}
+        for done, future in enumerate(as_completed(screened), 1):
+            own_keys, examples, settled = future.result()
+            keys.append(own_keys)
+            parts[screened[future]] = settled
+            _ask(judge, examples)
+            if progress is not None:
+                progress(done, len(shares), 0)
+        lent = replace(judge, answers=judge.cached())
+        again = {
+            n: pool.submit(check_units, shares[n], lent)
+            for n, part in enumerate(parts)
+            if part is None
+        }
+        found = [part or again[n].result() for n, part in enumerate(parts)]
+    by_path: dict[str, list[int]] = {}
+    runs = [run for part in found for run in part.runs]
+    for place, run in enumerate(runs):
+        by_path.setdefault(run.path, []).append(place)
+    ordered = [runs[place] for path in units for place in by_path.get(str(path), [])]
+    counts = Counts(
+        runs=len(ordered),
+        events=sum(part.counts.events for part in found),
+        distinct_steps=len(np.unique(np.concatenate(keys), axis=0)),
+        found_in_graph=sum(part.counts.found_in_graph for part in found),
+        found_in_cache=sum(part.counts.found_in_cache for part in found),
+        asked_of_oracle=judge.asked - asked,
+        seconds=time.perf_counter() - started,
+    )
+    return CorpusVerdict(tuple(ordered), counts)
+
+
+def _screen(
+    units: list[Path], judge: Judge
+) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None]:
+    """Give the distinct keys, the steps that nobody knows, and, without any, the verdicts."""
+    screening = Screening(judge)
+    for path in units:
+        screening.add(path)
+    screening.flush()
+    examples = list(screening.open_steps.values())
+    settled = None if examples else settle_all(screening, judge)
+    return screening.keys, examples, settled
+
+
+def _ask(judge: Judge, examples: list[Example]) -> None:
+    unknown = judge.unknown(examples)
+    if unknown:
+        judge.ask(unknown)
