@@ -82,6 +82,7 @@ class DutyCycle:
         self.member = found
         self.clocks = Clocks(rules, timing, i, port.nomination_delay_ns)
         self._slow_tick_deadline_ns = 0
+        self._snapshot_position = NULL_VALUE
         self._idle: tuple[Member, str, Input] | None = None
         self._elect: Mapping[ElectionState, Callable[[], bool]] = {
             ElectionState.FOLLOWER_LOG_REPLICATION: self._follower_log_replication,
@@ -158,6 +159,8 @@ class DutyCycle:
             return False
         self._port.adopt(self.clocks.now_ns, action, x, sender, number, outcome)
         self.member = outcome.next
+        if outcome.next.publication_position == NULL_VALUE:
+            self._snapshot_position = NULL_VALUE
         self.clocks.on_transition(before, outcome.next)
         return True
 
@@ -325,6 +328,9 @@ class DutyCycle:
                 taken = self._take("OnReplayNewLeadershipTermEvent", x)
             if not taken:
                 break
+            if part.snapshot:
+                self._take("TakeSnapshot")
+                break
         return left < LOG_FRAGMENT_LIMIT
 
     def _consensus_work(self) -> bool:
@@ -347,13 +353,7 @@ class DutyCycle:
 
     def _leader_work(self) -> bool:
         clocks = self.clocks
-        worked = False
-        for _ in range(INGRESS_FRAGMENT_LIMIT):
-            length = self._port.poll_ingress()
-            if not length:
-                break
-            position = self.member.publication_position + length
-            worked = self._take("AppendEntry", Input(position=position)) or worked
+        worked = self._poll_ingress()
         self.take_up_recording()
         clocks.heard_ns[self._id] = clocks.now_ns
         due, before = clocks.commit_is_due(), self.member.commit_position
@@ -362,4 +362,25 @@ class DutyCycle:
             if due or self.member.commit_position != before:
                 clocks.last_commit_ns = clocks.now_ns
             worked = True
+        if self._snapshot_position != NULL_VALUE:
+            worked = self._leader_snapshot() or worked
         return worked
+
+    def _poll_ingress(self) -> bool:
+        """Write what is offered; after a request for a snapshot nothing, until that is taken."""
+        for done in range(INGRESS_FRAGMENT_LIMIT):
+            if self._snapshot_position != NULL_VALUE:
+                return done > 0
+            offer = self._port.poll_ingress()
+            if offer is None:
+                return done > 0
+            position = self.member.publication_position + offer.length
+            if self._take("AppendEntry", Input(position=position)) and offer.snapshot:
+                self._snapshot_position = position
+        return True
+
+    def _leader_snapshot(self) -> bool:
+        if self.member.commit_position < self._snapshot_position:
+            return False
+        self._snapshot_position = NULL_VALUE
+        return self._take("TakeSnapshot")

@@ -39,6 +39,18 @@ class LogPart:
     leadership_term_id: int = NULL_VALUE
     """The term that the entry opens, or -1 if none does."""
     term_base_log_position: int = NULL_VALUE
+    snapshot: bool = False
+    """Whether the last of them asks for a snapshot, which is to be taken exactly there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An entry that a leader is to write into its log."""
+
+    length: int
+    """In bytes, aligned, with its frame."""
+    snapshot: bool = False
+    """Whether it asks all members for a snapshot where it ends."""
 
 
 class Port(Protocol):
@@ -82,8 +94,11 @@ class Port(Protocol):
         """Let the log subscription take the live log, too."""
         ...
 
-    def poll_ingress(self) -> int:
-        """Take the next entry that a client offers: its aligned length with frame, or 0."""
+    def poll_ingress(self) -> Offer | None:
+        """Take the next entry that a client or an operator offers, if there is one.
+
+        The entry that a leader writes next is this one.
+        """
         ...
 
     def nomination_delay_ns(self, limit_ns: int) -> int:

@@ -41,9 +41,9 @@ class Publication:
         """Where the stream ends by now."""
         return self.log.end if len(self.log) else self.start
 
-    def write(self, position: int, content: int) -> None:
+    def write(self, position: int, content: int, *, snapshot: bool = False) -> None:
         """Write an entry so that the stream ends at a position."""
-        self._last = following(self._last, position, self.term, content)
+        self._last = following(self._last, position, self.term, content, snapshot=snapshot)
         self.log.append((self._last,))
 
 
@@ -112,7 +112,8 @@ class Archive:
             before = source.at(end)
             if before is None and source is not self.log and last is not None:
                 # A publication does not hold what was there before it.
-                whole = following(last, found[0].end, found[0].term, found[0].content) == found[0]
-                before = last if whole else None
+                first = found[0]
+                chained = following(last, first.end, first.term, first.content)
+                before = last if chained.checksum == first.checksum else None
             self.log.append(copied(last, before, found))
         return len(found)

@@ -23,9 +23,13 @@ class Entry:
     content: int
     """Stands for the bytes: a number that no other entry has."""
     checksum: int
+    snapshot: bool = False
+    """Whether it asks for a snapshot."""
 
 
-def following(last: Entry | None, end: int, term: int, content: int) -> Entry:
+def following(
+    last: Entry | None, end: int, term: int, content: int, *, snapshot: bool = False
+) -> Entry:
     """The entry that a leader writes after another one.
 
     Parameters
@@ -34,7 +38,7 @@ def following(last: Entry | None, end: int, term: int, content: int) -> Entry:
         The entry before, or None at the start of the log.
     end, term
         Of the new entry.
-    content
+    content, snapshot
         What it holds.
     """
     mixed = (0 if last is None else last.checksum) ^ (content * 0x9E3779B97F4A7C15)
@@ -42,7 +46,7 @@ def following(last: Entry | None, end: int, term: int, content: int) -> Entry:
         mixed = (mixed + more * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & _MASK
         mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
         mixed ^= mixed >> 27
-    return Entry(end, term, content, mixed)
+    return Entry(end, term, content, mixed, snapshot)
 
 
 def copied(last: Entry | None, source_last: Entry | None, entries: Sequence[Entry]) -> list[Entry]:
@@ -54,7 +58,7 @@ def copied(last: Entry | None, source_last: Entry | None, entries: Sequence[Entr
         return list(entries)
     chained = []
     for entry in entries:
-        last = following(last, entry.end, entry.term, entry.content)
+        last = following(last, entry.end, entry.term, entry.content, snapshot=entry.snapshot)
         chained.append(last)
     return chained
 

@@ -17,7 +17,7 @@ from canvass.cluster.effects import Effect, Send
 from canvass.cluster.member import Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import LogPart, Received, StepFunction
+from canvass.cluster.ports import LogPart, Offer, Received, StepFunction
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.archive import Archive, Image, Publication, Replication
@@ -64,7 +64,8 @@ class SimulatedMember:
         self.crash_armed = False
         self.archive_is_slow = False
         self.recording_is_due = False
-        self._ingress: deque[int] = deque()
+        self._ingress: deque[Offer] = deque()
+        self._polled = Offer(0)
         self._contents = 0
         self.duty = self._process(persistent_member(simulator.options.rules))
 
@@ -108,12 +109,12 @@ class SimulatedMember:
         self.archive.crash(self.state.recorded_position)
         self._ingress.clear()
 
-    def offer(self, length: int) -> bool:
+    def offer(self, entry: Offer) -> bool:
         """Offer an entry, as a client does; false if the member does not take it."""
         serves = self.up and is_closed(self.state, Role.LEADER)
         if not serves or len(self._ingress) >= _INGRESS_LIMIT:
             return False
-        self._ingress.append(length)
+        self._ingress.append(entry)
         return True
 
     # The port.
@@ -140,12 +141,12 @@ class SimulatedMember:
         first = entries[0]
         if log.opens_term(position):
             return LogPart(first.end, 1, first.term, position)
-        end, count = first.end, 1
+        last, count = first, 1
         for entry in entries[1:]:
-            if entry.end > bound or entry.term != first.term:
+            if entry.end > bound or entry.term != first.term or last.snapshot:
                 break
-            end, count = entry.end, count + 1
-        return LogPart(end, count)
+            last, count = entry, count + 1
+        return LogPart(last.end, count, snapshot=last.snapshot)
 
     def log_join_position(self) -> int:
         """See `canvass.cluster.ports.Port`."""
@@ -195,9 +196,12 @@ class SimulatedMember:
             image.live = True
             self._simulator.kick(self.id)
 
-    def poll_ingress(self) -> int:
+    def poll_ingress(self) -> Offer | None:
         """See `canvass.cluster.ports.Port`."""
-        return self._ingress.popleft() if self._ingress else 0
+        if not self._ingress:
+            return None
+        self._polled = self._ingress.popleft()
+        return self._polled
 
     def nomination_delay_ns(self, limit_ns: int) -> int:
         """See `canvass.cluster.ports.Port`."""
@@ -278,3 +282,9 @@ class SimulatedMember:
             case _:
                 return
         self._simulator.kick_readers_of(self.id)
+
+    def _write(self, position: int, *, snapshot: bool) -> None:
+        assert self.archive.publication is not None
+        self._contents += 1
+        content = self._contents * len(self._simulator.members) + self.id
+        self.archive.publication.write(position, content, snapshot=snapshot)

@@ -69,6 +69,8 @@ class Options:
     """Between two entries offered by clients."""
     offer_bytes: int = 1_024
     """The longest entry that clients offer, without its frame."""
+    snapshot_probability: float = 0.0
+    """That what is offered is a request for a snapshot."""
     cold_start: bool = False
     """Whether the first start is spread over more than the startup canvass."""
 
@@ -118,6 +120,7 @@ def swarm(base: Options) -> Options:
         archive_delay_ns=rng.choice((50_000, 300_000, 5_000_000)),
         offer_mean_ns=rng.choice((20, 200, 1_000)) * MILLISECOND_NS,
         offer_bytes=rng.choice((64, 1_024, 8_192)),
+        snapshot_probability=rng.choice((0.0, 0.01, 0.1)),
         cold_start=rng.random() < 0.2,
         timing=base.timing if rng.random() < 0.5 else base.timing.divided(20),
     )

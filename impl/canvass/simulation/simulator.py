@@ -20,7 +20,7 @@ from canvass.cluster.effects import Send
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import Received, StepFunction
+from canvass.cluster.ports import Offer, Received, StepFunction
 from canvass.cluster.predicates import is_closed
 from canvass.simulation.entries import EntryLog
 from canvass.simulation.faults import FaultInjector
@@ -30,6 +30,8 @@ from canvass.simulation.options import MAX_TIME_NS, Options, liveness_limit_ns, 
 from canvass.simulation.recovery import reasons
 from canvass.simulation.watch import Finding, SafetyWatch
 
+_ACTION_LENGTH: Final = 96
+"""Bytes of a ClusterActionRequest in the log, with its frame."""
 _LIVENESS_STEPS: Final = 200_000
 """More steps after healing than this are a storm."""
 
@@ -272,9 +274,12 @@ class Simulator:
         wait_ns = 1 + int(self._client.expovariate(1 / mean_ns))
         self.schedule(self.now_ns + wait_ns, self._offer)
         payload = self._client.randrange(self.options.offer_bytes + 1)
-        length = (64 + payload + 31) // 32 * 32  # Frame and session header, aligned.
+        offer = Offer((64 + payload + 31) // 32 * 32)  # Frame and session header, aligned.
+        probability = self.options.snapshot_probability
+        if probability and self._client.random() < probability:
+            offer = Offer(_ACTION_LENGTH, snapshot=True)
         for member in self.members:
-            if member.offer(length):
+            if member.offer(offer):
                 self.counts["entries offered"] += 1
                 self.wake(member.id, self.now_ns)
 
