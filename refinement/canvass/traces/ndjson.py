@@ -30,9 +30,10 @@ from canvass.traces.scanner import ScanError, scan
 from canvass.traces.schema import Event, Run, encode, encode_lines, event_problem
 from canvass.traces.streams import Source
 
-BLOCK_BYTES: Final = 1 << 18
-"""Read at a time: large enough to make calls cheap, small enough for the cache."""
-
+BLOCK_BYTES: Final = 1 << 16
+"""Read at a time: enough to make calls cheap, little enough for caches, and for the allocator to
+use the same memory again.
+"""
 MAX_GAPS: Final = 1_000
 """Gaps kept of one stream: one decides the verdict, the others help to find the place."""
 
@@ -161,6 +162,8 @@ class EventReader:
         events: list[Event] = []
         start = 0
         try:
+            if len(block) < 2 * BLOCK_BYTES:
+                return self._block(block)
             while start < len(block):
                 end = start + BLOCK_BYTES
                 end = (block.rfind(b"\n", start, end) + 1) or (block.index(b"\n", end - 1) + 1)
@@ -183,15 +186,18 @@ class EventReader:
             lines = block[:-1].split(b"\n")
             events = [self._line(line, number) for number, line in enumerate(lines, self.lines + 1)]
         else:
+            member_id, member_count, due = self.member_id, self._member_count, self._next_step
             for number, event in enumerate(events, self.lines + 1):
                 if (
-                    event.step == self._next_step
-                    and len(event.state.members) == self._member_count
-                    and event_problem(event, self.member_id) is None
+                    event.step != due
+                    or len(event.state.members) != member_count
+                    or event_problem(event, member_id)
                 ):
-                    self._next_step += 1
-                else:
+                    self._next_step = due
                     self._check(event, number)
+                    due, member_count = event.step, self._member_count
+                due += 1
+            self._next_step = due
         self.lines += len(events)
         if self.lines > MAX_STREAM_LINES:
             raise self._error(Code.TOO_MANY_LINES, 0, f"more than {MAX_STREAM_LINES} lines")
