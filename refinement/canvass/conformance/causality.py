@@ -177,6 +177,13 @@ def _sources(
     return source
 
 
+def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
+    """Which steps raise the commit position of a leader."""
+    position = _kept(sequence, "commit_position")
+    leads = _kept(sequence, "role") == LEADER
+    return leads & (before >= 0) & (position > position[np.maximum(before, 0)])
+
+
 def order_causes(
     sequence: Sequence, member_count: int, *, empty: bool, complete: Members[bool]
 ) -> Order:
@@ -234,6 +241,7 @@ def order_causes(
         send_of,
         send_row,
         cause,
+        _commits(sequence, before),
         found,
         RESTART,
         order,

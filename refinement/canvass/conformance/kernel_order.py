@@ -137,6 +137,7 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     send_of: Any,
     send_row: Any,
     cause: Any,
+    commits: Any,
     found: Any,
     restart: int,
     order: Any,
@@ -144,7 +145,10 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
 ) -> int:
     """Order the steps: each after its member's previous one, its message's send, its log's source.
 
-    Members are taken in turn, each as far as it can go. ``order`` gets the rows, ``past`` for each
+    Members are taken in turn, each as far as it can go; but a step for which ``commits`` says that
+    a leader commits waits until nothing else can be done. What others record at that time, for all
+    that anybody knows of it, is then recorded before: of the orders that causes allow this is one
+    in which what is committed is on as many disks as can be. ``order`` gets the rows, ``past`` for each
     row how many steps of each member come before it or are it. Returns how many were ordered: a
     step in a cycle, and what comes after it, is not.
     """
@@ -155,8 +159,11 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     restarted = np.full(members, -1, np.int64)
     filled = 0
     moved = True
-    while moved:
-        moved = False
+    waiting = False
+    while moved or waiting:
+        # Nothing else can be done: one of the steps that wait is next.
+        hurry = not moved
+        moved = waiting = False
         for m in range(members):
             while at[m] < starts[m + 1]:
                 row = at[m]
@@ -165,6 +172,11 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
                     break
                 if cause[row] >= 0 and not done[cause[row]]:
                     break
+                if commits[row] and not hurry:
+                    waiting = True
+                    break
+                if commits[row]:
+                    hurry = False
                 if row > starts[m]:
                     past[row] = past[row - 1]
                 else:
