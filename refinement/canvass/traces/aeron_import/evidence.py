@@ -118,6 +118,8 @@ class MemberEvidence:
         Of the records on the common clock; they never fall within one life.
     segments
         In order.
+    elections
+        Indexes of the records that show a new election.
     """
 
     member_id: int
@@ -126,6 +128,7 @@ class MemberEvidence:
     offset_ns: int = 0
     times: list[int] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+    elections: list[int] = field(default_factory=list)
 
 
 def evidence_of(log: MemberLog) -> MemberEvidence:
@@ -211,3 +214,6 @@ def set_segments(evidence: MemberEvidence) -> None:
     if segments and segments[-1].end == 0:
         segments[-1].end = len(evidence.records)
     evidence.segments = segments
+    evidence.elections = [
+        index for index, record in enumerate(evidence.records) if isinstance(record, NewElection)
+    ]

@@ -15,6 +15,7 @@ from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CanvassPosition,
+    CommitPosition,
     NewLeadershipTerm,
     Vote,
 )
@@ -81,6 +82,8 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
             outcome = proposal.attempt(action, Input(message=message))
             if outcome is not None and outcome.next.election_state is not ElectionState.CLOSED:
                 _settle_before_election(proposal, following, index)
+    if isinstance(message, CommitPosition) and proposal.is_closed(Role.FOLLOWER):
+        _record_committed(proposal, message)
     elif proposal.election_state == "FOLLOWER_REPLAY":
         changing.before_replay_message(proposal, message)
     elif proposal.election_state == "CANVASS":
@@ -100,6 +103,20 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
         after_report(proposal)
     if proposal.election_state == "FOLLOWER_REPLAY":
         changing.start_replay_if_due(proposal, index)
+
+
+def _record_committed(proposal: Proposal, message: CommitPosition) -> None:
+    """Let the archive have recorded what the leader says is committed, if it had so by the next
+    election: what a member reports lags behind what it has recorded.
+    """
+    s, position = proposal.state, message.log_position
+    if not s.log_subscription or message.leadership_term_id != s.module_leadership_term_id:
+        return
+    if message.leader_member_id != s.leader_member_id or position <= s.recorded_position:
+        return
+    following = proposal.next_election(proposal.index)
+    if following is None or following.append_position >= position:
+        record_to(proposal, position)
 
 
 def _with_active(proposal: Proposal, given: Input, sender: int) -> Input:
@@ -372,7 +389,7 @@ def _on_state_change(proposal: Proposal, index: int, record: records.StateChange
         take_snapshot(proposal, proposal.snapshot_position)
     elif record.new_state == "TERMINATING" and proposal.is_closed(Role.LEADER):
         if s.termination_position == NULL_VALUE:
-            found = proposal.next_start(index)
+            found = proposal.next_election(index, started=True)
             if found is not None:
                 published_at(proposal, found.append_position)
             proposal.take("InitiateTermination")

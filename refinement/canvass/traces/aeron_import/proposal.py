@@ -183,12 +183,12 @@ class Proposal:
         record = self.record(segments[place].start) if place < len(segments) else None
         return record if isinstance(record, ElectionStateChange) else None
 
-    def next_start(self, index: int) -> NewElection | None:
-        """What the next life found on disk, as far as it is logged."""
-        found = self.evidence.records
-        for place in range(index + 1, len(found)):
-            record = found[place]
-            if isinstance(record, NewElection) and record.reason == STARTED:
+    def next_election(self, index: int, *, started: bool = False) -> NewElection | None:
+        """The next election from ``index`` on, or the next that a process began with."""
+        elections = self.evidence.elections
+        for place in range(bisect_left(elections, index), len(elections)):
+            record = self.evidence.records[elections[place]]
+            if isinstance(record, NewElection) and (not started or record.reason == STARTED):
                 return record
         return None
 
