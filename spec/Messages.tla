@@ -92,9 +92,8 @@ Broadcast(i, m) == SendToEach(i, Members, m)
 (* Types, for bounded sets of terms and positions (-1 included by the      *)
 (* caller where the field may be null).                                    *)
 (***************************************************************************)
-MessageOf(Terms, Positions) ==
+ShortMessageOf(Terms, Positions) ==
     LET T == Terms \cup {NULL_VALUE}
-        P == Positions \cup {NULL_POSITION}
     IN  [type : {"CanvassPosition"}, logLeadershipTermId : T, logPosition : Positions,
          leadershipTermId : T, followerMemberId : Members]
         \cup
@@ -103,11 +102,6 @@ MessageOf(Terms, Positions) ==
         \cup
         [type : {"Vote"}, candidateTermId : Terms, logLeadershipTermId : T, logPosition : Positions,
          candidateMemberId : Members, followerMemberId : Members, vote : BOOLEAN]
-        \cup
-        [type : {"NewLeadershipTerm"}, logLeadershipTermId : T, nextLeadershipTermId : T,
-         nextTermBaseLogPosition : P, nextLogPosition : P, leadershipTermId : Terms,
-         termBaseLogPosition : Positions, logPosition : Positions, commitPosition : P,
-         leaderMemberId : Members]
         \cup
         [type : {"AppendPosition"}, leadershipTermId : T, logPosition : Positions,
          followerMemberId : Members, flags : {0, CATCHUP_FLAG}]
@@ -123,4 +117,15 @@ MessageOf(Terms, Positions) ==
         [type : {"TerminationPosition"}, leadershipTermId : T, logPosition : Positions]
         \cup
         [type : {"TerminationAck"}, leadershipTermId : T, logPosition : Positions, memberId : Members]
+
+NewLeadershipTermOf(Terms, Positions) ==
+    LET T == Terms \cup {NULL_VALUE}
+        P == Positions \cup {NULL_POSITION}
+    IN  [type : {"NewLeadershipTerm"}, logLeadershipTermId : T, nextLeadershipTermId : T,
+         nextTermBaseLogPosition : P, nextLogPosition : P, leadershipTermId : Terms,
+         termBaseLogPosition : Positions, logPosition : Positions, commitPosition : P,
+         leaderMemberId : Members]
+
+MessageOf(Terms, Positions) ==
+    ShortMessageOf(Terms, Positions) \cup NewLeadershipTermOf(Terms, Positions)
 =============================================================================

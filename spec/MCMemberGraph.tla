@@ -1,0 +1,215 @@
+--------------------------- MODULE MCMemberGraph ----------------------------
+(***************************************************************************)
+(* MemberGraph.tla for TLC: where the search begins, and how the graph is  *)
+(* printed.                                                                *)
+(*                                                                         *)
+(* All reachable states are too many, since what a member believes of its  *)
+(* peers multiplies with what is on its disk.  So the models of three      *)
+(* members begin in every state of two typical lives, which between them   *)
+(* pass through all election states, and go a few steps from there.  With  *)
+(* one member the whole graph is small.                                    *)
+(***************************************************************************)
+EXTENDS MemberGraph
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* A life is a sequence of steps.  A step that is not enabled ends it; the *)
+(* assumption below says that there is none.                               *)
+(***************************************************************************)
+Does(action) == <<action, NoInput>>
+DoesBy(action, position) == <<action, [NoInput EXCEPT !.position = position]>>
+IntervalPasses(action) == <<action, [NoInput EXCEPT !.interval = TRUE]>>
+TimesOut(action) == <<action, [NoInput EXCEPT !.timeout = TRUE]>>
+Leads(action) == <<action, [NoInput EXCEPT !.active = Members]>>
+OpensLog(position) == <<"LeaderReady", [NoInput EXCEPT !.active = Members, !.position = position]>>
+Receives(m) == <<ActionOf(m), [NoInput EXCEPT !.message = m]>>
+Enters(term, base, position) ==
+    <<"OnReplayNewLeadershipTermEvent",
+      [NoInput EXCEPT !.leadershipTermId = term, !.termBaseLogPosition = base,
+                      !.position = position]>>
+
+Commit(position) == IF Rev149 THEN NULL_POSITION ELSE position
+
+(***************************************************************************)
+(* A leader's life.  Elected by all in term 0 it writes two entries, takes *)
+(* a snapshot after the first and helps a follower to catch up.  It loses  *)
+(* its followers, and member 1 wins term 1 without the second entry, which *)
+(* is cut off.  Then it catches up, follows, terminates and starts again.  *)
+(***************************************************************************)
+LifeOfLeader ==
+    <<Does("Restart"),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 2)),
+      IntervalPasses("Canvass"),
+      TimesOut("Nominate"),
+      <<"CandidateBallot", [NoInput EXCEPT !.accepted = Peers]>>,
+      Receives(Vote(0, NULL_VALUE, 0, Self, 1, TRUE)),
+      Receives(Vote(0, NULL_VALUE, 0, Self, 2, TRUE)),
+      Does("CandidateBallot"),
+      Leads("LeaderLogReplication"),
+      Leads("LeaderReplay"),
+      Does("LeaderInit"),
+      Receives(AppendPosition(0, 0, 1, 0)),
+      Receives(AppendPosition(0, 0, 2, 0)),
+      OpensLog(1),
+      DoesBy("RecordLog", 1),
+      Receives(AppendPosition(0, 1, 1, 0)),
+      Leads("UpdateLeaderPosition"),
+      Does("TakeSnapshot"),
+      DoesBy("AppendEntry", 2),
+      DoesBy("RecordLog", 2),
+      Receives(CatchupPosition(0, 0, 2)),
+      Receives(AppendPosition(0, 2, 2, CATCHUP_FLAG)),
+      Does("EnterElection"),
+      Receives(RequestVote(0, 2, 1, 1)),
+      Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 1)),
+      Does("ElectionInit"),
+      Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 2, Commit(1), 1)),
+      Does("FollowerReplay"),
+      Does("FollowerCatchupInit"),
+      Does("FollowerCatchupAwait"),
+      DoesBy("RecordLog", 2),
+      Receives(CommitPosition(1, 2, 1)),
+      Enters(1, 1, 2),
+      IntervalPasses("FollowerCatchup"),
+      Receives(StopCatchup(1, Self)),
+      IntervalPasses("FollowerCatchup"),
+      Does("FollowerLogInit"),
+      Does("FollowerReady"),
+      DoesBy("RecordLog", 3),
+      Receives(CommitPosition(1, 3, 1)),
+      DoesBy("ConsumeLog", 3),
+      Does("UpdateFollowerPosition"),
+      Receives(TerminationPosition(1, 3)),
+      Does("Terminate"),
+      Does("Restart")>>
+
+(***************************************************************************)
+(* A follower's life: new to the cluster in term 1, it copies term 0 from  *)
+(* the leader's archive, replays it and joins the live log.                *)
+(***************************************************************************)
+LifeOfFollower ==
+    <<Does("Restart"),
+      Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 1, 1, 1, 1, Commit(1), 1)),
+      Does("FollowerLogReplication"),
+      DoesBy("RecordLog", 1),
+      Receives(CommitPosition(1, 1, 1)),
+      IntervalPasses("FollowerLogReplication"),
+      Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 1)),
+      Does("FollowerReplay"),
+      Enters(0, 0, 1),
+      Does("FollowerReplay"),
+      Does("FollowerLogInit"),
+      Does("FollowerLogAwait"),
+      Does("FollowerReady")>>
+
+RECURSIVE StatesOf(_, _)
+StatesOf(s, life) ==
+    IF life = <<>> THEN {s}
+    ELSE {s} \cup UNION {StatesOf(o.next, Tail(life)) :
+                            o \in Step(Self, s, life[1][1], life[1][2])}
+
+RECURSIVE IsLived(_, _)
+IsLived(s, life) ==
+    life = <<>> \/ \E o \in Step(Self, s, life[1][1], life[1][2]) : IsLived(o.next, Tail(life))
+
+LivedRoots == StatesOf(NewMember, LifeOfLeader) \cup StatesOf(NewMember, LifeOfFollower)
+
+ASSUME MemberCount = 3 => IsLived(NewMember, LifeOfLeader) /\ IsLived(NewMember, LifeOfFollower)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The assumption about the environment, discharged: whoever receives      *)
+(* well-formed messages sends well-formed messages.  TLC stops at a step   *)
+(* that breaks it, in the model (an action constraint) and when it prints. *)
+(***************************************************************************)
+AreWellFormed(sends) ==
+    \A k \in DOMAIN sends :
+        IF sends[k].to \in Peers /\ WellFormed(Self, sends[k].message) THEN TRUE
+        ELSE Assert(FALSE, <<"not well-formed", sends[k], "sent by", member>>)
+
+SendsAreWellFormed == AreWellFormed(auxStep'.sends)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Printing.  Each line is a string that holds one tuple of integers,      *)
+(* which is one write to the output; a tuple itself TLC would break over   *)
+(* many lines.  Input k of action a is named by its place in InputTable.   *)
+(*                                                                         *)
+(*   <<0, a, k, input>>     an input                                       *)
+(*   <<1, state>>           a state that is expanded; what follows is of   *)
+(*                          this state, up to the next line of this kind   *)
+(*   <<2, a, r0, r1, ...>>  the results of the action's inputs in turn:    *)
+(*                          0 not enabled, 1 nothing changes and nothing   *)
+(*                          is sent, 2 an outcome, 3 not asked             *)
+(*   <<3, a>>               no input of this action is enabled             *)
+(*   <<4, state, sends>>    the outcomes of the line of kind 2 before, in  *)
+(*                          the order of its results 2                     *)
+(*                                                                         *)
+(* Run with one worker: the lines of two would mix.                        *)
+(***************************************************************************)
+PrintLine(tuple) == PrintT(ToString(tuple))
+
+RECURSIVE SequenceOf(_)
+SequenceOf(set) ==
+    IF set = {} THEN <<>>
+    ELSE LET x == CHOOSE x \in set : TRUE IN <<x>> \o SequenceOf(set \ {x})
+
+InputTable == [a \in DOMAIN ActionTable |-> SequenceOf(Inputs[ActionTable[a]])]
+
+(***************************************************************************)
+(* TLC evaluates an operator at each use, but for what is kept in one of   *)
+(* its registers.                                                          *)
+(***************************************************************************)
+TABLE == 1
+
+ASSUME
+    /\ TLCSet(TABLE, TLCEval(InputTable))
+    /\ \A a \in DOMAIN ActionTable : \A k \in DOMAIN TLCGet(TABLE)[a] :
+        PrintLine(<<0, a - 1, k - 1, EncodeInput(TLCGet(TABLE)[a][k])>>)
+
+NOT_ENABLED == 0
+NO_CHANGE == 1
+CHANGE == 2
+NOT_ASKED == 3
+
+(***************************************************************************)
+(* What comes of one input: the kind of result, and the outcome if there   *)
+(* is one.                                                                 *)
+(***************************************************************************)
+ResultOf(action, x) ==
+    IF ~Asked(member, action, x) THEN <<NOT_ASKED>>
+    ELSE LET outcomes == Step(Self, member, action, x)
+         IN  IF outcomes = {} THEN <<NOT_ENABLED>>
+             ELSE LET o == CHOOSE o \in outcomes : TRUE
+                  IN  IF o.next = member /\ o.sends = <<>> THEN <<NO_CHANGE>> ELSE <<CHANGE, o>>
+
+ResultsOf(a) ==
+    [k \in DOMAIN TLCGet(TABLE)[a] |-> TLCEval(ResultOf(ActionTable[a], TLCGet(TABLE)[a][k]))]
+
+PrintResults(a, results) ==
+    IF \A k \in DOMAIN results : results[k][1] = NOT_ENABLED THEN PrintLine(<<3, a - 1>>)
+    ELSE /\ PrintLine(<<2, a - 1, [k \in DOMAIN results |-> results[k][1]]>>)
+         /\ \A k \in DOMAIN results :
+                results[k][1] = CHANGE =>
+                    /\ AreWellFormed(results[k][2].sends)
+                    /\ PrintLine(<<4, EncodeState(results[k][2].next),
+                                   EncodeSends(results[k][2].sends)>>)
+
+(***************************************************************************)
+(* Next, with printing: it leads to the same states.  Each action's inputs *)
+(* are tried once.  The quantifiers over sets of one element are there     *)
+(* because TLC evaluates a LET in an action at each use.                   *)
+(***************************************************************************)
+PrintingNext ==
+    /\ Expanded
+    /\ PrintLine(<<1, EncodeState(member)>>)
+    /\ \E a \in DOMAIN ActionTable : \E results \in {TLCEval(ResultsOf(a))} :
+        /\ PrintResults(a, results)
+        /\ \E next \in {results[k][2].next :
+                            k \in {k \in DOMAIN results : results[k][1] = CHANGE}} :
+            /\ WithinBounds(next)
+            /\ member' = Representative(next)
+            /\ auxStep' = <<>>
+
+=============================================================================
