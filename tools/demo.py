@@ -12,12 +12,23 @@ import tempfile
 from pathlib import Path
 
 CANVASS = Path(sys.executable).with_name("canvass")
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = Path("samples") / "aeron"
+
+TRY_NEXT = """
+# What to try next
+  .venv/bin/canvass check                          every model of the push set
+  .venv/bin/canvass check MCHazard3                another hazard, and docs/findings/
+  .venv/bin/canvass import aeron LOGDIR --out RUN  your own logs; then: canvass verify RUN
+  .venv/bin/canvass simulate --seeds 20 --out CORPUS
+  make test                                        everything that must hold
+"""
 
 
 def show(what: str, *arguments: str) -> None:
     """Print a sentence and a command, run the command, and end the demo if it fails."""
     print(f"\n# {what}\n$ canvass {' '.join(arguments)}", flush=True)
-    done = subprocess.run([CANVASS, *arguments], check=False)
+    done = subprocess.run([CANVASS, *arguments], check=False, cwd=ROOT)
     if done.returncode:
         print(f"the command ended with exit code {done.returncode}", file=sys.stderr)
         sys.exit(done.returncode)
@@ -26,13 +37,24 @@ def show(what: str, *arguments: str) -> None:
 def main() -> None:
     """Run the demo."""
     with tempfile.TemporaryDirectory(prefix="canvass-demo-") as folder:
+        run = str(Path(folder) / "b-leader-killed")
+        report = str(Path(folder) / "report")
         show("Is what is needed there?", "doctor")
-        show("The models of the spec, and what is expected of each.", "check", "--list")
-        show("TLC checks the smallest.", "check", "MCSingleNode")
+        show("TLC checks a model: a cluster of one.", "check", "MCSingleNode")
         show(
             "A mutant, whose members vote twice, must violate ElectionSafety. Its counterexample:",
             *("check", "MUT_VoteTwice", "--export", folder),
         )
+        show(
+            "The event logs of a real Aeron cluster, whose leader was killed twice, become a run.",
+            *("import", "aeron", str(SAMPLES / "b-leader-killed"), "--out", run),
+        )
+        show("Every step of it is held against the spec.", "verify", run)
+        show(
+            "The same on Spark, for all samples at once, straight from the logs.",
+            *("batch", "verify", str(SAMPLES), "--out", report),
+        )
+    print(TRY_NEXT)
 
 
 if __name__ == "__main__":
