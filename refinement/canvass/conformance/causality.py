@@ -181,7 +181,8 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     """Which steps raise the commit position of a leader."""
     position = _kept(sequence, "commit_position")
     leads = _kept(sequence, "role") == LEADER
-    return leads & (before >= 0) & (position > position[np.maximum(before, 0)])
+    raised = position > position[np.maximum(before, 0)]
+    return np.asarray(leads & (before >= 0) & raised, dtype=np.bool_)
 
 
 def order_causes(

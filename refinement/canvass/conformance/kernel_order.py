@@ -148,9 +148,10 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     Members are taken in turn, each as far as it can go; but a step for which ``commits`` says that
     a leader commits waits until nothing else can be done. What others record at that time, for all
     that anybody knows of it, is then recorded before: of the orders that causes allow this is one
-    in which what is committed is on as many disks as can be. ``order`` gets the rows, ``past`` for each
-    row how many steps of each member come before it or are it. Returns how many were ordered: a
-    step in a cycle, and what comes after it, is not.
+    in which what is committed is on as many disks as can be.
+
+    ``order`` gets the rows, ``past`` for each row how many steps of each member come before it or
+    are it. Returns how many were ordered: a step in a cycle, and what comes after it, is not.
     """
     members = len(starts) - 1
     count = len(member)
