@@ -5,8 +5,9 @@ then does election work or consensus work. Clocks become facts here (`canvass.cl
 everything outside is reached through a port (`canvass.cluster.ports`). What a step means is decided
 in the core and nowhere else.
 
-Left out: the mark file, sessions, timers, services' messages and control toggles. None of them
-takes part in an election or in the replication of the log.
+Left out: the mark file, sessions, timers, services' messages, and of the control toggles all but
+the snapshot and the end of the cluster. None of them takes part in an election or in the
+replication of the log.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from canvass.cluster.predicates import bounded_quorum_position, in_election
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
+from canvass.cluster.termination import Termination
 from canvass.cluster.timing import (
     CONSENSUS_FRAGMENT_LIMIT,
     INGRESS_FRAGMENT_LIMIT,
@@ -67,6 +69,8 @@ class DutyCycle:
         The protocol state.
     clocks
         When the member last heard, sent and changed.
+    slow_tick_deadline_ns
+        When the next cycle is due, if nothing happens before.
     """
 
     def __init__(
@@ -81,8 +85,9 @@ class DutyCycle:
         self._rules, self._id, self._timing, self._port, self._step = rules, i, timing, port, step
         self.member = found
         self.clocks = Clocks(rules, timing, i, port.nomination_delay_ns)
-        self._slow_tick_deadline_ns = 0
+        self.slow_tick_deadline_ns = 0
         self._snapshot_position = NULL_VALUE
+        self._termination: Termination | None = None
         self._idle: tuple[Member, str, Input] | None = None
         self._elect: Mapping[ElectionState, Callable[[], bool]] = {
             ElectionState.FOLLOWER_LOG_REPLICATION: self._follower_log_replication,
@@ -98,24 +103,19 @@ class DutyCycle:
             ElectionState.LEADER_READY: self._leader,
         }
 
-    @property
-    def slow_tick_deadline_ns(self) -> int:
-        """When the next cycle is due, if nothing happens before."""
-        return self._slow_tick_deadline_ns
-
     def start(self, now_ns: int) -> None:
         """Start the process on what is on disk."""
         self.clocks.now_ns = now_ns
         self._take("Restart")
-        self._slow_tick_deadline_ns = now_ns + SLOW_TICK_NS
+        self.slow_tick_deadline_ns = now_ns + SLOW_TICK_NS
 
     def do_work(self, now_ns: int) -> bool:
         """Do one cycle; say whether there was anything to do."""
         self.clocks.now_ns = now_ns
         worked = False
-        if now_ns >= self._slow_tick_deadline_ns:
+        if now_ns >= self.slow_tick_deadline_ns:
             worked = self._slow_tick()
-            self._slow_tick_deadline_ns = now_ns + (1 if worked else SLOW_TICK_NS)
+            self.slow_tick_deadline_ns = now_ns + (1 if worked else SLOW_TICK_NS)
         for _ in range(CONSENSUS_FRAGMENT_LIMIT):
             received = self._port.poll()
             if received is None:
@@ -182,6 +182,12 @@ class DutyCycle:
         if s.module_state is not ModuleState.ACTIVE or in_election(s):
             return worked
         if s.role is Role.LEADER:
+            if self._port.poll_termination() and self._take("InitiateTermination"):
+                deadline_ns = self.clocks.now_ns + self._timing.termination_timeout_ns
+                self._termination = Termination(
+                    self._id, self._rules.member_count, s.module_leadership_term_id, deadline_ns
+                )
+                return True
             if is_quorum(len(self.clocks.active() | {self._id}), self._rules.member_count):
                 return worked
             return self._take("EnterElection")
@@ -196,6 +202,8 @@ class DutyCycle:
         active: frozenset[int] = frozenset()
         if isinstance(message, _ASKS_WHO_IS_ACTIVE):
             active = self.clocks.active()
+        if self._termination is not None:
+            self._termination.on_message(message)
         x = Input(message=message, active=active)
         self._take(f"On{type(message).__name__}", x, received.sender, received.number)
 
@@ -337,6 +345,8 @@ class DutyCycle:
         if self.member.role is Role.LEADER:
             return self._leader_work()
         self.take_up_recording()
+        if self.member.termination_position != NULL_VALUE and self._take("Terminate"):
+            return True
         worked = self._poll_log()
         if not worked:
             in_good_order = self._port.log_closed()
@@ -364,6 +374,8 @@ class DutyCycle:
             worked = True
         if self._snapshot_position != NULL_VALUE:
             worked = self._leader_snapshot() or worked
+        if self._termination is not None and self._termination.is_complete(clocks.now_ns):
+            worked = self._take("Terminate") or worked
         return worked
 
     def _poll_ingress(self) -> bool:

@@ -101,6 +101,10 @@ class Port(Protocol):
         """
         ...
 
+    def poll_termination(self) -> bool:
+        """Whether an operator asks a leader to terminate the cluster; asked for once."""
+        ...
+
     def nomination_delay_ns(self, limit_ns: int) -> int:
         """Draw how long to wait before standing: from 0 up to a limit, which is left out."""
         ...

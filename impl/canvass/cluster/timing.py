@@ -37,6 +37,8 @@ class Timing:
     election_status_interval_ns: int = 100 * MILLISECOND_NS
     leader_heartbeat_timeout_ns: int = 10 * SECOND_NS
     leader_heartbeat_interval_ns: int = 200 * MILLISECOND_NS
+    termination_timeout_ns: int = 10 * SECOND_NS
+    """How long a leader that terminates the cluster waits for its followers."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

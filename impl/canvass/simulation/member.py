@@ -33,12 +33,14 @@ _DURABLE: Final = (
     asked.TruncateLog,
     asked.WriteSnapshot,
 )
+_WITHIN: Final = "crash within a step"
+_ENDED: Final = "end asked for"
 _INGRESS_LIMIT: Final = 100
 """Entries that wait at a member; a client that finds more waiting has to come back."""
 
 
 class Crash(Exception):
-    """The process ends now."""
+    """The process ends now; the message says how."""
 
 
 class SimulatedMember:
@@ -64,6 +66,7 @@ class SimulatedMember:
         self.crash_armed = False
         self.archive_is_slow = False
         self.recording_is_due = False
+        self.termination_is_asked_for = False
         self._ingress: deque[Offer] = deque()
         self._polled = Offer(0)
         self._contents = 0
@@ -99,13 +102,13 @@ class SimulatedMember:
         """Let the process do something at its clock; it may crash in doing it."""
         try:
             return bool(what(self._simulator.now_ns))
-        except Crash:
-            self._simulator.crash(self.id, "crash within a step")
+        except Crash as crash:
+            self._simulator.crash(self.id, str(crash))
             return True
 
     def end(self) -> None:
         """End the process: what is not on disk is gone."""
-        self.up, self.crash_armed = False, False
+        self.up = self.crash_armed = self.termination_is_asked_for = False
         self.archive.crash(self.state.recorded_position)
         self._ingress.clear()
 
@@ -203,6 +206,11 @@ class SimulatedMember:
         self._polled = self._ingress.popleft()
         return self._polled
 
+    def poll_termination(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        asked_for, self.termination_is_asked_for = self.termination_is_asked_for, False
+        return asked_for
+
     def nomination_delay_ns(self, limit_ns: int) -> int:
         """See `canvass.cluster.ports.Port`."""
         return self.rng.randrange(limit_ns)
@@ -217,7 +225,7 @@ class SimulatedMember:
             boundary = self.rng.randrange(len(effects) + 1)
             written = [k for k, effect in enumerate(effects) if isinstance(effect, _DURABLE)]
             if written and boundary <= written[-1]:
-                raise Crash
+                raise Crash(_WITHIN)
         first = self._simulator.record(self.id, action, x, sender, number, outcome)
         self.duty.member = outcome.next
         for k, effect in enumerate(effects):
@@ -230,7 +238,9 @@ class SimulatedMember:
                 self._carry_out(effect, now_ns)
         self._simulator.look(self.id, action, before, outcome)
         if boundary <= len(effects):
-            raise Crash
+            raise Crash(_WITHIN)
+        if effects and isinstance(effects[-1], asked.EndProcess):
+            raise Crash(_ENDED)
 
     def _carry_out(self, effect: Effect, now_ns: int) -> None:
         archive, s = self.archive, self.state

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Faults:
     """Between two pauses of a member."""
     slow_archive_mean: int = 0
     """Between two spells in which an archive takes a hundred times as long."""
+    termination_mean: int = 0
+    """Between two requests to terminate the cluster, whose members start again after a while."""
     error_mean: int = 0
     """Between two errors in elections."""
 
@@ -90,39 +94,51 @@ def rng_of(seed: int, name: str) -> random.Random:
     return random.Random(f"canvass/{seed}/{name}")
 
 
-def _faults(rng: random.Random) -> Faults:
-    """Choose which faults a run has, then how much of each."""
+class _Choices:
+    """The choices of a seed, each drawn by its own name: a new one moves no other."""
 
-    def mean(low: int, high: int) -> int:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def one_of(self, name: str, *choices: _T) -> _T:
+        return rng_of(self._seed, f"option {name}").choice(choices)
+
+    def mean(self, name: str, low: int, high: int) -> int:
+        """A mean between two bounds, or as likely 0."""
+        rng = rng_of(self._seed, f"option {name}")
         return rng.randrange(low, high) if rng.random() < 0.5 else 0
 
-    cuts = tuple(kind for kind in CUT_KINDS if rng.random() < 0.5)
+
+def _faults(choices: _Choices) -> Faults:
+    """Choose which faults a run has, and how much of each."""
+    cuts = tuple(kind for kind in CUT_KINDS if choices.one_of(f"cut {kind}", True, False))
     return Faults(
-        drop_probability=rng.choice((0.0, 0.0, 0.01, 0.05, 0.2)),
-        delay_tail_probability=rng.choice((0.0, 0.0, 0.01, 0.05)),
-        cut_mean=mean(200, 2_000) if cuts else 0,
+        drop_probability=choices.one_of("drop", 0.0, 0.0, 0.01, 0.05, 0.2),
+        delay_tail_probability=choices.one_of("delay", 0.0, 0.0, 0.01, 0.05),
+        cut_mean=choices.mean("cut", 200, 2_000) if cuts else 0,
         cut_kinds=cuts,
-        crash_mean=mean(100, 2_000),
-        crash_within_step_probability=rng.choice((0.0, 0.5, 0.9)),
-        pause_mean=mean(200, 3_000),
-        slow_archive_mean=mean(500, 5_000),
-        error_mean=mean(20, 1_000),
+        crash_mean=choices.mean("crash", 100, 2_000),
+        crash_within_step_probability=choices.one_of("crash within a step", 0.0, 0.5, 0.9),
+        pause_mean=choices.mean("pause", 200, 3_000),
+        slow_archive_mean=choices.mean("slow archive", 500, 5_000),
+        termination_mean=choices.mean("termination", 2_000, 10_000),
+        error_mean=choices.mean("error", 20, 1_000),
     )
 
 
 def swarm(base: Options) -> Options:
     """The options of a run whose seed chooses the faults, the load and the delays."""
-    rng = rng_of(base.seed, "options")
+    choices = _Choices(base.seed)
     return replace(
         base,
-        faults=_faults(rng),
-        network_delay_ns=rng.choice((20_000, 100_000, 1_000_000)),
-        archive_delay_ns=rng.choice((50_000, 300_000, 5_000_000)),
-        offer_mean_ns=rng.choice((20, 200, 1_000)) * MILLISECOND_NS,
-        offer_bytes=rng.choice((64, 1_024, 8_192)),
-        snapshot_probability=rng.choice((0.0, 0.01, 0.1)),
-        cold_start=rng.random() < 0.2,
-        timing=base.timing if rng.random() < 0.5 else base.timing.divided(20),
+        faults=_faults(choices),
+        network_delay_ns=choices.one_of("network delay", 20_000, 100_000, 1_000_000),
+        archive_delay_ns=choices.one_of("archive delay", 50_000, 300_000, 5_000_000),
+        offer_mean_ns=choices.one_of("offers", 20, 200, 1_000) * MILLISECOND_NS,
+        offer_bytes=choices.one_of("length of offers", 64, 1_024, 8_192),
+        snapshot_probability=choices.one_of("snapshots", 0.0, 0.01, 0.1),
+        cold_start=choices.one_of("cold start", True, False, False, False),
+        timing=base.timing.divided(choices.one_of("timing", 1, 20)),
     )
 
 

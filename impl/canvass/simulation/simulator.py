@@ -323,6 +323,7 @@ class Simulator:
         for member in self.members:
             member.paused_until_ns = 0
             member.crash_armed = member.archive_is_slow = False
+            member.termination_is_asked_for = False
             self.start(member.id)
             self.wake(member.id, self.now_ns)
             self.kick(member.id)

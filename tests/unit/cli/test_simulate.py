@@ -7,8 +7,12 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from canvass.cli.simulate import replay_command
 from canvass.simulation.options import Options
+from canvass.simulation.simulator import RunResult, Simulator
+from canvass.simulation.watch import Finding
 from canvass.traces.run import Corpus
 
 Command = Callable[..., tuple[int, str, str]]
@@ -33,13 +37,33 @@ def test_runs_are_recorded_as_a_corpus(command: Command, tmp_path: Path) -> None
     assert runs == ["sim-hardened-3-0", "sim-hardened-3-1"]
 
 
-def test_findings_of_a_revision_with_hazards_are_told_and_are_no_failure(command: Command) -> None:
+@pytest.fixture
+def one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run violates one property."""
+
+    def run(self: Simulator) -> RunResult:
+        finding = Finding("LogMatching", "0 and 1 have other entries", 7, 8)
+        return RunResult(self.options, 9, 10, "", {}, {}, (finding,), (), 0)
+
+    monkeypatch.setattr(Simulator, "run", run)
+
+
+def test_findings_of_a_revision_with_hazards_are_told_and_are_no_failure(
+    command: Command, one_finding: None
+) -> None:
     words = ("--revision", "1.50", "--seeds", "1", "--seed-start", "15", "--steps", "2000")
     code, out, _ = command("simulate", *words)
 
     assert code == 0
-    assert "seed 15: CommittedIsDurable" in out
+    assert "seed 15: LogMatching: 0 and 1 have other entries" in out
     assert replay_command(Options(15, revision="1.50", steps=2_000)) in out
+
+
+def test_findings_of_hardened_members_are_a_failure(command: Command, one_finding: None) -> None:
+    code, out, _ = command("simulate", "--seeds", "1", "--format", "json")
+
+    assert code == 1
+    assert [finding["name"] for finding in json.loads(out)["findings"]] == ["LogMatching"]
 
 
 def test_replay_command_is_one_that_canvass_takes(command: Command, tmp_path: Path) -> None:
