@@ -182,18 +182,23 @@ class DutyCycle:
         if s.module_state is not ModuleState.ACTIVE or in_election(s):
             return worked
         if s.role is Role.LEADER:
-            if self._port.poll_termination() and self._take("InitiateTermination"):
-                deadline_ns = self.clocks.now_ns + self._timing.termination_timeout_ns
-                self._termination = Termination(
-                    self._id, self._rules.member_count, s.module_leadership_term_id, deadline_ns
-                )
-                return True
-            if is_quorum(len(self.clocks.active() | {self._id}), self._rules.member_count):
-                return worked
-            return self._take("EnterElection")
+            return self._leader_slow_tick(s) or worked
         if s.termination_position == NULL_VALUE and self.clocks.has_lost_leader():
             return self._take("EnterElection")
         return worked
+
+    def _leader_slow_tick(self, s: Member) -> bool:
+        """Terminate if that is asked for; a leader that does looks for no quorum any more."""
+        term, now_ns = s.module_leadership_term_id, self.clocks.now_ns
+        if self._termination is not None and self._termination.term == term:
+            return self._termination.is_complete(now_ns) and self._take("Terminate")
+        if self._port.poll_termination() and self._take("InitiateTermination"):
+            until_ns = now_ns + self._timing.termination_timeout_ns
+            self._termination = Termination(self._id, self._rules.member_count, term, until_ns)
+            return True
+        if is_quorum(len(self.clocks.active() | {self._id}), self._rules.member_count):
+            return False
+        return self._take("EnterElection")
 
     def _on_message(self, received: Received) -> None:
         self.take_up_recording()
@@ -246,12 +251,10 @@ class DutyCycle:
             timeout=clocks.state_timeout(s),
             active=active,
         )
-        taken = False
-        if s.election_state is ElectionState.LEADER_READY:
-            opening = replace(x, position=s.publication_position + EVENT_LENGTH)
-            taken = self._take_unless_idle(action, opening)
-        if not taken:
-            taken = self._take_unless_idle(action, x)
+        opening = replace(x, position=s.publication_position + EVENT_LENGTH)
+        ready = s.election_state is ElectionState.LEADER_READY
+        taken = ready and self._take_unless_idle(action, opening)
+        taken = taken or self._take_unless_idle(action, x)
         if taken and commit_interval:
             clocks.last_published_commit_position = reached
         if taken and self.member.election_state is s.election_state:
@@ -374,8 +377,6 @@ class DutyCycle:
             worked = True
         if self._snapshot_position != NULL_VALUE:
             worked = self._leader_snapshot() or worked
-        if self._termination is not None and self._termination.is_complete(clocks.now_ns):
-            worked = self._take("Terminate") or worked
         return worked
 
     def _poll_ingress(self) -> bool:

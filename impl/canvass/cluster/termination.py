@@ -24,11 +24,12 @@ class Termination:
 
     def __init__(self, i: int, member_count: int, term: int, deadline_ns: int) -> None:
         self._ended = {i}
-        self._count, self._term, self._deadline_ns = member_count, term, deadline_ns
+        self.term = term
+        self._count, self._deadline_ns = member_count, deadline_ns
 
     def on_message(self, message: Message) -> None:
         """Note who says that it has ended; any other message is passed over."""
-        if isinstance(message, TerminationAck) and message.leadership_term_id == self._term:
+        if isinstance(message, TerminationAck) and message.leadership_term_id == self.term:
             self._ended.add(message.member_id)
 
     def is_complete(self, now_ns: int) -> bool:

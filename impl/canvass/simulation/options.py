@@ -94,6 +94,14 @@ def rng_of(seed: int, name: str) -> random.Random:
     return random.Random(f"canvass/{seed}/{name}")
 
 
+SPARSE: Final = Timing(
+    startup_canvass_timeout_ns=20 * SECOND_NS,
+    election_status_interval_ns=300 * MILLISECOND_NS,
+    leader_heartbeat_interval_ns=1_500 * MILLISECOND_NS,
+)
+"""Aeron's timeouts with fewer messages between them, so that more happens in as many steps."""
+
+
 class _Choices:
     """The choices of a seed, each drawn by its own name: a new one moves no other."""
 
@@ -134,11 +142,13 @@ def swarm(base: Options) -> Options:
         faults=_faults(choices),
         network_delay_ns=choices.one_of("network delay", 20_000, 100_000, 1_000_000),
         archive_delay_ns=choices.one_of("archive delay", 50_000, 300_000, 5_000_000),
-        offer_mean_ns=choices.one_of("offers", 20, 200, 1_000) * MILLISECOND_NS,
+        offer_mean_ns=choices.one_of("offers", 20, 200, 1_000, 3_000) * MILLISECOND_NS,
         offer_bytes=choices.one_of("length of offers", 64, 1_024, 8_192),
         snapshot_probability=choices.one_of("snapshots", 0.0, 0.01, 0.1),
         cold_start=choices.one_of("cold start", True, False, False, False),
-        timing=base.timing.divided(choices.one_of("timing", 1, 20)),
+        timing=choices.one_of("timing", base.timing, *(SPARSE,) * 3).divided(
+            choices.one_of("clock", 1, 20)
+        ),
     )
 
 

@@ -130,9 +130,13 @@ class Simulator:
         """Let member ``i`` do its next cycle at that time at the latest."""
         member = self.members[i]
         at_ns = max(at_ns, member.paused_until_ns, self.now_ns)
-        if member.up and (member.due_ns < self.now_ns or at_ns < member.due_ns):
+        if not member.up:
+            return
+        if member.due_ns < self.now_ns or at_ns < member.due_ns:
             member.due_ns = at_ns
             self.schedule(at_ns, member.run_cycle)
+        elif at_ns > member.due_ns:  # By then that cycle is done, and there may be none in between.
+            self.schedule(at_ns, lambda: self.wake(i, at_ns))
 
     # What members do.
 
