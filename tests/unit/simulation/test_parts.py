@@ -1,0 +1,239 @@
+"""The parts of the simulator: logs, links, and the watch over safety."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from canvass.cluster.core import step
+from canvass.cluster.effects import Send
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role, TermEntry
+from canvass.cluster.messages import CanvassPosition, Vote
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.ports import Received
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.simulation.archive import Archive, Publication
+from canvass.simulation.entries import Entry, EntryLog, copied, following
+from canvass.simulation.network import CONSENSUS, LOG, Network
+from canvass.simulation.options import Faults, Options
+from canvass.simulation.watch import SafetyWatch
+
+RULES = Rules.of("hardened")
+MESSAGE = CanvassPosition(-1, 0, -1, 0)
+
+
+def log_of(*entries: tuple[int, int, int]) -> EntryLog:
+    """A log of entries (end, term, content)."""
+    log = EntryLog()
+    for end, term, content in entries:
+        log.append((following(log.last, end, term, content),))
+    return log
+
+
+def test_checksum_tells_logs_with_another_past_apart() -> None:
+    one, other = log_of((32, 0, 1), (64, 0, 2)), log_of((32, 0, 9), (64, 0, 2))
+
+    assert one.at(64) == log_of((32, 0, 1), (64, 0, 2)).at(64)
+    assert one.at(64) != other.at(64)
+
+
+def test_a_copy_onto_the_same_log_is_the_same_and_onto_another_is_not() -> None:
+    source = log_of((32, 0, 1), (64, 0, 2))
+    same, other = log_of((32, 0, 1)), log_of((32, 0, 9))
+
+    assert copied(same.last, source.at(32), source.after(32, 9)) == [source.at(64)]
+    assert copied(other.last, source.at(32), source.after(32, 9)) == [
+        log_of((32, 0, 9), (64, 0, 2)).at(64)
+    ]
+
+
+def test_a_log_is_cut_before_the_entry_that_a_position_is_in_the_middle_of() -> None:
+    log = log_of((32, 0, 1), (64, 0, 2), (96, 1, 3))
+    log.cut(80)
+
+    assert (log.end, len(log), log.at(96)) == (64, 2, None)
+
+
+def test_first_entry_of_a_term_opens_it() -> None:
+    log = log_of((32, 0, 1), (64, 0, 2), (96, 1, 3))
+
+    assert [log.opens_term(position) for position in (0, 32, 64, 96)] == [True, False, True, False]
+
+
+def test_a_publication_goes_on_from_the_log_that_its_leader_has() -> None:
+    archive = Archive(log_of((32, 0, 1)))
+    publication = Publication(1, 32, archive.log.last)
+    publication.write(64, 7)
+    archive.take(publication.log, 9)
+
+    assert archive.log.at(64) == log_of((32, 0, 1), (64, 1, 7)).at(64)
+
+
+def test_a_replication_ends_at_its_stop_position() -> None:
+    archive = Archive()
+
+    assert archive.take(log_of((32, 0, 1), (64, 0, 2)), 9, 32) == 1
+    assert archive.log.end == 32
+
+
+def network(drop_probability: float = 0.0, delay_tail_probability: float = 0.0) -> Network:
+    return Network(Options(1, faults=Faults(drop_probability, delay_tail_probability)), Counter())
+
+
+def test_messages_of_a_channel_arrive_in_order_however_late() -> None:
+    net = network(delay_tail_probability=0.5)
+    arrivals = [net.send(n, 1, Received(0, n, MESSAGE)) for n in range(50)]
+    polled = [net.poll(arrivals[-1], 1) for _ in range(50)]
+
+    assert arrivals == sorted(arrivals)
+    assert [one.number for one in polled if one is not None] == list(range(50))
+    assert net.poll(arrivals[-1], 1) is None
+
+
+def test_a_cut_loses_one_direction_of_one_stream_until_it_is_mended() -> None:
+    net = network()
+    links = ((0, 1, CONSENSUS),)
+    net.cut(links)
+    net.cut(links)
+
+    assert net.send(0, 1, Received(0, 0, MESSAGE)) == -1
+    assert net.send(0, 0, Received(1, 0, MESSAGE)) > 0
+    assert (net.works(0, 1, LOG), net.accepts(1, 0)) == (True, False)
+
+    net.mend(links)
+    assert not net.works(0, 1, CONSENSUS)
+    net.mend(links)
+    assert net.works(0, 1, CONSENSUS)
+
+
+def test_nothing_is_dropped_once_the_faults_have_stopped() -> None:
+    net = network(drop_probability=1.0)
+    assert net.send(0, 1, Received(0, 0, MESSAGE)) == -1
+
+    net.heal()
+    assert net.send(0, 1, Received(0, 1, MESSAGE)) > 0
+
+
+def test_what_is_on_its_way_to_a_member_that_ends_is_lost() -> None:
+    net = network()
+    net.send(0, 1, Received(0, 0, MESSAGE))
+    net.lose_all_to(1)
+
+    assert net.poll(10**12, 1) is None
+
+
+def begun() -> Member:
+    outcome = step(RULES, 0, persistent_member(RULES), "Restart", Input())
+    assert outcome is not None
+    return outcome.next
+
+
+class Watched:
+    """Three members and their logs, all alike at first."""
+
+    def __init__(self, *entries: tuple[int, int, int]) -> None:
+        self.logs = [log_of(*entries) for _ in range(3)]
+        end = self.logs[0].end
+        self.members = [replace(begun(), recorded_position=end) for _ in range(3)]
+        self.watch = SafetyWatch(self.logs, self.members)
+
+    def take(self, i: int, action: str, *sends: Send, **changes: object) -> list[str]:
+        """Let a member change; give the names of what that violates."""
+        before = self.members[i]
+        self.members[i] = replace(before, **changes)  # type: ignore[arg-type]
+        told = self.watch.step(i, action, before, Outcome(self.members[i], sends))
+        return [name for name, _ in told]
+
+
+def test_commit_of_what_a_quorum_has_is_safe() -> None:
+    watched = Watched((32, 0, 1))
+
+    assert watched.take(0, "ConsumeLog", commit_position=32) == []
+    assert watched.watch.committed.end == 32
+
+
+def test_commit_of_what_one_member_has_is_not_durable() -> None:
+    watched = Watched((32, 0, 1))
+    for log in watched.logs[1:]:
+        log.cut(0)
+
+    assert watched.take(0, "ConsumeLog", commit_position=32) == ["CommittedIsDurable"]
+
+
+def test_commit_of_something_else_is_told() -> None:
+    watched = Watched((32, 0, 1))
+    watched.take(0, "ConsumeLog", commit_position=32)
+    watched.logs[1].cut(0)
+    watched.logs[1].append((following(None, 32, 0, 99),))
+
+    assert watched.take(1, "ConsumeLog", commit_position=32) == ["StateMachineSafety"]
+
+
+def test_an_entry_at_one_place_of_one_term_with_other_contents_is_told() -> None:
+    watched = Watched()
+    for i, content in enumerate((1, 2)):
+        watched.logs[i].append((Entry(32, 0, content, content),))
+        told = watched.take(i, "RecordLog", recorded_position=32)
+
+    assert told == ["LogMatching"]
+
+
+def test_a_leader_without_what_older_terms_committed_is_told() -> None:
+    watched = Watched((32, 0, 1))
+    watched.take(0, "ConsumeLog", commit_position=32)
+    watched.logs[1].cut(0)
+    closed = {
+        "election_state": ElectionState.CLOSED,
+        "role": Role.LEADER,
+        "module_state": ModuleState.ACTIVE,
+        "module_leadership_term_id": 1,
+    }
+
+    assert watched.take(1, "LeaderReady", **closed) == ["LeaderCompleteness"]
+
+
+def test_two_leaders_of_a_term_are_told() -> None:
+    watched = Watched()
+    leads = {
+        "election_state": ElectionState.LEADER_LOG_REPLICATION,
+        "leadership_term_id": 3,
+    }
+
+    assert watched.take(0, "CandidateBallot", **leads) == []
+    assert watched.take(1, "CandidateBallot", **leads) == ["ElectionSafety"]
+
+
+def test_two_votes_of_a_member_in_a_term_are_told() -> None:
+    watched = Watched()
+    votes = [Send(j, Vote(1, 0, 0, j, 0, vote=True)) for j in (1, 2)]
+
+    assert watched.take(0, "OnRequestVote", votes[0]) == []
+    assert watched.take(0, "OnRequestVote", votes[1]) == ["OneVotePerTerm"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"commit_position": 0}, "CommitMonotonic"),
+        ({"recorded_position": 0}, "NoTruncationBelowCommit"),
+        ({"commit_position": 64}, "CommitBounded"),
+        ({"persisted_candidate_term_id": 1}, "CandidateTermMonotonic"),
+        ({"recording_log": (TermEntry(1, 0, 0), TermEntry(0, 0, -1))}, "RecordingLogCoherent"),
+    ],
+)
+def test_a_state_that_must_not_be_is_told(changes: dict[str, object], name: str) -> None:
+    watched = Watched((32, 0, 1))
+    watched.take(0, "ConsumeLog", commit_position=32, persisted_candidate_term_id=2)
+
+    assert name in watched.take(0, "OnVote", **changes)
+
+
+def test_each_property_is_found_once() -> None:
+    watched = Watched()
+    for number in (1, 2):
+        watched.watch.tell([("LogMatching", "words")], number, number)
+
+    assert [finding.step for finding in watched.watch.findings] == [1]
