@@ -197,7 +197,7 @@ def _on_new_election(proposal: Proposal, index: int, record: records.NewElection
             proposal.waiting.pop()
             raise Contradiction(index, "an election runs already")
         step.observed += _ELECTION_FIELDS
-    term = proposal.state.leadership_term_id
+    term = proposal.state.log_leadership_term_id
     reason = f"leadershipTermId is {record.leadership_term_id}, and it is {term}"
     _require(term == record.leadership_term_id, index, reason)
 
@@ -207,7 +207,7 @@ def _restart(proposal: Proposal, index: int, record: records.NewElection) -> Non
     if proposal.steps:
         _settle_before_crash(proposal, record)
     else:
-        proposal.state = _found_on_disk(proposal, index, record)
+        proposal.state = proposal.found = _found_on_disk(proposal, index, record)
     proposal.changes.clear()
     proposal.module = "INIT"
     now, proposal.time = proposal.time, max(proposal.life_time, proposal.last_time)

@@ -122,7 +122,7 @@ class Proposal:
         self.plan = plan
         self.evidence = evidence
         self.member_id = evidence.member_id
-        self.state = start
+        self.state = self.found = start
         self.steps: list[Step] = []
         self.time = evidence.times[0] if evidence.times else 0
         self.index = 0
