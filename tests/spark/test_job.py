@@ -20,7 +20,7 @@ from canvass.corpus.summary import Summary, summarise
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
-from support.corruptions import corrupt
+from support.spoilt_runs import corrupt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -212,33 +212,17 @@ class CorpusJob:
         from pyspark.sql import functions as f
 
         verdicts = rows.where(_is(RowKind.VERDICT)).select(*VERDICT_COLUMNS)
-        # Of runs with one id all but the first, by place, are no runs: their id names another.
-        repeated = (
-            verdicts.where(f.col("run_id").isNotNull())
+        divergences = rows.where(_is(RowKind.DIVERGENCE)).select(*DIVERGENCE_COLUMNS)
+        repeated = [
+            (row.run_id, row.kept)
+            for row in verdicts.where(f.col("run_id").isNotNull())
             .groupBy("run_id")
             .agg(f.min("source").alias("kept"), f.count("*").alias("count"))
-            .where("count > 1")
-            .select("run_id", "kept")
-        )
-        verdicts = verdicts.join(repeated, "run_id", "left")
-        second = f.col("kept").isNotNull() & (f.col("kept") != f.col("source"))
-        verdicts = (
-            verdicts.withColumn("verdict", f.when(second, "MALFORMED").otherwise(f.col("verdict")))
-            .withColumn(
-                "reason",
-                f.when(
-                    second,
-                    f.concat(f.lit("AMBIGUOUS: the id is that of the run in "), f.col("kept")),
-                ).otherwise(f.col("reason")),
-            )
-            .select(*VERDICT_COLUMNS)
-        )
-        divergences = rows.where(_is(RowKind.DIVERGENCE)).select(*DIVERGENCE_COLUMNS)
-        divergences = (
-            divergences.join(repeated, "run_id", "left")
-            .where(f.col("kept").isNull() | (f.col("kept") == f.col("source")))
-            .select(*DIVERGENCE_COLUMNS)
-        )
+            .where(f.col("count") > 1)
+            .toLocalIterator()
+        ]
+        if repeated:
+            verdicts, divergences = self._without_second_runs(verdicts, divergences, repeated)
         coverage = (
             first.where(_is(RowKind.COVERAGE))
             .groupBy(*COVERAGE_COLUMNS[:-1])
@@ -250,6 +234,23 @@ class CorpusJob:
             ("coverage", coverage),
         ):
             table.write.parquet(_uri(self._out / name))
+
+    def _without_second_runs(
+        self, verdicts: DataFrame, divergences: DataFrame, repeated: list[tuple[str, str]]
+    ) -> tuple[DataFrame, DataFrame]:
+        """Of runs with one id let the first one stand, by place; the others are no runs."""
+        from pyspark.sql import functions as f
+
+        known = f.broadcast(self._session.createDataFrame(repeated, "run_id string, kept string"))
+        first = f.col("kept").isNull() | (f.col("kept") == f.col("source"))
+        reason = f.concat(f.lit("AMBIGUOUS: the id is that of the run in "), f.col("kept"))
+        marked = (
+            verdicts.join(known, "run_id", "left")
+            .withColumn("verdict", f.when(first, f.col("verdict")).otherwise("MALFORMED"))
+            .withColumn("reason", f.when(first, f.col("reason")).otherwise(reason))
+        )
+        kept = divergences.join(known, "run_id", "left").where(first)
+        return marked.select(*VERDICT_COLUMNS), kept.select(*DIVERGENCE_COLUMNS)
 
 
 def _is(kind: RowKind) -> Column:

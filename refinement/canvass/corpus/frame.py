@@ -1,0 +1,126 @@
+"""`verify`: events in a DataFrame to verdicts in a DataFrame, for whoever has a job of their own.
+
+Rows must have the columns of ``canvass.events/1``, as ``spark.read.format("canvass")`` gives them,
+in any order. They are brought together run by run, so that all events cross Spark; who has them in
+files uses `canvass.corpus.job`, which is several times as fast. Only the DataFrame API is used:
+this works on Spark Connect, if the server's workers have canvass.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.plan import Unit, UnitKind
+from canvass.corpus.rows import ROW_DDL, VERDICT_COLUMNS, RowKind, to_batch
+from canvass.corpus.source import plain_schema
+from canvass.traces.arrow import arrow_schema
+from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.parquet import RUNS_KEY, RunEntry
+from canvass.traces.schema import Run, encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Revision = Literal["1.49", "1.50", "hardened"]
+
+_RECORD: Final = "member_{}_log_position"
+_SOURCE: Final = "source"
+"""The one column that no verdict depends on; it does not travel."""
+_NO_SOURCE: Final = {"file": "", "lines": [], "observed": []}
+
+
+class BadEvents(Exception):
+    """A DataFrame has not the columns of events."""
+
+
+def verify(
+    events: DataFrame,
+    *,
+    revision: Revision = "1.50",
+    initial: Literal["empty", "unknown"] = "empty",
+    graph: Path | None = None,
+    cache: Path | None = None,
+) -> DataFrame:
+    """Give the verdict on each run that has events in a DataFrame.
+
+    Parameters
+    ----------
+    events
+        Rows of ``canvass.events/1``; all runs of clusters of one size.
+    revision, initial
+        What ``run.json`` would say of all the runs.
+    graph
+        Folder of a graph artifact, under the same path for all workers.
+    cache
+        Folder of the oracle's answers, likewise; else the user's.
+
+    Returns
+    -------
+    DataFrame
+        One row for each run: the columns of ``verdicts`` of a batch verification. Nothing is
+        computed before it is asked for; the oracle runs on the workers, one at a time on each
+        machine.
+
+    Raises
+    ------
+    BadEvents
+        If columns are missing.
+    """
+    count = next(
+        (n for n in range(MAX_MEMBERS, 0, -1) if _RECORD.format(n - 1) in events.columns), 0
+    )
+    names = [_RECORD.format(0)]
+    if count:
+        names = [name for name in arrow_schema(count).names if name != _SOURCE]
+    missing = [name for name in names if name not in events.columns]
+    if missing:
+        raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
+    checker = ConformanceChecker.of(graph=graph, cache=cache)
+    checker.shared = checker.cache
+    run = Run("canvass.run/1", "run", revision, count, initial=initial)
+    return (
+        events.select(*names)
+        .repartition("run")
+        .sortWithinPartitions("run", "member", "step")
+        .mapInArrow(partial(_verify_rows, checker, run), ROW_DDL)
+        .where(f"kind = '{RowKind.VERDICT.value}'")
+        .select(*VERDICT_COLUMNS)
+        .drop("source")
+    )
+
+
+def _verify_rows(
+    checker: ConformanceChecker, template: Run, batches: Iterator[Any]
+) -> Iterator[Any]:
+    """Verify the runs of a partition, through a file: what is read of files is checked already."""
+    schema = arrow_schema(template.member_count)
+    runs: dict[str, RunEntry] = {}
+    with tempfile.TemporaryDirectory(prefix="canvass-rows-") as folder:
+        path = Path(folder) / "events.parquet"
+        with pq.ParquetWriter(path, schema, compression="lz4") as writer:
+            for batch in batches:
+                for run_id in pc.unique(batch.column("run")).to_pylist():
+                    runs[run_id] = RunEntry(_named(template, run_id))
+                absent = [_NO_SOURCE] * batch.num_rows
+                kind = plain_schema(template.member_count).field(_SOURCE)
+                table = pa.Table.from_batches([batch])
+                table = table.append_column(kind, pa.array(absent, kind.type))
+                writer.write_table(table.cast(schema))
+            writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
+        if runs:
+            unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
+            yield to_batch(checker.check((unit,)))
+
+
+def _named(template: Run, run_id: str) -> Run:
+    return replace(template, run_id=run_id)

@@ -1,0 +1,51 @@
+"""``canvass batch verify`` from the words to the report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.spoilt_runs import edit_event, forged_commit
+
+from canvass.cli.main import run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_divergence_fails_until_a_baseline_knows_it(
+    spark: SparkSession, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = tmp_path / "corpus"
+    shutil.copytree(runs, corpus)
+    edit_event(corpus / "run-2" / "member-1.ndjson", -1, forged_commit)
+    words = ["batch", "verify", str(corpus), "--cache", str(tmp_path / "cache"), "--out"]
+
+    code = run([*words, str(tmp_path / "first"), "--format", "json"])
+
+    captured = capsys.readouterr()
+    summary = json.loads(captured.out)
+    assert code == 1
+    assert summary["verdicts"] == {"CONFORMS": 5, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
+    assert summary == json.loads((tmp_path / "first" / "summary.json").read_text())
+    assert "asking the oracle" in captured.err
+    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == [
+        "coverage",
+        "divergences",
+        "report.html",
+        "summary.json",
+        "verdicts",
+    ]
+
+    baseline = ["--fail-on", "new", "--baseline", str(tmp_path / "first")]
+    code = run([*words, str(tmp_path / "second"), *baseline])
+
+    captured = capsys.readouterr()
+    assert code == 0
+    assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
+    assert "(known)" in captured.out
+    assert "asking the oracle" not in captured.err
+    assert "<td>known</td>" in (tmp_path / "second" / "report.html").read_text()
