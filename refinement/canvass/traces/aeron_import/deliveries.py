@@ -91,6 +91,8 @@ class Plan:
         The leader of each term, as anybody logged it.
     published
         For each term the times from which on its leader must have written up to a position.
+    slack_ns
+        How far the clocks of two members may be wrong against each other.
     event_bases, event_ends
         For each term where its first entry begins and ends, as far as that was logged.
     """
@@ -98,6 +100,7 @@ class Plan:
     by_record: dict[tuple[int, int], Delivery] = field(default_factory=dict)
     queues: dict[tuple[int, int], list[Delivery]] = field(default_factory=lambda: defaultdict(list))
     leaders: dict[int, int] = field(default_factory=dict)
+    slack_ns: int = 0
     published: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     event_ends: dict[int, int] = field(default_factory=dict)
     event_bases: dict[int, int] = field(default_factory=dict)

@@ -63,6 +63,9 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
             meet(proposal, index)
         proposal.index = len(evidence.records)
         flush(proposal, proposal.index)
+        for queue in proposal.queues.values():
+            proposal.unsent += queue
+            queue.clear()
     except Contradiction as found:
         proposal.time = max(proposal.time, times[found.index])
         _observe(proposal, found.index)

@@ -59,6 +59,9 @@ REVISION: Final = "1.50"
 _UNSENT: Final = 10**14
 """Running numbers from here on are of messages that nobody sent: no member sends so many."""
 
+_SLACK_NS: Final = 2_000_000
+"""How well the clocks of two hosts are put on one: half the time of the fastest round trip."""
+
 _BATCH: Final = 512
 
 
@@ -103,10 +106,14 @@ def propose(logs: ClusterLogs) -> Imported:
         raise ImportFault("no line of the logs is a cluster's")
     if highest >= MAX_MEMBERS:
         raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
+    offsets = set()
     for evidence, offset in align(members):
+        offsets.add(offset)
         set_times(evidence, offset)
         set_segments(evidence)
     plan = make_plan(members)
+    if len(offsets) > 1:
+        plan.slack_ns = _SLACK_NS
     rules = Rules(highest + 1, REVISION)
     proposals: dict[int, Proposal] = {}
     failures: list[Failure] = []

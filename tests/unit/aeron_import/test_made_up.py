@@ -1,0 +1,55 @@
+"""Logs of made-up clusters, with crashes, pauses and cuts, import as those of real ones."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from canvass.traces.aeron_import.importer import Imported, propose
+from support.aeron_cluster import AeronCluster
+from support.aeron_runs import logs_of_nodes, wrong_steps
+
+
+def live(seed: int, count: int, duration_ms: int, *, faults: bool = True) -> Imported:
+    cluster = AeronCluster(seed, count, faults=faults)
+    cluster.run(duration_ms)
+    return propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_three_members_with_faults(seed: int) -> None:
+    found = live(seed, 3, 15_000)
+
+    assert found.failure is None
+    assert wrong_steps(found) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_five_members_with_faults(seed: int) -> None:
+    found = live(seed, 5, 12_000)
+
+    assert found.failure is None
+    assert wrong_steps(found) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+def test_other_sizes_without_faults(count: int) -> None:
+    found = live(count, count, 4_000, faults=False)
+
+    assert found.failure is None
+    assert wrong_steps(found) == []
+
+
+def test_clocks_that_disagree_change_nothing_that_is_said() -> None:
+    """Each host's clock has its own origin; a member's log is on its own clock."""
+    cluster = AeronCluster(3, 3, faults=False)
+    cluster.run(6_000)
+    shift = {0: 0, 1: 7_000_000_000_000, 2: -3_000_000_000_000}
+    lines = {
+        i: [structs.replace(line, time_ns=line.time_ns + shift[i]) for line in node.lines]
+        for i, node in enumerate(cluster.nodes)
+    }
+    found = propose(logs_of_nodes(lines))
+
+    assert found.failure is None
+    assert wrong_steps(found) == []
