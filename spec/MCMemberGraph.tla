@@ -143,8 +143,8 @@ SendsAreWellFormed == AreWellFormed(auxStep'.sends)
 (*                          0 not enabled, 1 nothing changes and nothing   *)
 (*                          is sent, 2 an outcome, 3 not asked             *)
 (*   <<3, a>>               no input of this action is enabled             *)
-(*   <<4, state, sends>>    the outcomes of the line of kind 2 before, in  *)
-(*                          the order of its results 2                     *)
+(*   <<4, k, state, sends>> the outcome of input k of the line of kind 2   *)
+(*                          before                                         *)
 (*                                                                         *)
 (* Run with one worker: the lines of two would mix.                        *)
 (***************************************************************************)
@@ -193,7 +193,7 @@ PrintResults(a, results) ==
          /\ \A k \in DOMAIN results :
                 results[k][1] = CHANGE =>
                     /\ AreWellFormed(results[k][2].sends)
-                    /\ PrintLine(<<4, EncodeState(results[k][2].next),
+                    /\ PrintLine(<<4, k - 1, EncodeState(results[k][2].next),
                                    EncodeSends(results[k][2].sends)>>)
 
 (***************************************************************************)

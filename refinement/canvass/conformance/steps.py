@@ -7,7 +7,6 @@ number. Nothing here knows graph or oracle.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +20,7 @@ from canvass.conformance.batch import Batch, States, rows_to_check, states_befor
 from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.graph.interning import DistinctKeys
 from canvass.graph.kernel import Status, canonical_keys, flavour
+from canvass.graph.salt import salt_of
 from canvass.graph.steps import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints
@@ -51,17 +51,6 @@ def judging_rules(rules: Rules, *, barred: bool) -> Rules:
     The member is 0 in them, so that an appointed leader is another member, or does not matter.
     """
     return Rules(rules.member_count, rules.revision, rules.hardening, 1 if barred else NULL_VALUE)
-
-
-def rules_name(rules: Rules) -> str:
-    """Name the constants that a canonical step is judged under, the appointed leader apart."""
-    hardening = ",".join(sorted(rules.hardening))
-    return f"{rules.member_count}/{rules.revision}/{hardening}"
-
-
-def salt_of(rules: Rules) -> int:
-    """Give 64 bits that tell the canonical steps of different rules apart."""
-    return int.from_bytes(hashlib.sha256(rules_name(rules).encode()).digest()[:8], "big")
 
 
 @dataclass(frozen=True, slots=True)

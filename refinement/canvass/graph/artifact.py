@@ -1,0 +1,315 @@
+"""A state graph on disk: the folder, its manifest, and `Graph`, which holds one in arrays.
+
+A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tables whose columns
+`canvass.graph.tabular` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
+of other tables by their numbers. Making one is in `canvass.graph.build`, questions about paths are
+in `canvass.graph.query`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from canvass.cluster.member import Input, Member
+from canvass.cluster.rules import Rules
+from canvass.graph import tabular
+from canvass.graph.errors import GraphError
+from canvass.graph.lookup import KeyTable
+from canvass.graph.steps import Sends, Step, input_of, member_of, message_of
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import MESSAGE_INDEX, NONE
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+SCHEMA: Final = "canvass.graph/1"
+MANIFEST_FILE: Final = "manifest.json"
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+
+
+class GraphRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The rules that the member of a graph follows: `canvass.cluster.rules.Rules`."""
+
+    member_count: int
+    revision: str
+    hardening: tuple[str, ...]
+    appointed_leader_id: int
+
+    @classmethod
+    def of(cls, rules: Rules) -> GraphRules:
+        """Give the form that is written."""
+        hardening = tuple(sorted(rules.hardening))
+        return cls(rules.member_count, rules.revision, hardening, rules.appointed_leader_id)
+
+    def rules(self) -> Rules:
+        """Give the rules."""
+        hardening = frozenset(self.hardening)
+        return Rules(self.member_count, self.revision, hardening, self.appointed_leader_id)
+
+
+class Counts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How large a graph is."""
+
+    states: Count
+    """States with their numbers of peers as they were, expanded or not."""
+    expanded: Count
+    """States whose steps are in the graph."""
+    inputs: Count
+    sends: Count
+    """Distinct lists of messages that a step sends."""
+    tried: Count
+    """Rows of the table of edges: inputs that were tried in a state."""
+    edges: Count
+    """Those of them that enable the action."""
+    canonical: Count
+    """Distinct canonical forms of the edges."""
+    actions: dict[str, int]
+    """Edges by action."""
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """``manifest.json``: where a graph comes from, and what it holds."""
+
+    schema: Literal["canvass.graph/1"]
+    model: str
+    """The configuration that TLC ran, without ``.cfg``."""
+    rules: GraphRules
+    constants: dict[str, str]
+    """All constants of the model, as the configuration has them."""
+    complete: bool
+    """Whether every state found within the bounds was expanded."""
+    tlc_version: str
+    jar_sha256: Digest
+    config_sha256: Digest
+    modules: dict[str, Digest]
+    """SHA-256 of each module that the model rests on, by file name."""
+    counts: Counts
+    files: dict[str, Digest]
+    """SHA-256 of each other file of the folder."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A state graph in arrays; the layouts of states, inputs and messages are those of traces.
+
+    Attributes
+    ----------
+    ids
+        16 bytes for each state: the content hash that names it everywhere.
+    representative
+        For each state, the state that stands for all that are equal to it but for the numbering of
+        the peers.
+    disabled
+        For each state, the mask of the actions that were tried and that no input enables.
+    source, input, target, sent
+        The edges, ordered by source and input: rows of states, inputs, states and sends. A target
+        of -1 says that the input does not enable the action.
+    """
+
+    manifest: Manifest
+    ids: NDArray[np.uint8]
+    expanded: Flags
+    representative: Ints
+    disabled: Ints
+    state: Ints
+    members: Ints
+    log_offsets: Ints
+    log: Ints
+    input_action: Ints
+    inputs: Ints
+    message: Ints
+    send_offsets: Ints
+    sends: Ints
+    source: Ints
+    input: Ints
+    target: Ints
+    sent: Ints
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that the member follows."""
+        return self.manifest.rules.rules()
+
+    def member(self, row: int) -> Member:
+        """Decode a state."""
+        start, end = int(self.log_offsets[row]), int(self.log_offsets[row + 1])
+        return member_of(
+            self.state[row].tolist(), self.members[row].tolist(), self.log[start:end].tolist()
+        )
+
+    def given(self, row: int) -> tuple[Action, Input]:
+        """Decode an input, with the action that it is for."""
+        action = ACTIONS[int(self.input_action[row])]
+        return action, input_of(self.inputs[row].tolist(), _message_cells(self.message[row]))
+
+    def sends_of(self, row: int) -> Sends:
+        """Decode a list of sends."""
+        sends = []
+        for cells in self.sends[int(self.send_offsets[row]) : int(self.send_offsets[row + 1])]:
+            message = message_of(_message_cells(cells))
+            assert message is not None
+            sends.append((int(cells[MESSAGE_INDEX["peer"]]), message))
+        return tuple(sends)
+
+    def step(self, edge: int) -> Step:
+        """Decode an edge that has a target."""
+        target = int(self.target[edge])
+        if target == NONE:
+            raise GraphError(f"edge {edge} stands for an input that does not enable its action")
+        action, given = self.given(int(self.input[edge]))
+        return Step(
+            member=0,
+            before=self.member(int(self.source[edge])),
+            action=action,
+            input=given,
+            after=self.member(target),
+            sends=self.sends_of(int(self.sent[edge])),
+        )
+
+    def edges_of(self, row: int) -> range:
+        """Give the rows of the edges that leave a state."""
+        first, last = np.searchsorted(self.source, (row, row + 1))
+        return range(int(first), int(last))
+
+    def find(self, state_id: str) -> int | None:
+        """Give the row of the state with a hexadecimal id, or with an id that begins so.
+
+        Raises
+        ------
+        GraphError
+            If the text is no beginning of an id, or several states have it.
+        """
+        try:
+            lowest = bytes.fromhex(state_id + "0" * (32 - len(state_id)))
+            highest = bytes.fromhex(state_id + "f" * (32 - len(state_id)))
+        except ValueError:
+            raise GraphError(f"not a state id: {ascii(state_id)[:60]}") from None
+        names = self.ids.view("V16").ravel()
+        rows = [row for row, name in enumerate(names) if lowest <= bytes(name) <= highest]
+        if len(rows) > 1:
+            raise GraphError(f"{len(rows)} states have an id that begins with {state_id}")
+        return rows[0] if rows else None
+
+    def id_of(self, row: int) -> str:
+        """Give the id of a state in hexadecimal digits."""
+        return bytes(self.ids[row]).hex()
+
+
+def _message_cells(cells: Ints) -> list[int]:
+    """Drop the columns that a message has only in a trace: peer and id."""
+    return [int(cells[0]), *cells[3:].tolist()]
+
+
+def file_digest(path: Path) -> str:
+    """Give the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read ``manifest.json`` of a graph's folder.
+
+    Raises
+    ------
+    GraphError
+        If it is absent or not what this version reads.
+    """
+    path = folder / MANIFEST_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except OSError as error:
+        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise GraphError(f"{path}: {error}") from None
+
+
+def open_graph(folder: Path, *, verify: bool = True) -> Graph:
+    """Read a graph.
+
+    Parameters
+    ----------
+    folder
+        As `canvass.graph.build.build_graph` made it.
+    verify
+        Whether to compare all files with the digests in the manifest.
+
+    Raises
+    ------
+    GraphError
+        If a file is absent, damaged, or refers to rows that are not there.
+    """
+    manifest = read_manifest(folder)
+    if verify:
+        verify_files(folder, manifest)
+    tables = {name: _table(folder / name) for name in tabular.FILES}
+    arrays = tabular.to_arrays(tables, manifest.rules.member_count)
+    graph = Graph(manifest=manifest, **arrays)
+    _check_rows(graph, folder)
+    return graph
+
+
+def verify_files(folder: Path, manifest: Manifest) -> None:
+    """Compare the files of a folder with the manifest.
+
+    Raises
+    ------
+    GraphError
+        If one is absent or differs.
+    """
+    for name, digest in manifest.files.items():
+        path = folder / name
+        try:
+            found = file_digest(path)
+        except OSError as error:
+            raise GraphError(f"{path}: {error.strerror}") from None
+        if found != digest:
+            raise GraphError(f"{path}: damaged, its SHA-256 is not that of {MANIFEST_FILE}")
+
+
+def open_keys(folder: Path) -> KeyTable:
+    """Map the keys of the edges' canonical forms, which `canvass.graph.salt` tells apart by rules.
+
+    Raises
+    ------
+    GraphError
+        If they cannot be read.
+    """
+    try:
+        return KeyTable.open(folder)
+    except (OSError, ValueError) as error:
+        raise GraphError(f"{folder}: the keys cannot be read: {error}") from None
+
+
+def _table(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise GraphError(f"{path}: {error}") from None
+
+
+def _check_rows(graph: Graph, folder: Path) -> None:
+    """Refuse references to rows that are not there."""
+    states, inputs = len(graph.state), len(graph.inputs)
+    for name, rows, lowest, count in (
+        ("representative", graph.representative, 0, states),
+        ("source", graph.source, 0, states),
+        ("target", graph.target, NONE, states),
+        ("input", graph.input, 0, inputs),
+        ("sent", graph.sent, 0, len(graph.send_offsets) - 1),
+    ):
+        if len(rows) and not lowest <= int(rows.min()) <= int(rows.max()) < count:
+            raise GraphError(f"{folder}: the column {name} refers to rows that are not there")
+    counts = graph.manifest.counts
+    if (states, inputs, len(graph.source)) != (counts.states, counts.inputs, counts.tried):
+        raise GraphError(f"{folder}: the tables are not as long as the manifest says")

@@ -1,0 +1,304 @@
+"""Build a state graph: run TLC on a model, take what it prints, write the folder.
+
+The result does not depend on the order in which TLC finds states, so two builds of one model give
+the same files. Nothing here decides what a step may do.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.graph import tabular
+from canvass.graph.arranging import arrange
+from canvass.graph.artifact import (
+    MANIFEST_FILE,
+    SCHEMA,
+    Counts,
+    Graph,
+    GraphRules,
+    Manifest,
+    file_digest,
+)
+from canvass.graph.errors import GraphError
+from canvass.graph.kernel import Status, canonical_keys, flavour
+from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.graph.printed import PrintedGraph
+from canvass.graph.salt import salt_of
+from canvass.spec.files import spec_root
+from canvass.tlc import (
+    Event,
+    Jar,
+    Outcome,
+    TlcConfig,
+    TlcOptions,
+    UserOutput,
+    find_jar,
+    parse_config,
+    run,
+)
+from canvass.traces.layout import ACTION_NAMES, NONE
+
+MODULE: Final = "MCMemberGraph"
+PRINTING: Final = "PrintingNext"
+EVERY_STATE: Final = -1
+"""As the number of steps: expand all states within the bounds."""
+
+_EXTENDS: Final = re.compile(r"^EXTENDS\s+([\w\s,]+?)(?=\n\s*\n|\n\S)", re.MULTILINE)
+_CHUNK: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model of ``MCMemberGraph.tla``: its configuration and what follows from it."""
+
+    name: str
+    config: TlcConfig
+    path: Path
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that the member follows."""
+        hardening = frozenset(re.findall(r'"(\w+)"', self._constant("Hardening")))
+        appointed = self._constant("AppointedLeaderId")
+        return Rules(
+            member_count=int(self._constant("MemberCount")),
+            revision=self._constant("Revision").strip('"'),
+            hardening=hardening,
+            appointed_leader_id=int(appointed) if appointed.isdecimal() else NULL_VALUE,
+        )
+
+    @property
+    def steps(self) -> int:
+        """How many steps from the roots a state may be to be expanded, or ``EVERY_STATE``."""
+        given = self._constant("MaxSteps")
+        return int(given) if given.isdecimal() else EVERY_STATE
+
+    @property
+    def peers_alike(self) -> bool:
+        """Whether states that differ in the numbering of the peers only are one state."""
+        return self._constant("PeersAlike") == "TRUE"
+
+    def with_steps(self, steps: int) -> Model:
+        """Give the model with another number of steps from the roots."""
+        text = "<- NULL_VALUE" if steps == EVERY_STATE else f"= {steps}"
+        constants = {**self.config.constants, "MaxSteps": text}
+        return replace(self, config=replace(self.config, constants=constants))
+
+    def printing(self) -> TlcConfig:
+        """Give the configuration with which TLC prints the graph."""
+        return replace(
+            self.config,
+            specification=None,
+            init="Init",
+            next=PRINTING,
+            action_constraints=(),
+            check_deadlock=False,
+        )
+
+    def _constant(self, name: str) -> str:
+        try:
+            text = self.config.constants[name]
+        except KeyError:
+            raise GraphError(f"{self.path}: the constant {name} has no value") from None
+        return text.removeprefix("=").removeprefix("<-").strip()
+
+
+def models() -> list[str]:
+    """Name the models that a graph can be built of."""
+    return sorted(path.stem for path in spec_root().glob(f"{MODULE}*.cfg"))
+
+
+def load_model(name: str) -> Model:
+    """Read a model of the spec by its name.
+
+    Raises
+    ------
+    GraphError
+        If there is none of that name.
+    """
+    if name not in models():
+        raise GraphError(f"no model is called {ascii(name)[:60]}: there are {', '.join(models())}")
+    path = spec_root() / f"{name}.cfg"
+    return Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
+
+
+def build_graph(
+    model: Model,
+    folder: Path,
+    *,
+    options: TlcOptions | None = None,
+    on_event: Callable[[Event], object] | None = None,
+) -> Graph:
+    """Let TLC make the graph of a model and write it to a folder.
+
+    Parameters
+    ----------
+    model
+        As `load_model` gives it.
+    folder
+        Where the graph goes. A graph that is there is replaced once the new one is complete;
+        anything else that is there is an error.
+    options
+        How to run TLC. The number of workers is 1 in any case: what two print would mix.
+    on_event
+        Called with each event of TLC that is no edge.
+
+    Returns
+    -------
+    Graph
+        What was written.
+
+    Raises
+    ------
+    GraphError
+        If TLC does not end well, or the folder holds something else.
+    TlcError
+        If TLC cannot be run.
+    """
+    if folder.exists() and not (folder / MANIFEST_FILE).is_file():
+        raise GraphError(f"{folder}: exists, and is no state graph")
+    options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
+    jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
+    printed = PrintedGraph(model.rules.member_count)
+    module = spec_root() / f"{MODULE}.tla"
+    with run(module, model.printing(), replace(options, jar=jar)) as tlc:
+        for event in tlc:
+            if isinstance(event, UserOutput):
+                printed.feed(event.line)
+            elif on_event is not None:
+                on_event(event)
+        result = tlc.result
+    if result.outcome is not Outcome.SUCCESS:
+        raise GraphError(f"TLC made no graph of {model.name}: {result.message}")
+    printed.close()
+    arrays = arrange(printed, peers_alike=model.peers_alike)
+    return _write(model, arrays, folder, result.tlc_version or "unknown", jar.sha256)
+
+
+def _write(
+    model: Model, arrays: dict[str, Any], folder: Path, tlc_version: str, jar_sha256: str
+) -> Graph:
+    """Write all files aside and put the folder in its place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        for name, table in tabular.to_tables(arrays).items():
+            pq.write_table(table, aside / name, compression="zstd")
+        keys = edge_keys(arrays, model.rules)
+        keys.save(aside)
+        manifest = Manifest(
+            schema=SCHEMA,
+            model=model.name,
+            rules=GraphRules.of(model.rules),
+            constants=dict(model.config.constants),
+            complete=model.steps == EVERY_STATE,
+            tlc_version=tlc_version,
+            jar_sha256=jar_sha256,
+            config_sha256=file_digest(model.path),
+            modules={path.name: file_digest(path) for path in modules_of(MODULE)},
+            counts=_counts(arrays, len(keys)),
+            files={
+                name: file_digest(aside / name) for name in (*tabular.FILES, KEYS_FILE, EDGES_FILE)
+            },
+        )
+        encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        (aside / MANIFEST_FILE).write_bytes(encoded + b"\n")
+        aside.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        aside.replace(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return Graph(manifest=manifest, **arrays)
+
+
+def modules_of(root: str) -> list[Path]:
+    """Give the spec's own modules that a module extends, itself included."""
+    found: dict[str, Path] = {}
+    waiting = [root]
+    while waiting:
+        name = waiting.pop()
+        path = spec_root() / f"{name}.tla"
+        if name in found or not path.is_file():
+            continue  # Of TLA+'s own library.
+        found[name] = path
+        for names in _EXTENDS.findall(path.read_text(encoding="utf-8")):
+            waiting += re.findall(r"\w+", names)
+    return [found[name] for name in sorted(found)]
+
+
+def _counts(arrays: dict[str, Any], canonical_count: int) -> Counts:
+    enabled = arrays["target"] != NONE
+    actions = np.bincount(
+        arrays["input_action"][arrays["input"][enabled]], minlength=len(ACTION_NAMES)
+    )
+    return Counts(
+        states=len(arrays["state"]),
+        expanded=int(arrays["expanded"].sum()),
+        inputs=len(arrays["inputs"]),
+        sends=len(arrays["send_offsets"]) - 1,
+        tried=len(arrays["source"]),
+        edges=int(enabled.sum()),
+        canonical=canonical_count,
+        actions=dict(zip(ACTION_NAMES, actions.tolist(), strict=True)),
+    )
+
+
+def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
+    """Give the keys of the canonical forms of all edges, told apart by the rules.
+
+    Raises
+    ------
+    GraphError
+        If an edge has no canonical form: then a frame of `canvass.graph.frames` is wrong.
+    """
+    rows = np.flatnonzero(arrays["target"] != NONE)
+    keys = np.zeros((len(rows), 2), dtype=np.uint64)
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        keys[start : start + _CHUNK] = _chunk_keys(arrays, chunk, rules)
+    keys[:, 1] ^= np.uint64(salt_of(rules))
+    return KeyTable.build(keys, rows)
+
+
+def _chunk_keys(arrays: dict[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
+    given = arrays["input"][rows]
+    sent = arrays["sent"][rows]
+    counts = np.diff(arrays["send_offsets"])[sent]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = np.repeat(arrays["send_offsets"][sent] - offsets[:-1], counts) + np.arange(offsets[-1])
+    keys, status, _ = canonical_keys(
+        flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
+        member=np.zeros(len(rows), dtype=np.int64),
+        action=arrays["input_action"][given],
+        before=arrays["source"][rows],
+        after=arrays["target"][rows],
+        inputs=arrays["inputs"][given],
+        message=arrays["message"][given],
+        state=arrays["state"],
+        members=arrays["members"],
+        log_offsets=arrays["log_offsets"],
+        log=arrays["log"],
+        send_offsets=offsets,
+        sends=arrays["sends"][places],
+    )
+    wrong = np.flatnonzero(status != Status.KEYED)
+    if len(wrong):
+        row = int(rows[wrong[0]])
+        action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
+        reason = Status(int(status[wrong[0]])).name
+        raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
+    return keys
