@@ -26,6 +26,8 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
             return f"{name}: its log term is above the leader's, who does not answer (L-C)"
         case ElectionState.CANVASS if s.candidate_term_id > leader_term >= 0:
             return f"{name}: has promised a term above the leader's (hardened HZ3)"
+        case ElectionState.FOLLOWER_CATCHUP if s.recorded_position > s.commit_position:
+            return f"{name}: has recorded what it is not told to be committed"
         case ElectionState.CLOSED:
             return f"serves as {s.role.value}"
         case _ if leader_term < 0 and s.candidate_term_id < highest_candidate_term:
@@ -34,18 +36,22 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
             return name
 
 
-def reasons(members: Sequence[Member]) -> tuple[str, ...]:
+def reasons(members: Sequence[Member], *, storm: bool = False) -> tuple[str, ...]:
     """Say whether a leader serves, then of each member where it is, and at which known hazard.
 
     Parameters
     ----------
     members
         The states after all the time that recovery may take.
+    storm
+        Whether they have taken more steps than any recovery needs.
     """
     led = max(
         (s.module_leadership_term_id for s in members if is_closed(s, Role.LEADER)), default=-1
     )
     serves = "a leader serves" if led >= 0 else "no leader serves"
+    if storm:
+        serves += ", in a storm of messages"
     leads = [s.leadership_term_id for s in members if s.role is Role.LEADER]
     term = led if led >= 0 else max(leads, default=-1)
     highest = max(s.candidate_term_id for s in members)

@@ -303,7 +303,8 @@ class Simulator:
             if self.steps < limit_steps and self.now_ns < limit_ns:
                 continue
             if self._healed_ns != NULL_VALUE:
-                stuck = reasons([member.state for member in self.members])
+                storm = self.steps >= limit_steps
+                stuck = reasons([member.state for member in self.members], storm=storm)
                 break
             self._heal()
             limit_ns = self.now_ns + liveness_limit_ns(self.options.timing)

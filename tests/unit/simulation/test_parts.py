@@ -19,6 +19,7 @@ from canvass.simulation.archive import Archive, Publication
 from canvass.simulation.entries import Entry, EntryLog, copied, following
 from canvass.simulation.network import CONSENSUS, LOG, Network
 from canvass.simulation.options import Faults, Options
+from canvass.simulation.recovery import reasons
 from canvass.simulation.watch import SafetyWatch
 
 RULES = Rules.of("hardened")
@@ -237,3 +238,32 @@ def test_each_property_is_found_once() -> None:
         watched.watch.tell([("LogMatching", "words")], number, number)
 
     assert [finding.step for finding in watched.watch.findings] == [1]
+
+
+def test_a_member_that_waits_for_ever_is_told_with_its_hazard() -> None:
+    waits = replace(
+        begun(),
+        election_state=ElectionState.FOLLOWER_REPLAY,
+        notified_commit_position=0,
+        recorded_position=96,
+    )
+    deep = replace(begun(), commit_position=96, recorded_position=32)
+
+    told = reasons([waits, deep, begun()], storm=True)
+    assert told[0] == "no leader serves, in a storm of messages"
+    assert ["(L-B)" in told[1], "(L-D)" in told[2], told[3].endswith("CANVASS")] == [True] * 3
+
+
+def test_a_member_that_promised_a_higher_term_is_told_apart_from_one_with_a_newer_log() -> None:
+    leader = replace(
+        begun(),
+        election_state=ElectionState.CLOSED,
+        role=Role.LEADER,
+        module_leadership_term_id=2,
+    )
+    promised = replace(begun(), candidate_term_id=3)
+    newer = replace(begun(), log_leadership_term_id=3)
+
+    told = reasons([leader, promised, newer])
+    assert told[0] == "a leader serves"
+    assert ["serves as LEADER" in told[1], "HZ3" in told[2], "(L-C)" in told[3]] == [True] * 3
