@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.spoilt_runs import edit_event, forged_commit
 
 from canvass.cli.main import run
+from support.spoilt_runs import edit_event, forged_commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
