@@ -196,9 +196,8 @@ def before_replay_message(proposal: Proposal, message: Message) -> None:
     end = proposal.segment_end()
     while queue and isinstance(queue[0].message, AppendPosition):
         head = queue[0]
-        if head.due == UNPLANNED or head.due > end:
+        if head.due == UNPLANNED or head.due > end or not send(proposal, head):
             return
-        send(proposal, head)
 
 
 def before_canvass_message(proposal: Proposal, message: Message) -> None:
@@ -223,7 +222,8 @@ def before_canvass_message(proposal: Proposal, message: Message) -> None:
         while queue and isinstance(queue[0].message, CanvassPosition):
             if not UNPLANNED < queue[0].due <= end or proposal.time < queue[0].not_before:
                 break
-            send(proposal, queue[0])
+            if not send(proposal, queue[0]):
+                break
 
 
 def start_replay_if_due(proposal: Proposal, index: int) -> None:

@@ -20,10 +20,10 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.aeron_import import changing
+from canvass.traces.aeron_import import changing, log_lines
 from canvass.traces.aeron_import.evidence import STARTED, is_message, message_of, sender_of
 from canvass.traces.aeron_import.places import LEADING
-from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step
+from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step, require
 from canvass.traces.aeron_import.sending import (
     after_report,
     before_report,
@@ -53,11 +53,6 @@ def meet(proposal: Proposal, index: int) -> None:
         _on_message(proposal, index, record)
     else:
         proposal.waiting.append(index)
-
-
-def _require(condition: bool, index: int, reason: str) -> None:
-    if not condition:
-        raise Contradiction(index, reason)
 
 
 def _require_shown(proposal: Proposal, index: int) -> None:
@@ -165,12 +160,12 @@ def _settle_before_election(proposal: Proposal, record: records.NewElection, ind
 def _check_election(proposal: Proposal, record: records.NewElection, index: int) -> None:
     s = proposal.state
     recorded, processed = s.recorded_position, s.commit_position
-    _require(
+    require(
         recorded == record.append_position,
         index,
         f"appendPosition is {record.append_position}, and {recorded} is recorded",
     )
-    _require(
+    require(
         processed == record.log_position,
         index,
         f"logPosition is {record.log_position}, and {processed} is processed",
@@ -199,7 +194,7 @@ def _on_new_election(proposal: Proposal, index: int, record: records.NewElection
         step.observed += _ELECTION_FIELDS
     term = proposal.state.log_leadership_term_id
     reason = f"leadershipTermId is {record.leadership_term_id}, and it is {term}"
-    _require(term == record.leadership_term_id, index, reason)
+    require(term == record.leadership_term_id, index, reason)
 
 
 def _restart(proposal: Proposal, index: int, record: records.NewElection) -> None:
@@ -256,7 +251,7 @@ def _settle_before_crash(proposal: Proposal, record: records.NewElection) -> Non
     """Let the life that has ended have recorded, and snapshot, what the next one has found."""
     s = proposal.state
     if s.snapshot_log_position < record.log_position == proposal.snapshot_position:
-        take_snapshot(proposal, record.log_position)
+        log_lines.take_snapshot(proposal, record.log_position)
     if s.recorded_position >= record.append_position:
         return
     if not record_to(proposal, record.append_position):
@@ -271,7 +266,7 @@ def _on_election_state_change(
     if proposal.changes:
         change = proposal.changes[0]
         old = "INIT" if change.old == "CLOSED" else change.old
-        _require(
+        require(
             (old, change.new) == (record.old_state, record.new_state),
             index,
             f"the change from {old} to {change.new} is due",
@@ -279,7 +274,7 @@ def _on_election_state_change(
         step = change.step
     else:
         state = proposal.election_state
-        _require(state == record.old_state, index, f"the election is in {state}")
+        require(state == record.old_state, index, f"the election is in {state}")
         taken = changing.change(proposal, index, record)
         if taken is None:
             raise Contradiction(index, f"no step leads from {state} to {record.new_state} here")
@@ -310,127 +305,20 @@ def _check_change(step: Step, index: int, record: records.ElectionStateChange) -
             "append_position": (s.append_position, record.append_position),
         }
     for name, (inferred, logged) in compared.items():
-        _require(inferred == logged, index, f"{name} is {inferred}, and {logged} was logged")
+        require(inferred == logged, index, f"{name} is {inferred}, and {logged} was logged")
         step.observed.append(f"state.{name}")
-
-
-# The log.
-
-
-def _on_replay(proposal: Proposal, index: int, record: records.ReplayNewLeadershipTerm) -> None:
-    """Process the first entry of a term."""
-    state = proposal.election_state
-    if state == "FOLLOWER_REPLAY":
-        changing.start_follower_replay(proposal)
-    elif state == "LEADER_REPLAY":
-        changing.start_leader_replay(proposal)
-    if proposal.state.commit_position < record.term_base_log_position:
-        consume_to(proposal, record.term_base_log_position)
-    lacking = proposal.state.recorded_position < record.log_position
-    if lacking and state in ("CLOSED", "FOLLOWER_CATCHUP"):
-        record_to(proposal, record.log_position)
-    given = Input(
-        position=record.log_position,
-        leadership_term_id=record.leadership_term_id,
-        term_base_log_position=record.term_base_log_position,
-    )
-    proposal.waiting.append(index)
-    step = proposal.take("OnReplayNewLeadershipTermEvent", given)
-    if step is None:
-        proposal.waiting.pop()
-        raise Contradiction(index, "the entry cannot be processed here")
-    step.observed += ["input.position", "input.leadershipTermId", "input.termBaseLogPosition"]
-
-
-def _on_truncate(proposal: Proposal, index: int, record: records.TruncateLogEntry) -> None:
-    step = proposal.changes[0].step if proposal.changes else None
-    before = proposal.steps[-2].state if len(proposal.steps) > 1 else None
-    if step is None or step.state.election_state is not ElectionState.INIT or before is None:
-        raise Contradiction(index, "nothing is to be cut off here")
-    old, new = before.append_position, step.state.recorded_position
-    reason = f"the log is to be cut from {old} to {new}"
-    _require((old, new) == (record.old_position, record.new_position), index, reason)
-    proposal.attach(index, step, ["state.recordedPosition"])
-
-
-def _on_replication_ended(proposal: Proposal, index: int, record: records.ReplicationEnded) -> None:
-    if proposal.election_state == "FOLLOWER_LOG_REPLICATION":
-        if not proposal.state.log_replication:
-            proposal.take("FollowerLogReplication")
-        s = proposal.state
-        if s.recorded_position < record.position <= s.replication_stop_position:
-            record_to(proposal, record.position)
-    proposal.waiting.append(index)
-
-
-# The module.
-
-
-def take_snapshot(proposal: Proposal, position: int) -> Step | None:
-    """Snapshot at a position."""
-    consume_to(proposal, position)
-    return proposal.take("TakeSnapshot") if proposal.state.commit_position == position else None
-
-
-def _on_service_ack(proposal: Proposal, index: int, record: records.ServiceAck) -> None:
-    if proposal.module == "SNAPSHOT" and record.relevant_id != NULL_VALUE:
-        proposal.snapshot_position = record.log_position
-    proposal.waiting.append(index)
-
-
-def _on_state_change(proposal: Proposal, index: int, record: records.StateChange) -> None:
-    old, proposal.module = proposal.module, record.new_state
-    s = proposal.state
-    if old == "INIT" and proposal.steps:
-        proposal.attach(index, proposal.steps[-1], ["state.moduleState"])
-        return
-    proposal.waiting.append(index)
-    if old == "SNAPSHOT" and s.snapshot_log_position < proposal.snapshot_position:
-        take_snapshot(proposal, proposal.snapshot_position)
-    elif record.new_state == "TERMINATING" and proposal.is_closed(Role.LEADER):
-        if s.termination_position == NULL_VALUE:
-            found = proposal.next_election(index, started=True)
-            if found is not None:
-                published_at(proposal, found.append_position)
-            proposal.take("InitiateTermination")
-    elif record.new_state == "CLOSED" and s.termination_position != NULL_VALUE:
-        if s.role is Role.FOLLOWER:
-            consume_to(proposal, s.termination_position)
-        elif s.recorded_position < s.termination_position:
-            record_to(proposal, s.termination_position)
-        proposal.take("Terminate")
-
-
-def _on_role_change(proposal: Proposal, index: int, record: records.RoleChange) -> None:
-    if proposal.changes and proposal.state.role.value == record.new_state:
-        proposal.attach(index, proposal.changes[0].step, ["state.role"])
-    else:
-        proposal.waiting.append(index)
-
-
-def _on_life_start(proposal: Proposal, index: int, _record: records.LifeStart) -> None:
-    proposal.life_time = proposal.evidence.times[index]
-    for waiting in proposal.waiting:
-        if proposal.steps:
-            proposal.steps[-1].lines.append(waiting)
-    proposal.waiting.clear()
-    proposal.changes.clear()
-
-
-def _on_damage(proposal: Proposal, _index: int, _record: records.TruncatedLine) -> None:
-    proposal.gap = True
 
 
 _HANDLERS: Final[dict[type[Line], Callable[[Proposal, int, Any], None]]] = {
     records.NewElection: _on_new_election,
     records.ElectionStateChange: _on_election_state_change,
-    records.ReplayNewLeadershipTerm: _on_replay,
-    records.TruncateLogEntry: _on_truncate,
-    records.ReplicationEnded: _on_replication_ended,
-    records.ServiceAck: _on_service_ack,
-    records.StateChange: _on_state_change,
-    records.RoleChange: _on_role_change,
-    records.LifeStart: _on_life_start,
-    records.TruncatedLine: _on_damage,
-    records.DamagedLine: _on_damage,
+    records.ReplayNewLeadershipTerm: log_lines.on_replay,
+    records.TruncateLogEntry: log_lines.on_truncate,
+    records.ReplicationEnded: log_lines.on_replication_ended,
+    records.ServiceAck: log_lines.on_service_ack,
+    records.StateChange: log_lines.on_state_change,
+    records.RoleChange: log_lines.on_role_change,
+    records.LifeStart: log_lines.on_life_start,
+    records.TruncatedLine: log_lines.on_damage,
+    records.DamagedLine: log_lines.on_damage,
 }

@@ -42,6 +42,12 @@ class Contradiction(Exception):
         self.reason = reason
 
 
+def require(condition: bool, index: int, reason: str) -> None:
+    """Raise a `Contradiction` unless a condition holds."""
+    if not condition:
+        raise Contradiction(index, reason)
+
+
 @dataclass(slots=True, eq=False)
 class Step:
     """One proposed step.

@@ -65,21 +65,22 @@ def _is_late(head: Delivery, index: int) -> bool:
     return head.due == UNPLANNED or (head.reply and head.due < index)
 
 
-def send(proposal: Proposal, delivery: Delivery) -> None:
+def send(proposal: Proposal, delivery: Delivery) -> bool:
     """Send the message of a delivery that is at the head of its queue, or note that it cannot be
-    sent.
+    sent; say whether that is settled, or has to wait.
     """
     queue = proposal.queues[delivery.receiver]
     delivery.due = min(delivery.due, proposal.index)
     _emit(proposal, delivery)
     if not queue or queue[0] is not delivery:
-        return
+        return True
     slack = proposal.plan.slack_ns
     if slack and proposal.time_at(proposal.index) <= delivery.time + slack:
         # The clocks are known no better: what makes the message possible may have been before.
         delivery.due = proposal.index + 1
-        return
+        return False
     proposal.unsent.append(queue.popleft())
+    return True
 
 
 def _emit(proposal: Proposal, delivery: Delivery) -> None:
