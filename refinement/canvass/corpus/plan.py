@@ -70,7 +70,7 @@ Task = tuple[Unit, ...]
 
 
 def list_units(corpora: Iterable[Path]) -> list[Unit]:
-    """List what is to be checked, in the order of the corpora and of the names in them.
+    """List what is to be checked, each once, in the order of the corpora and of the names in them.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def list_units(corpora: Iterable[Path]) -> list[Unit]:
     TraceError
         If a corpus cannot be listed, or holds nothing to check, or is of both forms.
     """
-    return [unit for corpus in corpora for unit in _units_of(corpus.absolute())]
+    units = [unit for corpus in corpora for unit in _units_of(corpus.absolute())]
+    return list({unit.path: unit for unit in units}.values())
 
 
 def _units_of(path: Path) -> list[Unit]:

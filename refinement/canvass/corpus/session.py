@@ -6,6 +6,7 @@ Here are the settings, each with its reason. What is run on a session is elsewhe
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Fault): ")
 
 DEFAULT_MASTER: Final = "local[2]"
 
@@ -38,6 +41,34 @@ SETTINGS: Final = {
 
 class SparkUnavailable(Exception):
     """There is no Spark to run on; the message says what to install."""
+
+
+class JobFailed(Exception):
+    """A job on Spark came to no end; the message is one line."""
+
+
+@contextmanager
+def one_line_failures() -> Iterator[None]:
+    """Turn Spark's failures into `JobFailed`, with what went wrong in a worker as the message."""
+    try:
+        yield
+    except Exception as error:
+        # Told by the module's name: Spark Connect comes without py4j.
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        raise JobFailed(failure_line(str(error))) from error
+
+
+def failure_line(text: str) -> str:
+    """Find the line of a failure's text that tells what went wrong.
+
+    A worker's traceback ends with the exception; after it come the places in Spark itself. What
+    canvass raised tells most.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)]
+    own = [line for line in raised if line.startswith("canvass.")]
+    return (own or raised or lines or ["Spark tells no reason"])[-1]
 
 
 def _builder() -> SparkSession.Builder:

@@ -68,12 +68,12 @@ def test_folders_of_aeron_logs_are_told_by_their_files(tmp_path: Path) -> None:
     assert kinds(list_units([logs])) == expected[:1]
 
 
-def test_files_of_a_data_set_are_units(tmp_path: Path) -> None:
+def test_files_of_a_data_set_are_units_and_each_counts_once(tmp_path: Path) -> None:
     (tmp_path / "events-3-00000.parquet").write_bytes(b"12345")
 
     units = list_units([tmp_path, tmp_path / "events-3-00000.parquet"])
 
-    assert kinds(units) == [(UnitKind.FILE, "events-3-00000.parquet")] * 2
+    assert kinds(units) == [(UnitKind.FILE, "events-3-00000.parquet")]
     assert units[0].cost == 500
 
 

@@ -156,7 +156,7 @@ def _verify(
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import list_units
-    from canvass.corpus.session import open_session
+    from canvass.corpus.session import one_line_failures, open_session
     from canvass.corpus.summary import summarise
 
     began = time.monotonic()
@@ -166,7 +166,7 @@ def _verify(
 
     units = list_units(corpora)
     say(f"{len(units):,} units listed; starting Spark")
-    with open_session(master) as session:
+    with open_session(master) as session, one_line_failures():
         job = CorpusJob(
             session,
             ConformanceChecker.of(graph=graph, cache=cache),
