@@ -113,6 +113,8 @@ def main() -> None:
         asked = measured(lambda: check_units(sorted(base.iterdir()), judge))
         print(f"{RUNS * STEPS:,} events, {judge.asked:,} distinct steps judged by TLC:", end=" ")
         print(f"{asked.seconds:.1f} s")
+        write_dataset(base, root / "warm", 1, events_per_file=EVENTS_PER_FILE)
+        one_process(root / "warm", cache)  # Compiles what is not compiled yet.
         with open_session("local[2]") as session:
             for number, size in enumerate(sizes):
                 folder = root / f"set-{number}"
