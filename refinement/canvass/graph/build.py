@@ -6,6 +6,7 @@ the same files. Nothing here decides what a step may do.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -31,6 +32,7 @@ from canvass.graph.artifact import (
     GraphRules,
     Manifest,
     file_digest,
+    open_graph,
 )
 from canvass.graph.errors import GraphError
 from canvass.graph.kernel import Status, canonical_keys, flavour
@@ -90,6 +92,14 @@ class Model:
     def peers_alike(self) -> bool:
         """Whether states that differ in the numbering of the peers only are one state."""
         return self._constant("PeersAlike") == "TRUE"
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that the graph rests on: modules, configuration, form of the files."""
+        found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
+        for path in modules_of(MODULE):
+            found.update(path.read_bytes())
+        return found.hexdigest()
 
     def with_steps(self, steps: int) -> Model:
         """Give the model with another number of steps from the roots."""
@@ -186,6 +196,20 @@ def build_graph(
     printed.close()
     arrays = arrange(printed, peers_alike=model.peers_alike)
     return _write(model, arrays, folder, result.tlc_version or "unknown", jar.sha256)
+
+
+def cached_graph(
+    model: Model, cache: Path, *, on_event: Callable[[Event], object] | None = None
+) -> Graph:
+    """Give the graph of a model from a folder of graphs; it is built if it is not there.
+
+    The folder's name holds the digest of all that the graph rests on, so a change of the spec makes
+    another graph.
+    """
+    folder = cache / f"{model.name}-{model.digest[:16]}"
+    if (folder / MANIFEST_FILE).is_file():
+        return open_graph(folder)
+    return build_graph(model, folder, on_event=on_event)
 
 
 def _write(

@@ -24,6 +24,7 @@ COMMAND_MODULES = (
     "canvass.cli.batch",
     "canvass.cli.simulate",
     "canvass.cli.import_",
+    "canvass.cli.graph",
 )
 """The sub-commands, in the order of ``canvass --help``. Each module has ``register(app)``."""
 

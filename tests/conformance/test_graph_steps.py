@@ -1,0 +1,104 @@
+"""Edges of the state graph held against the oracle and against the canonical form."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from canvass.cluster.member import Member
+from canvass.graph.artifact import Graph
+from canvass.graph.build import edge_keys
+from canvass.graph.canonical import canonical
+from canvass.graph.oracle import Ruleset, ask
+from canvass.graph.salt import salt_of
+from canvass.graph.steps import RowLayout, Step, to_row
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import NONE
+from support.graphs import graph_of
+
+pytestmark = pytest.mark.tlc
+
+ARRAYS = [field.name for field in fields(Graph) if field.name != "manifest"]
+
+
+@pytest.fixture(scope="module")
+def graph(pytestconfig: pytest.Config) -> Graph:
+    return graph_of(pytestconfig, "MCMemberGraph3", 1)
+
+
+def sample(graph: Graph, count: int) -> list[Step]:
+    """Some edges, of each action as many."""
+    rng = random.Random(7)
+    actions = graph.input_action[graph.input]
+    rows: list[int] = []
+    for code in range(len(ACTIONS)):
+        own = np.flatnonzero((actions == code) & (graph.target != NONE)).tolist()
+        rows += rng.sample(own, min(count // len(ACTIONS), len(own)))
+    return [graph.step(row) for row in rows]
+
+
+def test_oracle_allows_the_edges_and_no_others(graph: Graph) -> None:
+    """It decodes what the graph encodes, in modules that share nothing but the tables."""
+    steps = sample(graph, 400)
+    wrong = [_with_another_log_position(step) for step in steps]
+    rules = graph.rules
+
+    answers = ask(Ruleset(rules.member_count, rules.revision, rules.hardening), steps + wrong)
+
+    assert [answer.allowed for answer in answers] == [True] * len(steps) + [False] * len(steps)
+
+
+def _with_another_log_position(step: Step) -> Step:
+    after: Member = replace(step.after, recorded_position=step.after.recorded_position + 1)
+    return replace(step, after=after)
+
+
+def test_oracle_enables_what_the_graph_does(graph: Graph) -> None:
+    rows = np.flatnonzero(graph.target == NONE)[::40].tolist()
+    steps = []
+    for row in rows:
+        action, given = graph.given(int(graph.input[row]))
+        before = graph.member(int(graph.source[row]))
+        steps.append(Step(0, before, action, given, before, ()))
+    rules = graph.rules
+
+    answers = ask(Ruleset(rules.member_count, rules.revision, rules.hardening), steps)
+
+    assert len(steps) > 50
+    assert not any(answer.enabled for answer in answers)
+
+
+def test_steps_of_one_canonical_question_have_one_canonical_answer(graph: Graph) -> None:
+    """What the canonical form erases does not decide what comes of a step."""
+    layout = RowLayout(graph.rules.member_count)
+    answers: dict[tuple[object, ...], list[int]] = {}
+    shared = 0
+    for step in sample(graph, 6000):
+        form = canonical(step, graph.rules)
+        row = to_row(form.step)
+        question = (form.regime, *row[: layout.after])
+        if question in answers and step.action is not Action.RESTART:
+            shared += 1
+            assert answers[question] == row[layout.after :], step
+        answers.setdefault(question, row[layout.after :])
+
+    assert shared > 100
+
+
+def test_key_of_a_step_leads_to_an_edge_with_the_same_canonical_form(graph: Graph) -> None:
+    """The kernel that makes the table and the plain definition that a question comes from agree."""
+    steps = sample(graph, 1000)
+    forms = [canonical(step, graph.rules) for step in steps]
+    keys = np.array([form.key for form in forms], dtype=np.uint64)
+    keys[:, 1] ^= np.uint64(salt_of(graph.rules))
+    table = edge_keys({name: getattr(graph, name) for name in ARRAYS}, graph.rules)
+
+    edges = table.lookup(keys).tolist()
+
+    assert len(table) == graph.manifest.counts.canonical < graph.manifest.counts.edges / 3
+    assert [canonical(graph.step(edge), graph.rules).step for edge in edges] == [
+        form.step for form in forms
+    ]

@@ -1,0 +1,110 @@
+"""``canvass graph``: a graph is built, verified, asked; what is wrong is one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from canvass.graph.artifact import open_graph
+from canvass.spec import load_manifest
+
+pytestmark = pytest.mark.tlc
+
+Command = Callable[..., tuple[int, str, str]]
+
+MODEL = "MCMemberGraph1"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from canvass.graph.build import build_graph, load_model
+
+    made = tmp_path_factory.mktemp("graphs") / "one"
+    build_graph(load_model(MODEL), made)
+    return made
+
+
+def test_build_replaces_a_graph_and_makes_the_same_files(command: Command, folder: Path) -> None:
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    code, out, _ = command("graph", "build", MODEL, "--out", folder)
+
+    assert code == 0
+    assert out.startswith("MCMemberGraph1: 1 members, revision 1.50; TLC ")
+    assert before == {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folder: Path) -> None:
+    code, out, _ = command("graph", "stats", folder, "--format", "json")
+    told = json.loads(out)
+    entry = next(model for model in load_manifest().models if model.name == MODEL)
+
+    assert code == 0
+    assert told["manifest"]["complete"] is True
+    assert told["manifest"]["counts"]["expanded"] == entry.distinct_states
+    assert sum(told["expandedByElectionState"].values()) == entry.distinct_states
+    assert "Election.tla" in told["manifest"]["modules"]
+
+
+def test_states_are_found_by_their_ids_and_paths_lead_between_them(
+    command: Command, folder: Path
+) -> None:
+    graph = open_graph(folder)
+    rows = graph.expanded.nonzero()[0].tolist()
+    new = next(row for row in rows if graph.member(row).persisted_candidate_term_id == -1)
+    far = next(row for row in rows if graph.member(row).snapshot_log_position > 0)
+    code, out, _ = command("graph", "find", folder, graph.id_of(far))
+    path_code, path, _ = command("graph", "path", folder, graph.id_of(new), graph.id_of(far))
+
+    assert (code, path_code) == (0, 0)
+    assert "snapshot_log_position" in out
+    assert "Restart" in out
+    assert path.splitlines()[0].split()[0] == "Restart"
+    assert path.splitlines()[-1].split()[1] == graph.id_of(far)
+    assert "TakeSnapshot" in path
+
+
+@pytest.mark.parametrize(
+    ("words", "phrase"),
+    [
+        (("graph", "build", "NoSuchModel", "--out", "x"), "no model is called 'NoSuchModel'"),
+        (("graph", "stats", "absent"), "no state graph here"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    phrase: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(*words)
+
+    assert (code, out) == (2, "")
+    assert phrase in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("precious")
+    code, _, err = command("graph", "build", MODEL, "--out", tmp_path)
+
+    assert code == 2
+    assert "is no state graph" in err
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["states.parquet", "edges.parquet", "keys.npy"])
+def test_damage_is_noticed(command: Command, folder: Path, name: str) -> None:
+    whole = (folder / name).read_bytes()
+    try:
+        (folder / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        code, _, err = command("graph", "stats", folder)
+    finally:
+        (folder / name).write_bytes(whole)
+
+    assert code == 2
+    assert f"{name}: damaged" in err

@@ -1,0 +1,129 @@
+"""What TLC prints becomes a graph in an order of its own, and a table and back again."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from canvass.cluster.core import step
+from canvass.cluster.member import NO_INPUT, ElectionState, Member, MemberRecord, ModuleState, Role
+from canvass.graph import tabular
+from canvass.graph.arranging import arrange
+from canvass.graph.errors import GraphError
+from canvass.graph.printed import NO_TARGET, PrintedGraph, cells_of
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import STATE_INDEX
+from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines
+
+NEW = Member(
+    *(-1, (), 0, -1, 0, 0, ModuleState.CLOSED, Role.FOLLOWER, -1, 0, 0, -1, False, False, -1, -1),
+    *(-1, (MemberRecord(),) * 3, ElectionState.CLOSED, *(-1,) * 9, False, -1, -1),
+)
+
+
+def printed(states: list[Member]) -> PrintedGraph:
+    graph = PrintedGraph(3)
+    for line in input_lines():
+        graph.feed(line)
+    for state in states:
+        for line in state_lines(state):
+            graph.feed(line)
+    graph.close()
+    return graph
+
+
+def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    return one.keys() == two.keys() and all(
+        one[name].dtype == two[name].dtype and np.array_equal(one[name], two[name]) for name in one
+    )
+
+
+def test_every_input_tried_becomes_an_edge_or_a_disabled_action() -> None:
+    started = step(RULES, 0, NEW, "Restart", NO_INPUT)
+    assert started is not None
+    graph = printed([NEW, started.next])
+    canvass, message = ACTIONS.index(Action.CANVASS), len(INPUTS[Action.ON_CANVASS_POSITION])
+
+    assert graph.disabled[0] >> canvass & 1
+    assert not graph.disabled[1] >> canvass & 1
+    assert len(graph.source) == (message + 1) + (message + 2 + 1)
+    assert NO_TARGET not in graph.target
+    assert graph.sends.keys() > {(0,)}
+
+
+def test_arrays_do_not_depend_on_the_order_of_printing() -> None:
+    states = explored(NEW, 40)
+    shuffled = states[:]
+    random.Random(3).shuffle(shuffled)
+
+    assert same(
+        arrange(printed(states), peers_alike=True), arrange(printed(shuffled), peers_alike=True)
+    )
+
+
+def test_states_that_differ_in_the_numbers_of_the_peers_have_one_representative() -> None:
+    arrays = arrange(printed(explored(NEW, 40)), peers_alike=True)
+    alone = arrange(printed(explored(NEW, 40)), peers_alike=False)
+    mirrored = np.flatnonzero(arrays["representative"] != np.arange(len(arrays["state"])))
+
+    assert len(mirrored) > 0
+    for row in mirrored.tolist():
+        other = int(arrays["representative"][row])
+        assert np.array_equal(arrays["members"][row][[0, 2, 1]], arrays["members"][other])
+        assert arrays["representative"][other] == other
+    assert np.array_equal(alone["representative"], np.arange(len(alone["state"])))
+
+
+def test_tables_give_the_arrays_back() -> None:
+    arrays = arrange(printed(explored(NEW, 30)), peers_alike=True)
+
+    assert same(arrays, tabular.to_arrays(tabular.to_tables(arrays), 3))
+
+
+def test_tables_have_names_for_enums_and_no_target_where_nothing_is_enabled() -> None:
+    arrays = arrange(printed([NEW]), peers_alike=True)
+    arrays["target"][0] = NO_TARGET
+    tables = tabular.to_tables(arrays)
+
+    assert tables[tabular.EDGES_FILE]["target"].to_pylist()[0] is None
+    assert set(tables[tabular.STATES_FILE]["election_state"].to_pylist()) == {"CLOSED", "CANVASS"}
+    assert set(tables[tabular.INPUTS_FILE]["message_type"].to_pylist()) == {"CanvassPosition", None}
+    assert arrays["state"][0, STATE_INDEX["election_state"]] >= 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"<<7, 1>>"',  # unknown kind
+        '"<<1, 1, 2>>"',  # a state that is cut off
+        '"<<2, 11, 1, 1>>"',  # results without a state
+        '"<<4, 0, 1>>"',  # an outcome that was not announced
+        '"<<0, 11, 5, 1>>"',  # an input out of order
+        '"<<1, two>>"',  # no integers
+    ],
+)
+def test_lines_that_make_no_sense_are_refused(line: str) -> None:
+    with pytest.raises(GraphError):
+        PrintedGraph(3).feed(line)
+
+
+def test_missing_outcomes_are_noticed() -> None:
+    graph = PrintedGraph(3)
+    lines = [*input_lines(), *state_lines(NEW)]
+    for line in lines:
+        if not line.startswith('"<<4'):
+            graph.feed(line)
+
+    with pytest.raises(GraphError, match="fewer outcomes"):
+        graph.close()
+
+
+def test_other_output_is_passed_over() -> None:
+    graph = PrintedGraph(3)
+    graph.feed("Progress: nothing of ours")
+
+    assert not graph.states
+    assert cells_of('"<<1, <<-2, << >>>>, <<3>>>>"') == [1, -2, 3]
