@@ -1,63 +1,186 @@
-"""Corpora with one run of each kind of trouble, made of good ones."""
+"""Ways to corrupt a recorded run: each takes a good run folder and spoils it in one respect."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-Lines = list[str]
+Line = dict[str, Any]
+Streams = dict[int, list[Line]]
 
 
-def edit(stream: Path, change: Callable[[Lines], Lines]) -> None:
-    """Change the lines of a stream."""
-    lines = stream.read_text().splitlines(keepends=True)
-    stream.write_text("".join(change(lines)))
+def read_streams(folder: Path) -> Streams:
+    """The lines of a plain run's streams."""
+    found = {}
+    for path in sorted(folder.glob("member-*.ndjson")):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        found[int(path.stem.removeprefix("member-"))] = lines
+    return found
 
 
-def edit_event(stream: Path, place: int, change: Callable[[Any], None]) -> None:
-    """Change one event of a stream."""
-
-    def changed(lines: Lines) -> Lines:
-        event = json.loads(lines[place])
-        change(event)
-        lines[place] = json.dumps(event, separators=(",", ":")) + "\n"
-        return lines
-
-    edit(stream, changed)
+def write_streams(folder: Path, streams: Streams) -> None:
+    """Write streams to a folder that has a ``run.json``."""
+    for member, lines in streams.items():
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        (folder / f"member-{member}.ndjson").write_text(text)
 
 
-def _other_state(event: Any) -> None:
-    state = event["state"]
-    state["electionState"] = "CANVASS" if state["electionState"] != "CANVASS" else "NOMINATE"
+def corrupted(good: Path, folder: Path, change: Callable[[Streams], None]) -> Path:
+    """A copy of a run with its streams changed."""
+    shutil.copytree(good, folder)
+    streams = read_streams(folder)
+    change(streams)
+    write_streams(folder, streams)
+    return folder
 
 
-def _forged_commit(event: Any) -> None:
-    event["state"]["commitPosition"] += 1 << 20
+def events(streams: Streams, action: str) -> Iterator[tuple[int, int, Line]]:
+    """Member, place and line of each event of an action."""
+    for member, lines in streams.items():
+        for place, line in enumerate(lines):
+            if line["action"] == action:
+                yield member, place, line
 
 
-def _first_send(stream: Path) -> int:
-    lines = stream.read_text().splitlines()
-    return next(place for place, line in enumerate(lines) if '"sends":[{' in line)
+def _renumber(lines: list[Line]) -> None:
+    for step, line in enumerate(lines):
+        line["step"] = step
 
 
-def corrupt(corpus: Path) -> dict[str, str]:
-    """Spoil the first runs of a corpus, each in its own way; give the verdict due to each of them.
+def commit_too_far(streams: Streams) -> None:
+    """A follower processes more than it was told is committed, and says so from then on."""
+    member, place, line = list(events(streams, "ConsumeLog"))[3]
+    for later in streams[member][place:]:
+        if later["state"]["commitPosition"] == line["state"]["commitPosition"]:
+            later["state"]["commitPosition"] += 4096
 
-    Ten runs at least. Where a damage leaves the run as good as it was is not foreseen: the damages
-    are chosen so that they cannot.
-    """
-    runs = sorted(folder for folder in corpus.iterdir() if folder.is_dir())
-    stream = "member-0.ndjson"
-    (runs[0] / "member-2.ndjson").unlink()
-    edit(runs[1] / stream, lambda lines: [*lines[:9], *lines[10:]])
-    edit(runs[2] / stream, lambda lines: [*lines[:-1], lines[-1][:50]])
-    edit(runs[3] / stream, lambda lines: [*lines[:9], "{nonsense\n", *lines[10:]])
-    (runs[4] / "run.json").unlink()
-    edit_event(runs[5] / stream, -1, _other_state)
-    edit_event(runs[6] / stream, -1, _forged_commit)
-    place = _first_send(runs[7] / stream)
-    edit_event(runs[7] / stream, place, lambda event: event["sends"].pop())
-    due = ["INCOMPLETE"] * 3 + ["MALFORMED"] * 2 + ["DIVERGES"] * 3
-    return {run.name: verdict for run, verdict in zip(runs, due, strict=False)}
+
+def vote_without_disk(streams: Streams) -> None:
+    """The candidate term is not on disk when a vote leaves."""
+    for member, place, line in events(streams, "OnRequestVote"):
+        if any(send["message"].get("vote") for send in line["sends"]):
+            before = streams[member][place - 1]["state"]["persistedCandidateTermId"]
+            for later in streams[member][place:]:
+                later["state"]["persistedCandidateTermId"] = before
+            return
+    raise AssertionError("no vote in favour")
+
+
+def untouched_field(streams: Streams) -> None:
+    """A field changes in a step that has nothing to do with it, and changes back."""
+    _, _, line = list(events(streams, "UpdateFollowerPosition"))[2]
+    line["state"]["snapshotLogPosition"] += 32
+
+
+def event_dropped(streams: Streams) -> None:
+    """An event is missing, and its number with it."""
+    member, place, _ = list(events(streams, "RecordLog"))[2]
+    del streams[member][place]
+
+
+def event_dropped_unseen(streams: Streams) -> None:
+    """An event is missing, and the numbers do not tell."""
+    member, place, _ = list(events(streams, "RecordLog"))[2]
+    del streams[member][place]
+    _renumber(streams[member])
+
+
+def events_swapped(streams: Streams) -> None:
+    """Two steps of a member that follow each other stand in the other order."""
+    member, place, _ = list(events(streams, "RecordLog"))[2]
+    lines = streams[member]
+    lines[place - 1], lines[place] = lines[place], lines[place - 1]
+    _renumber(lines)
+
+
+def event_duplicated(streams: Streams) -> None:
+    """A receipt stands in the stream twice."""
+    member, place, line = next(events(streams, "OnCommitPosition"))
+    streams[member].insert(place, json.loads(json.dumps(line)))
+    for copy in streams[member][place : place + 1]:
+        copy["sends"] = []
+    _renumber(streams[member])
+
+
+def send_removed(streams: Streams) -> None:
+    """A message that the spec sends is not recorded as sent, and nobody received it."""
+    received = {line["input"].get("id") for lines in streams.values() for line in lines}
+    for lines in streams.values():
+        for line in lines:
+            for send in line["sends"]:
+                if send["id"] not in received:
+                    line["sends"].remove(send)
+                    return
+    raise AssertionError("every message was received")
+
+
+def message_from_nowhere(streams: Streams) -> None:
+    """A message is received that nobody sent: its send is gone from the sender's stream."""
+    _, _, line = next(events(streams, "OnCommitPosition"))
+    for other in streams[line["input"]["from"]]:
+        other["sends"] = [s for s in other["sends"] if s["id"] != line["input"]["id"]]
+
+
+def message_forged(streams: Streams) -> None:
+    """A message arrives with another position than it was sent with."""
+    _, _, line = next(events(streams, "OnCanvassPosition"))
+    line["input"]["message"]["logPosition"] += 1
+
+
+def message_overtaken(streams: Streams) -> None:
+    """Two messages of one channel arrive in the other order."""
+    for lines in streams.values():
+        last: dict[int, Line] = {}
+        for line in lines:
+            given = line["input"]
+            if line["action"] == "OnCanvassPosition" and line["state"]["electionState"] == "CLOSED":
+                other = last.get(given["from"])
+                if other is not None and other["message"] == given["message"]:
+                    other["id"], given["id"] = given["id"], other["id"]
+                    return
+                last[given["from"]] = given
+        for line in lines:
+            given = line["input"]
+            if line["action"] == "OnAppendPosition":
+                other = last.get(given["from"])
+                if other is not None and other["message"] == given["message"]:
+                    other["id"], given["id"] = given["id"], other["id"]
+                    return
+                last[given["from"]] = given
+    raise AssertionError("no two equal messages of one channel")
+
+
+def checksum_forged(streams: Streams) -> None:
+    """A follower's log does not hold the leader's bytes."""
+    for lines in streams.values():
+        if all(line["state"]["role"] != "LEADER" for line in lines):
+            for line in lines:
+                for witness in line.get("logChecksums", []):
+                    witness["checksum"] = witness["checksum"][:-1] + (
+                        "0" if witness["checksum"][-1] != "0" else "1"
+                    )
+
+
+def recorded_from_nowhere(streams: Streams) -> None:
+    """A follower records further than its leader ever wrote."""
+    member, place, line = [
+        (m, k, line)
+        for m, k, line in events(streams, "RecordLog")
+        if line["state"]["role"] == "FOLLOWER"
+    ][-1]
+    far = line["state"]["recordedPosition"] + 1_000_000
+    del streams[member][place + 1 :]
+    line["input"]["position"] = far
+    line["state"]["recordedPosition"] = far
+    line.pop("logChecksums", None)
+    # What others received of the steps now missing was never sent.
+    sent = {s["id"] for k in streams[member] for s in k["sends"]}
+    for lines in streams.values():
+        for number, other in enumerate(lines):
+            given = other["input"]
+            if given.get("from") == member and given["id"] not in sent:
+                del lines[number:]
+                break

@@ -198,7 +198,7 @@ def random_rules(
     return rules
 
 
-def renumbered(rng: random.Random, step: Step) -> Step:
+def renumbered(rng: random.Random, step: Step, widest: int = 1 << 40) -> Step:
     """The step with other terms and positions in the same order."""
     found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
 
@@ -215,7 +215,7 @@ def renumbered(rng: random.Random, step: Step) -> Step:
         for value in sorted(values - set(fixed)):
             follows = which is Kind.TERM and value == previous + 1
             least = 2 if which is Kind.TERM else 1
-            place += 1 if follows else rng.choice((least, 7, 1 << 40))
+            place += 1 if follows else rng.choice((least, 7, widest))
             previous, table[value] = value, place
         tables[which] = table
 

@@ -120,17 +120,27 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
             | (sequence.action == RESTART)
         )
     )
+    closed = state == CLOSED
+    led = np.where(closed, _kept(sequence, "module_leadership_term_id"), term)
     joined = leads & (before == -2) & ~begins
     rows = np.flatnonzero(begins | joined)
-    stops = np.flatnonzero(~leads | begins | joined | (before < 0))
+    # A leader of which steps are missing in between goes on with the leadership it had.
+    goes_on = np.zeros(len(rows), dtype=np.bool_)
+    goes_on[1:] = (
+        joined[rows[1:]]
+        & (sequence.member[rows[1:]] == sequence.member[rows[:-1]])
+        & (led[rows[1:]] == led[rows[:-1]])
+    )
+    rows = rows[~goes_on]
+    begins = np.zeros(len(sequence), dtype=np.bool_)
+    begins[rows] = True
+    stops = np.flatnonzero(~leads | begins)
     places = np.searchsorted(stops, rows, side="right")
-    ends = np.append(stops, len(sequence))[places]
-    closed = state[rows] == CLOSED
     return Leaderships(
         row=rows,
-        end=ends,
+        end=np.append(stops, len(sequence))[places],
         member=sequence.member[rows],
-        term=np.where(closed, _kept(sequence, "module_leadership_term_id")[rows], term[rows]),
+        term=led[rows],
         base=np.where(joined[rows], publication[rows], _kept(sequence, "append_position")[rows]),
     )
 
@@ -185,6 +195,20 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     return np.asarray(leads & (before >= 0) & raised, dtype=np.bool_)
 
 
+def cut_short(sequence: Sequence, member_count: int) -> list[int]:
+    """Give the members of which others received messages numbered beyond their streams' ends.
+
+    Numbers run, and a step is recorded before its messages leave: such a stream has been cut.
+    """
+    last = np.full(member_count, -1, dtype=np.int64)
+    senders = np.repeat(sequence.member, sequence.sends_of)
+    np.maximum.at(last, senders, sequence.sends[:, 0])
+    got = sequence.received[sequence.received[:, 0] >= 0]
+    got = got[got[:, 1] < member_count]
+    cut: list[int] = np.unique(got[got[:, 0] > last[got[:, 1]], 1]).tolist()
+    return cut
+
+
 def order_causes(
     sequence: Sequence, member_count: int, *, empty: bool, complete: Members[bool]
 ) -> Order:
@@ -230,6 +254,7 @@ def order_causes(
         np.stack([leaderships.row, leaderships.end], axis=1),
         source,
         whole,
+        before,
         found,
         cause,
     )

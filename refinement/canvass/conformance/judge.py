@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,9 +181,9 @@ def _load(path: Path | None) -> KeyTable:
     if path is None:
         return empty
     try:
-        with np.load(path) as found:
+        with path.open("rb") as file, np.load(file) as found:
             return KeyTable.build(found["keys"], found["answers"])
     except FileNotFoundError:
         return empty
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return empty  # A damaged cache is no loss.

@@ -122,7 +122,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     leadership_terms: Any,
     leadership_bases: Any,
     unknown: Any,
-    complete: Any,
+    whole: bool,
     checksum_start: Any,
     checksums: Any,
     first_bad: Any,
@@ -145,8 +145,11 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The term that a member leads outside elections after each step, else -1.
     leadership_terms, leadership_bases
         The term of each leadership, and the position above which its log is of that term.
-    unknown, complete
-        For each member whether its log is not known at the start, and whether no step is missing.
+    unknown
+        For each member whether its log is not known at the start.
+    whole
+        Whether no step is missing. If some are, so are causes, and what holds *when* something
+        happens elsewhere is not asked: LeaderCompleteness and CommittedIsDurable.
     first_bad, bad_detail
         Get the row where each property of ``LOG_PROPERTIES`` fails first, -1 if it holds, and a
         position.
@@ -251,7 +254,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         becomes = lead_term[row] >= 0 and leading[i] < 0
         leading[i] = lead_term[row]
         for j in range(members):
-            asked = leading[j] >= 0 and (extended or (becomes and j == i))
+            asked = whole and leading[j] >= 0 and (extended or (becomes and j == i))
             if asked and first_bad[LEADER_COMPLETENESS] < 0:
                 lacking = _lacking(
                     nodes,
@@ -266,17 +269,14 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 if lacking >= 0:
                     first_bad[LEADER_COMPLETENESS] = row
                     bad_detail[LEADER_COMPLETENESS] = lacking
-        if (extended or (changed and end < old_length)) and first_bad[COMMITTED_IS_DURABLE] < 0:
+        at_risk = whole and (extended or (changed and end < old_length))
+        if at_risk and first_bad[COMMITTED_IS_DURABLE] < 0:
             holders = 0
             goal = _identity(nodes, hashes, committed, committed_length)
             for j in range(members):
-                if (
-                    top[j] == _UNKNOWN
-                    or not complete[j]
-                    or (
-                        length[j] >= committed_length
-                        and _same(goal, _identity(nodes, hashes, top[j], committed_length))
-                    )
+                if top[j] == _UNKNOWN or (
+                    length[j] >= committed_length
+                    and _same(goal, _identity(nodes, hashes, top[j], committed_length))
                 ):
                     holders += 1
             if holders < members // 2 + 1:

@@ -97,6 +97,7 @@ def find_sources(
     elections: Any,
     source: Any,
     complete: Any,
+    before: Any,
     found: Any,
     cause: Any,
 ) -> None:
@@ -124,7 +125,8 @@ def find_sources(
             else:
                 high = middle
         if low < end:
-            cause[row] = low
+            # After missing steps it is not known when it was written.
+            cause[row] = low if before[low] >= -1 else -1
         elif complete[member[elections[source[row], 0]]]:
             found[row] = NOT_WRITTEN
 

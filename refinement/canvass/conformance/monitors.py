@@ -15,8 +15,9 @@ LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTrunc
     On the log that follows from who recorded whose log up to where: which leadership wrote which
     positions. Where checksums of the log are recorded they must agree with that, which is reported
     as log-stream causality, and committed ones with each other, which is StateMachineSafety. A
-    member whose stream is not complete, or whose log is not known at the start, is given the
-    benefit of the doubt. Only the first failure of each is told.
+    member whose log is not known at the start, or was lost sight of, is given the benefit of the
+    doubt. LeaderCompleteness and CommittedIsDurable are about what holds elsewhere at that time,
+    and are asked only if no step of the run is missing. Only the first failure of each is told.
 AppliedWithinCommitted
     No TLA+ property of its own; follows from StateMachineSafety there. In part: nobody's commit
     position, up to which services process, is beyond all that any leader ever said to be
@@ -207,7 +208,6 @@ def _of_logs(
     first_bad = np.empty(kernel.LOG_PROPERTIES, dtype=np.int64)
     detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
     witness = np.zeros(len(sequence.checksums), dtype=np.uint64)
-    whole = np.array(complete, dtype=np.bool_)
     absent = np.diff(order.starts) == 0
     commit = _column(sequence, "commit_position")
     kernel.replay_logs(
@@ -223,7 +223,7 @@ def _of_logs(
         led.term,
         led.base,
         absent | unknown,
-        whole,
+        all(complete),
         checksum_start,
         np.ascontiguousarray(sequence.checksums),
         first_bad,

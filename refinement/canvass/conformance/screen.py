@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
-from canvass.conformance.causality import order_causes
+from canvass.conformance.causality import cut_short, order_causes
 from canvass.conformance.judge import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, Judge
 from canvass.conformance.monitors import violations
 from canvass.conformance.sequence import Sequence, digest
@@ -26,7 +26,7 @@ from canvass.conformance.steps import Example, StepChecker, StepResults, rules_o
 from canvass.graph.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
-from canvass.traces.facts import Fact
+from canvass.traces.facts import Fact, FactKind
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
@@ -219,6 +219,7 @@ class Screening:
         if state.malformed:
             return
         run = _run(state)
+        state.facts = with_cuts(run, sequence, state.facts)
         complete = complete_members(run, state.facts)
         order = order_causes(
             sequence, run.member_count, empty=run.initial == "empty", complete=complete
@@ -273,6 +274,17 @@ class Screening:
 def _run(state: RunState) -> Run:
     assert state.run is not None
     return state.run
+
+
+def with_cuts(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """Add to what is missing from a run the ends of streams that were cut between two lines."""
+    known = {fact.member_id for fact in facts}
+    detail = "others received messages that come after its end"
+    return facts + tuple(
+        Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail)
+        for member in cut_short(sequence, run.member_count)
+        if member not in known
+    )
 
 
 def complete_members(run: Run, facts: Iterable[Fact]) -> list[bool]:

@@ -1,0 +1,167 @@
+"""``canvass verify`` from the command line: exit codes, the three formats, reports."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from canvass.cli import judging
+from canvass.cli.main import run
+from canvass.cluster.rules import Rules
+from support import corruptions
+from support.corruptions import corrupted
+from support.driven_cluster import record_run
+from support.judging import core_judge
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good") / "run"
+    record_run(folder, Rules.of("1.50"), 0, 600, faults=0.0, run_id="good")
+    return folder
+
+
+@pytest.fixture
+def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core answers in place of TLC."""
+    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
+
+
+@pytest.fixture
+def bad(good: Path, tmp_path: Path) -> Path:
+    return corrupted(good, tmp_path / "bad", corruptions.send_removed)
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_a_good_run_exits_with_0(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(good)]) == 0
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("CONFORMS    good  ")
+    assert "1 runs, 600 events" in shown
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_a_divergence_exits_with_1_and_is_explained(
+    bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(bad)]) == 1
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("DIVERGES    good  ")
+    assert "a step that the spec does not allow" in shown
+    assert "What the spec allows instead (1 of 1)" in shown
+    assert "observed none, allowed" in shown
+    assert ".tla:" in shown
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_an_incomplete_run_exits_with_3(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = corrupted(good, tmp_path / "run", corruptions.event_dropped)
+
+    assert run(["verify", str(folder)]) == 3
+
+    assert "GAP of member" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_a_malformed_run_exits_with_2(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(good, folder)
+    (folder / "member-0.ndjson").write_text("no event\n")
+
+    assert run(["verify", str(folder)]) == 2
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("MALFORMED")
+    assert "member-0.ndjson:1:" in shown
+
+
+def test_verify_nothing_to_check_exits_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(tmp_path)]) == 2
+    assert "neither runs nor a data set" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_json_holds_verdicts_counts_and_explanations(
+    bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", "--format", "json", str(bad)]) == 1
+
+    report = json.loads(capsys.readouterr().out)
+    assert report["schema"] == "canvass.verdict/1"
+    assert report["ok"] is False
+    assert report["counts"]["runs"] == 1
+    (found,) = report["runs"]
+    assert found["verdict"] == "DIVERGES"
+    (explained,) = report["explanations"]
+    assert explained["divergence"] == found["divergences"][0]
+    assert explained["operator"]["lines"]
+    assert explained["alternatives"][0][0]["field"].startswith("sends to")
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_junit_counts_failures(
+    good: Path, bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", "--format", "junit", str(good), str(bad)]) == 1
+
+    suite = ElementTree.fromstring(capsys.readouterr().out)
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    failures = suite.findall("testcase/failure")
+    assert [each.get("type") for each in failures] == ["IMPLEMENTATION_STEP"]
+
+
+@pytest.mark.tlc
+def test_verify_asks_tlc_and_remembers_what_it_said(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = tmp_path / "run"
+    shutil.copytree(good, short)
+    streams = corruptions.read_streams(short)
+    sent = {0}
+    while sent:
+        sent = set()
+        kept = {s["id"] for lines in streams.values() for k in lines[:40] for s in k["sends"]}
+        for member, lines in streams.items():
+            streams[member] = lines[:40]
+            for place, line in enumerate(streams[member]):
+                if line["input"].get("id") and line["input"]["id"] not in kept:
+                    sent.add(place)
+                    del streams[member][place:]
+                    break
+    corruptions.write_streams(short, streams)
+    cache = ["--cache", str(tmp_path / "cache")]
+
+    assert run(["verify", "--format", "json", *cache, str(short)]) == 0
+    first = json.loads(capsys.readouterr().out)["counts"]
+    assert run(["verify", "--format", "json", *cache, str(short)]) == 0
+    second = json.loads(capsys.readouterr().out)["counts"]
+
+    assert first["askedOfOracle"] == first["distinctSteps"] > 0
+    assert second["foundInCache"] == first["distinctSteps"]
+
+
+@pytest.mark.tlc
+def test_verify_in_several_processes_says_the_same(
+    good: Path, bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = ["--cache", str(tmp_path / "cache")]
+
+    assert run(["verify", "--format", "json", *cache, "-j", "2", str(good), str(bad)]) == 1
+    many = json.loads(capsys.readouterr().out)
+    assert run(["verify", "--format", "json", *cache, str(good), str(bad)]) == 1
+    one = json.loads(capsys.readouterr().out)
+
+    assert many["runs"] == one["runs"]
+    assert many["counts"]["distinctSteps"] == one["counts"]["distinctSteps"]

@@ -1,0 +1,288 @@
+"""Good runs conform, corrupted ones are rejected for the right reason, and nothing else matters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import check_corpus, check_run
+from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from support import corruptions
+from support.corruptions import corrupted, read_streams, write_streams
+from support.driven_cluster import record_run
+from support.judging import core_judge
+
+STEP = DivergenceClass.IMPLEMENTATION_STEP
+CAUSALITY = DivergenceClass.CAUSALITY
+SAFETY = DivergenceClass.SAFETY_PROPERTY
+GAP = DivergenceClass.INSTRUMENTATION_GAP
+
+
+JUDGE = core_judge()
+"""Remembers its answers, for tests that check many variants of the same runs."""
+
+
+def found_in(verdict: RunVerdict) -> set[tuple[DivergenceClass, str]]:
+    return {(each.kind, each.name) for each in verdict.divergences}
+
+
+def test_check_good_runs_conform(corpus: Path) -> None:
+    found = check_corpus([corpus], core_judge())
+
+    assert [run for run in found.runs if run.verdict is not Verdict.CONFORMS] == []
+    assert len(found.runs) == 60
+    assert found.counts.events == sum(run.events for run in found.runs) >= 60 * 250
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("revision", ["1.49", "1.50"])
+def test_check_good_runs_of_each_revision_conform(revision: str, tmp_path: Path) -> None:
+    for seed in range(8):
+        record_run(tmp_path / f"run-{seed}", Rules.of(revision), seed, 400, faults=0.0)
+
+    assert check_corpus([tmp_path], core_judge()).exit_code == 0
+
+
+def test_check_an_appointed_leader_is_told_from_the_others(tmp_path: Path) -> None:
+    rules = Rules.of("1.50", 3, appointed_leader_id=2)
+    record_run(tmp_path / "run", rules, 4, 400, faults=0.0)
+
+    assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (corruptions.commit_too_far, (STEP, "ConsumeLog")),
+        (corruptions.vote_without_disk, (STEP, "OnRequestVote")),
+        (corruptions.untouched_field, (GAP, "UpdateFollowerPosition")),
+        (corruptions.event_dropped_unseen, None),
+        (corruptions.events_swapped, None),
+        (corruptions.event_duplicated, (CAUSALITY, "MessageCausality")),
+        (corruptions.send_removed, None),
+        (corruptions.message_from_nowhere, (CAUSALITY, "MessageCausality")),
+        (corruptions.message_forged, (CAUSALITY, "MessageCausality")),
+        (corruptions.message_overtaken, (CAUSALITY, "MessageCausality")),
+        (corruptions.checksum_forged, (CAUSALITY, "LogStream")),
+        (corruptions.recorded_from_nowhere, (CAUSALITY, "LogStream")),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_check_rejects_a_corrupted_run(
+    change: Callable[[corruptions.Streams], None],
+    expected: tuple[DivergenceClass, str] | None,
+    good_run: Path,
+    tmp_path: Path,
+) -> None:
+    verdict = check_run(corrupted(good_run, tmp_path / "run", change), core_judge())
+
+    assert verdict.verdict is Verdict.DIVERGES
+    assert verdict.exit_code == 1
+    if expected is not None:
+        assert expected in found_in(verdict)
+
+
+def test_check_a_missing_event_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:
+    folder = corrupted(good_run, tmp_path / "run", corruptions.event_dropped)
+
+    verdict = check_run(folder, core_judge())
+
+    assert verdict.verdict is Verdict.INCOMPLETE
+    assert verdict.exit_code == 3
+    assert verdict.unchecked == 1
+    assert [fact.kind.value for fact in verdict.facts] == ["GAP"]
+
+
+def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(good_run, folder)
+    (folder / "member-1.ndjson").unlink()
+
+    assert check_run(folder, core_judge()).verdict is Verdict.INCOMPLETE
+
+
+@given(st.data())
+@settings(max_examples=25)
+def test_check_streams_cut_anywhere_are_incomplete_and_nothing_else(
+    good_run: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("cut") / "run"
+    shutil.copytree(good_run, folder)
+    for path in sorted(folder.glob("member-*")):
+        raw = path.read_bytes()
+        path.write_bytes(raw[: data.draw(st.integers(len(raw) // 3, len(raw) - 2))])
+
+    verdict = check_run(folder, JUDGE)
+
+    assert verdict.verdict is Verdict.INCOMPLETE
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_check_whatever_steps_are_missing_the_rest_is_not_blamed(
+    corpus: Path, tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    rng = random.Random(seed)
+
+    def drop(streams: corruptions.Streams) -> None:
+        for lines in streams.values():
+            for _ in range(rng.choice((0, 1, 5))):
+                at = rng.randrange(len(lines) // 2)
+                del lines[at : at + rng.choice((1, 3, 10))]
+
+    good = corpus / f"run-{rng.randrange(60):02}"
+    folder = tmp_path_factory.mktemp("gaps") / "run"
+
+    verdict = check_run(corrupted(good, folder, drop), JUDGE)
+
+    assert verdict.verdict in (Verdict.INCOMPLETE, Verdict.CONFORMS)
+
+
+def test_check_a_run_without_events_is_malformed(good_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    shutil.copy(good_run / "run.json", folder)
+
+    verdict = check_run(folder, core_judge())
+
+    assert verdict.verdict is Verdict.MALFORMED
+    assert verdict.exit_code == 2
+
+
+def test_check_a_malformed_run_stops_nothing(good_run: Path, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        shutil.copytree(good_run, tmp_path / name)
+        header = json.loads((tmp_path / name / "run.json").read_text())
+        (tmp_path / name / "run.json").write_text(json.dumps(header | {"runId": name}))
+    stream = tmp_path / "b" / "member-2.ndjson"
+    stream.write_bytes(stream.read_bytes() + b'{"step": 1}\n')
+
+    found = check_corpus([tmp_path], core_judge())
+
+    verdicts = [run.verdict for run in found.runs]
+    assert verdicts == [Verdict.CONFORMS, Verdict.MALFORMED, Verdict.CONFORMS]
+    assert "member-2.ndjson:" in found.runs[1].reason
+    assert found.exit_code == 2
+
+
+def test_check_an_unknown_hardening_is_malformed(good_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(good_run, tmp_path / "run")
+    header = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps(header | {"hardening": ["HZ99"]}))
+
+    verdict = check_run(tmp_path / "run", core_judge())
+
+    assert verdict.verdict is Verdict.MALFORMED
+    assert "HZ99" in verdict.reason
+
+
+def test_exit_code_nothing_checked_is_no_pass() -> None:
+    assert exit_code([]) == 2
+    assert exit_code([Verdict.CONFORMS, Verdict.INCOMPLETE]) == 3
+    assert exit_code([Verdict.DIVERGES, Verdict.INCOMPLETE]) == 1
+    assert exit_code([Verdict.DIVERGES, Verdict.MALFORMED]) == 2
+
+
+# --- what a verdict does not depend on ------------------------------------------------------------
+
+
+def essence(verdict: RunVerdict) -> object:
+    return msgspec.structs.replace(verdict, path="", facts=())
+
+
+@pytest.fixture(scope="module")
+def mixed(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A good run, and corrupted ones."""
+    root = tmp_path_factory.mktemp("mixed")
+    changes = [corruptions.commit_too_far, corruptions.message_overtaken, corruptions.send_removed]
+    return [good_run] + [corrupted(good_run, root / change.__name__, change) for change in changes]
+
+
+@given(skews=st.lists(st.integers(-(2**60), 2**60), min_size=3, max_size=3))
+@settings(max_examples=10)
+def test_check_clocks_do_not_matter(
+    mixed: list[Path], tmp_path_factory: pytest.TempPathFactory, skews: list[int]
+) -> None:
+    judge = core_judge()
+    for path in mixed:
+        folder = tmp_path_factory.mktemp("skewed") / "run"
+        shutil.copytree(path, folder)
+        streams = read_streams(folder)
+        for member, lines in streams.items():
+            for line in lines:
+                line["timeNs"] = line["timeNs"] + skews[member]
+        write_streams(folder, streams)
+
+        assert essence(check_run(folder, judge)) == essence(check_run(path, judge))
+
+
+def test_check_compression_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
+    judge = core_judge()
+    for number, path in enumerate(mixed):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        shutil.copy(path / "run.json", folder)
+        for stream in path.glob("member-*"):
+            (folder / f"{stream.name}.gz").write_bytes(gzip.compress(stream.read_bytes()))
+
+        assert essence(check_run(folder, judge)) == essence(check_run(path, judge))
+
+
+@pytest.mark.parametrize("row_group", [50, 301, 100_000])
+def test_check_parquet_and_where_it_is_split_do_not_matter(
+    row_group: int, mixed: list[Path], tmp_path: Path
+) -> None:
+    judge = core_judge()
+    for number, path in enumerate(mixed):
+        folder = tmp_path / str(number)
+        with DatasetWriter(folder, events_per_row_group=row_group) as writer:
+            write_dataset(Corpus(path), writer)
+
+        (found,) = check_corpus([folder], judge).runs
+
+        assert essence(found) == essence(check_run(path, judge))
+
+
+def test_check_what_is_checked_with_it_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
+    judge = core_judge()
+    alone = []
+    for number, path in enumerate(mixed):
+        folder = tmp_path / f"{number}"
+        shutil.copytree(path, folder)
+        header = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(header | {"runId": f"run-{number}"}))
+        alone.append(essence(check_run(folder, judge)))
+
+    together = [essence(run) for run in check_corpus([tmp_path], judge).runs]
+
+    assert together == alone
+
+
+def test_check_answers_are_kept(good_run: Path, tmp_path: Path) -> None:
+    first = check_corpus([good_run], core_judge(tmp_path))
+    second = check_corpus([good_run], core_judge(tmp_path))
+
+    assert first.counts.asked_of_oracle == first.counts.distinct_steps > 0
+    assert second.counts.asked_of_oracle == 0
+    assert second.counts.found_in_cache == first.counts.distinct_steps
+    assert second.runs == first.runs
+
+
+def test_check_a_damaged_cache_is_no_loss(good_run: Path, tmp_path: Path) -> None:
+    check_corpus([good_run], core_judge(tmp_path))
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+
+    assert check_corpus([good_run], core_judge(tmp_path)).exit_code == 0
