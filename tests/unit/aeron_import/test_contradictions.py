@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cluster.core import step as core_step
 from canvass.traces.aeron_import.importer import Imported, events_of, import_logs, propose
-from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
+from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
@@ -194,3 +194,32 @@ def test_a_run_that_failed_still_has_only_known_events(tmp_path: Path) -> None:
 
     assert found.failure is not None
     assert all(events_of(proposal) for proposal in found.proposals.values())
+
+
+def test_a_log_without_its_end_makes_the_run_incomplete(capture: Path, tmp_path: Path) -> None:
+    for member_id in range(3):
+        logs = logs_of(capture)
+        del logs[member_id][len(logs[member_id]) * 2 // 3 :]
+        folder = write_logs(tmp_path / f"logs-{member_id}", logs)
+        summary = import_logs([folder], tmp_path / f"run-{member_id}")
+        facts = RunFolder(tmp_path / f"run-{member_id}").load().facts
+
+        heard = bool(summary.missing)
+
+        # Where nobody has heard more of the member the log is as good as a whole one.
+        assert summary.outcome == (INCOMPLETE if heard else EXPLAINED), summary.contradiction
+        assert [fact.member_id for fact in facts] == ([member_id] if heard else [])
+
+
+def test_a_log_without_its_beginning_makes_the_run_incomplete(
+    capture: Path, tmp_path: Path
+) -> None:
+    for member_id in range(3):
+        logs = logs_of(capture)
+        logs[member_id] = logs[member_id][len(logs[member_id]) // 3 :]
+        folder = write_logs(tmp_path / f"logs-{member_id}", logs)
+        summary = import_logs([folder], tmp_path / f"run-{member_id}")
+        facts = RunFolder(tmp_path / f"run-{member_id}").load().facts
+
+        assert summary.outcome == INCOMPLETE, summary.contradiction
+        assert {member_id} == {fact.member_id for fact in facts}

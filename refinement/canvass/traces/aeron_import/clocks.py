@@ -58,8 +58,9 @@ def _one_host(members: Mapping[int, MemberEvidence]) -> bool:
     """Whether the headers say that all members ran on one host: no two hosts are started at times
     that are so near to each other.
     """
-    walls = [_wall_offset(evidence) for evidence in members.values()]
-    return 0 not in walls and max(walls) - min(walls) < _SAME_START_NS
+    walls = [wall for evidence in members.values() if (wall := _wall_offset(evidence))]
+    near = not walls or max(walls) - min(walls) < _SAME_START_NS
+    return near and (len(walls) == len(members) or _overlap(members))
 
 
 def _overlap(members: Mapping[int, MemberEvidence]) -> bool:

@@ -40,6 +40,7 @@ from canvass.traces.aeron_import.places import (
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange
 
+_ALWAYS = (-(1 << 63), 1 << 63)
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
 
 
@@ -116,11 +117,22 @@ def find_leaders(members: Mapping[int, MemberEvidence]) -> dict[int, int]:
     return leaders
 
 
-def make_plan(members: Mapping[int, MemberEvidence]) -> Plan:
-    """Plan the sends of everything that was received."""
+def make_plan(
+    members: Mapping[int, MemberEvidence], spans: Mapping[int, tuple[int, int]] | None = None
+) -> Plan:
+    """Plan the sends of everything that was received.
+
+    Parameters
+    ----------
+    members
+        What was logged.
+    spans
+        For members whose log has lost its beginning or end the times between which it is there:
+        what others received outside is not planned.
+    """
     plan = Plan(leaders=find_leaders(members))
     for receiver, evidence in members.items():
-        started = evidence.times[0] if evidence.times else 0
+        started = _ALWAYS[0]
         for index, record in enumerate(evidence.records):
             if isinstance(record, records.LifeStart):
                 started = evidence.times[index]
@@ -138,7 +150,9 @@ def make_plan(members: Mapping[int, MemberEvidence]) -> Plan:
         places = Places(evidence, known)
         for (origin, receiver), queue in plan.queues.items():
             if origin == sender:
-                _plan_channel(places, known, evidence, receiver, queue)
+                first, last = (spans or {}).get(sender, _ALWAYS)
+                there = [delivery for delivery in queue if first <= delivery.time <= last]
+                _plan_channel(places, known, evidence, receiver, there)
     _plan_published(plan, members)
     return plan
 

@@ -7,11 +7,24 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from canvass.cluster.core import step as core_step
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Role
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.deliveries import Plan
-from canvass.traces.aeron_import.evidence import MemberEvidence, is_message, message_of
+from canvass.traces.aeron_import.evidence import (
+    STARTED,
+    MemberEvidence,
+    is_message,
+    message_of,
+)
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step
 from canvass.traces.aeron_import.sending import flush, publish
@@ -54,8 +67,13 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
     """
     proposal = Proposal(rules, plan, evidence, persistent_member(rules))
     times = evidence.times
+    begin = find_begin(evidence)
+    if begin > 0:
+        _begin_late(proposal, begin)
+    elif evidence.lacks_lives:
+        proposal.late = proposal.gap = True
     try:
-        for index in range(len(evidence.records)):
+        for index in range(begin, len(evidence.records)):
             proposal.index = index
             flush(proposal, index)
             proposal.time = max(proposal.time, times[index])
@@ -75,6 +93,51 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
         proposal.steps[-1].lines += proposal.waiting
         proposal.waiting = []
     return proposal, None
+
+
+def find_begin(evidence: MemberEvidence) -> int:
+    """Index of the record to begin with: 0, but in a log whose first life has lost its beginning.
+
+    There it is the first election: only that shows where a member stands.
+    """
+    for record in evidence.records:
+        if isinstance(record, records.NewElection) and record.reason == STARTED:
+            return 0
+        if is_message(record) or isinstance(record, _SHOWING):
+            return evidence.elections[0] if evidence.elections else len(evidence.records)
+    return 0
+
+
+_SHOWING: Final = (
+    records.ElectionStateChange,
+    records.NewElection,
+    records.RoleChange,
+    records.ReplayNewLeadershipTerm,
+)
+
+
+def _begin_late(proposal: Proposal, begin: int) -> None:
+    """Take the member as an election shows it; what was before is not known."""
+    evidence = proposal.evidence
+    proposal.unknown_past = proposal.late = True
+    proposal.gap = True
+    proposal.waiting += [
+        index for index in range(begin) if isinstance(evidence.records[index], records.ClusterEvent)
+    ]
+    for queue in proposal.queues.values():
+        while queue and queue[0].due < begin:
+            queue.popleft()
+    record = proposal.record(begin)
+    if isinstance(record, records.NewElection) and record.reason != STARTED:
+        term, base = record.leadership_term_id, proposal.plan.event_bases
+        log = (TermEntry(term, base.get(term, 0), NULL_VALUE),) if term >= 0 else ()
+        known = persistent_member(proposal.rules, term, log, record.append_position)
+        proposal.state = proposal.found = replace(
+            known,
+            module_state=ModuleState.ACTIVE,
+            module_leadership_term_id=term,
+            commit_position=record.log_position,
+        )
 
 
 def _observe(proposal: Proposal, index: int) -> None:

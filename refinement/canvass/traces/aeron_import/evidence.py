@@ -120,6 +120,8 @@ class MemberEvidence:
         In order.
     elections
         Indexes of the records that show a new election.
+    lacks_lives
+        Whether others have heard of the member before its log begins.
     """
 
     member_id: int
@@ -129,6 +131,7 @@ class MemberEvidence:
     times: list[int] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     elections: list[int] = field(default_factory=list)
+    lacks_lives: bool = False
 
 
 def evidence_of(log: MemberLog) -> MemberEvidence:

@@ -11,20 +11,22 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from canvass.cluster.member import Member
+from canvass.cluster import member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.traces import wire
 from canvass.traces.actions import Action
 from canvass.traces.aeron_import.clocks import align
 from canvass.traces.aeron_import.deliveries import Delivery, Plan, make_plan
-from canvass.traces.aeron_import.driver import Failure, drive
+from canvass.traces.aeron_import.driver import Failure, drive, find_begin
 from canvass.traces.aeron_import.evidence import (
     MemberEvidence,
     evidence_of,
+    is_message,
+    sender_of,
     set_segments,
     set_times,
 )
@@ -38,7 +40,9 @@ from canvass.traces.aeron_import.summary import (
     Place,
     add_counts,
 )
+from canvass.traces.aeron_import.wire_form import WireForm
 from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import (
@@ -48,9 +52,6 @@ from canvass.traces.schema import (
     Send,
     Source,
     encode,
-    to_wire_input,
-    to_wire_member,
-    to_wire_message,
 )
 
 REVISION: Final = "1.50"
@@ -61,6 +62,20 @@ _UNSENT: Final = 10**14
 
 _SLACK_NS: Final = 2_000_000
 """How well the clocks of two hosts are put on one: half the time of the fastest round trip."""
+
+_CUT_OFF_COUNT: Final = 3
+"""So many messages heard of a member after the end of its log say that the log goes on elsewhere;
+fewer may be false.
+"""
+
+_NEVER: Final = 1 << 62
+_UNDER_WAY_NS: Final = 15_000_000_000
+"""A message may have been under way so long: after 10 s without a sign Aeron gives a stream up."""
+
+_FACTS: Final = attrgetter(
+    *(name for name in member.Input.__dataclass_fields__ if name != "message")
+)
+"""The fields of an input besides the message, in the order of the format."""
 
 _BATCH: Final = 512
 
@@ -111,32 +126,96 @@ def propose(logs: ClusterLogs) -> Imported:
         offsets.add(offset)
         set_times(evidence, offset)
         set_segments(evidence)
-    plan = make_plan(members)
-    if len(offsets) > 1:
-        plan.slack_ns = _SLACK_NS
     rules = Rules(highest + 1, REVISION)
-    proposals: dict[int, Proposal] = {}
-    failures: list[Failure] = []
-    for member_id, evidence in members.items():
-        proposals[member_id], failure = drive(rules, plan, evidence)
-        if failure is not None:
-            failures.append(failure)
-    failures += _unsent(proposals)
+    slack_ns = _SLACK_NS if len(offsets) > 1 else 0
+    spans = {
+        member_id: (evidence.times[begin] if begin < len(evidence.times) else _NEVER, _NEVER)
+        for member_id, evidence in members.items()
+        if (begin := find_begin(evidence)) > 0
+    }
+    for member_id in _lacking_lives(members):
+        members[member_id].lacks_lives = True
+        spans.setdefault(member_id, (members[member_id].times[0], _NEVER))
+    proposals, failures, plan = _drive_all(rules, members, spans, slack_ns)
+    if failures:
+        ends = _ends(members, plan)
+        if ends:
+            for member_id, end in ends.items():
+                spans[member_id] = (spans.get(member_id, (-_NEVER, 0))[0], end)
+            again = _drive_all(rules, members, spans, slack_ns)
+            if not again[1]:
+                proposals, failures, plan = again
+                for member_id in ends:
+                    _mark_cut_off(proposals[member_id])
     first = min(failures, key=lambda failure: failure.time, default=None)
     if first is not None:
         _cut(proposals, first)
     return Imported(rules, logs, plan, proposals, first)
 
 
-def _unsent(proposals: Mapping[int, Proposal]) -> list[Failure]:
-    """Receipts of messages that their senders, whose logs are there, did not send."""
-    failures = []
-    for proposal in proposals.values():
+def _lacking_lives(members: Mapping[int, MemberEvidence]) -> set[int]:
+    """Members that start on something, and of which others have heard before."""
+    begins = {}
+    for member_id, evidence in members.items():
+        place = evidence.elections[0] if evidence.elections else 0
+        record = evidence.records[place] if evidence.records else None
+        if isinstance(record, NewElection) and record.append_position > 0:
+            begins[member_id] = evidence.times[0]
+    return {
+        sender
+        for evidence in members.values()
+        for record, time_ns in zip(evidence.records, evidence.times, strict=True)
+        if is_message(record) and time_ns < begins.get(sender := sender_of(record), -_NEVER)
+    }
+
+
+def _drive_all(
+    rules: Rules,
+    members: Mapping[int, MemberEvidence],
+    spans: Mapping[int, tuple[int, int]],
+    slack_ns: int,
+) -> tuple[dict[int, Proposal], list[Failure], Plan]:
+    """Plan and drive all members; give what failed as well."""
+    plan = make_plan(members, spans)
+    plan.slack_ns = slack_ns
+    proposals: dict[int, Proposal] = {}
+    failures: list[Failure] = []
+    for member_id, evidence in members.items():
+        proposals[member_id], failure = drive(rules, plan, evidence)
+        if failure is not None:
+            failures.append(failure)
+    for sender, proposal in proposals.items():
+        first, last = spans.get(sender, (-_NEVER, _NEVER))
         for delivery in proposal.unsent:
-            kind = type(delivery.message).__name__
-            reason = f"member {delivery.sender} did not send this {kind}"
-            failures.append(Failure(delivery.receiver, delivery.index, delivery.time, reason))
-    return [failure for failure in failures if failure.member_id in proposals]
+            late = proposal.late and delivery.time < first + _UNDER_WAY_NS
+            if first <= delivery.time <= last and not late and delivery.receiver in members:
+                kind = type(delivery.message).__name__
+                reason = f"member {sender} did not send this {kind}"
+                failures.append(Failure(delivery.receiver, delivery.index, delivery.time, reason))
+    return proposals, failures, plan
+
+
+def _ends(members: Mapping[int, MemberEvidence], plan: Plan) -> dict[int, int]:
+    """When the logs end that seem to have lost their ends: others have heard more of the member."""
+    ends = {}
+    for member_id, evidence in members.items():
+        end = evidence.times[-1] if evidence.times else -_NEVER
+        after = sum(
+            delivery.time > end
+            for (sender, _), queue in plan.queues.items()
+            if sender == member_id
+            for delivery in queue
+        )
+        if after >= _CUT_OFF_COUNT:
+            ends[member_id] = end
+    return ends
+
+
+def _mark_cut_off(proposal: Proposal) -> None:
+    """Leave a number out before the last event: what follows is missing."""
+    proposal.cut_off = True
+    if proposal.steps:
+        proposal.steps[-1].gap = True
 
 
 def _cut(proposals: Mapping[int, Proposal], failure: Failure) -> None:
@@ -152,37 +231,23 @@ def _cut(proposals: Mapping[int, Proposal], failure: Failure) -> None:
         proposal.steps = kept
 
 
-class _Wire:
-    """Members and messages in the form of the format; a state that did not change is made once."""
-
-    def __init__(self) -> None:
-        self._state: Member | None = None
-        self._wire: wire.Member | None = None
-
-    def member(self, state: Member) -> wire.Member:
-        """The wire form of a state."""
-        if state is not self._state or self._wire is None:
-            self._state, self._wire = state, to_wire_member(state)
-        return self._wire
-
-
 def events_of(proposal: Proposal) -> list[Event]:
     """The events of a proposal, in order; a number is left out where something is missing."""
     member_id, evidence = proposal.member_id, proposal.evidence
-    form = _Wire()
+    form = WireForm()
     events = []
     number, latest = -1, NULL_VALUE
     for place, step in enumerate(proposal.steps):
-        number += 2 if step.gap and place else 1
+        number += 2 if step.gap else 1
         latest = max(latest, step.time) if place else step.time
         events.append(
             Event(
                 step=number,
                 time_ns=latest - evidence.offset_ns,
                 action=Action(step.action),
-                input=_input_of(step),
+                input=_input_of(step, form),
                 sends=tuple(
-                    Send(to, f"{member_id}:{step.first + k}", to_wire_message(message))
+                    Send(to, f"{member_id}:{step.first + k}", form.message(message))
                     for k, (to, message) in enumerate(step.sends)
                 ),
                 state=form.member(step.state),
@@ -192,11 +257,22 @@ def events_of(proposal: Proposal) -> list[Event]:
     return events
 
 
-def _input_of(step: Step) -> Input:
-    delivery = step.delivery
-    if delivery is None:
-        return to_wire_input(step.given)
-    return to_wire_input(step.given, delivery.sender, message_id(delivery))
+def _input_of(step: Step, form: WireForm) -> Input:
+    """The input of a step, with the id of the message that it consumes."""
+    given, delivery = step.given, step.delivery
+    interval, commit_interval, timeout, active, accepted, *rest = _FACTS(given)
+    facts = (
+        interval,
+        commit_interval,
+        timeout,
+        tuple(sorted(active)),
+        tuple(sorted(accepted)),
+        *rest,
+    )
+    if given.message is None:
+        return Input(NULL_VALUE, "", None, *facts)
+    sender, name = (NULL_VALUE, "") if delivery is None else (delivery.sender, message_id(delivery))
+    return Input(sender, name, form.message(given.message), *facts)
 
 
 def message_id(delivery: Delivery) -> str:
@@ -296,10 +372,14 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         proposal = imported.proposals.get(member_id)
         if proposal is None:
             continue
+        if proposal.late:
+            missing.append(f"the log of member {member_id} lacks its beginning")
+        if proposal.cut_off:
+            missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))
     failure = imported.failure
     outcome = CONTRADICTED if failure else INCOMPLETE if missing else EXPLAINED
-    total = sum(member.lines for member in members)
+    total = sum(one.lines for one in members)
     return ImportSummary(
         outcome,
         run_id,

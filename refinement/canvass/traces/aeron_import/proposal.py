@@ -146,6 +146,8 @@ class Proposal:
         self.module = "ACTIVE"
         self.snapshot_position = -1
         self.unknown_past = False
+        self.late = False
+        self.cut_off = False
         self.life_time = self.time
         self.commit_caps = _commit_caps(self.queues.values())
         self.published_place: dict[int, int] = {}
