@@ -89,8 +89,23 @@ DecodeMessage(r, k) ==
       [] r[k] = 8 -> TerminationPosition(r[k + 1], r[k + 2])
       [] r[k] = 9 -> TerminationAck(r[k + 1], r[k + 2], r[k + 3])
 
+(***************************************************************************)
+(* How many integers a message of each type takes, by its number.          *)
+(***************************************************************************)
+MessageWidths == <<5, 5, 7, 10, 5, 4, 4, 3, 3, 4>>
+
+AfterMessage(r, k) == k + (IF r[k] = -1 THEN 1 ELSE MessageWidths[r[k] + 1])
+
 EncodeSends(sends) ==
     <<Len(sends), [k \in DOMAIN sends |-> <<sends[k].to, EncodeMessage(sends[k].message)>>]>>
+
+RECURSIVE DecodeSome(_, _, _)
+DecodeSome(r, k, count) ==
+    IF count = 0 THEN <<>>
+    ELSE <<[to |-> r[k], message |-> DecodeMessage(r, k + 1)]>>
+         \o DecodeSome(r, AfterMessage(r, k + 1), count - 1)
+
+DecodeSends(r, k) == DecodeSome(r, k + 1, r[k])
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -114,6 +129,8 @@ DecodeInput(r, k) ==
      leadershipTermId       |-> r[k + 6],
      termBaseLogPosition    |-> r[k + 7],
      gracefulClosedLeaderId |-> r[k + 8]]
+
+AfterInput(r, k) == AfterMessage(r, k + InputWidth)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -191,4 +208,28 @@ DecodeState(r, k) ==
 (* The place after the state that begins at k.                             *)
 (***************************************************************************)
 AfterState(r, k) == LogStart(k) + 3 * r[LogStart(k)] + 1
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Tuples of integers as strings.  The parser of TLA+ takes its time over  *)
+(* each number of a literal, and none over a string.                       *)
+(*                                                                         *)
+(* The first digit says how many digits each number has: one, for numbers  *)
+(* from -8, or six.  Digits stand with the highest first.                  *)
+(***************************************************************************)
+DigitTable == "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+
+Digit ==
+    [c \in {SubSeq(DigitTable, k, k) : k \in 1 .. 64} |->
+        (CHOOSE k \in 1 .. 64 : SubSeq(DigitTable, k, k) = c) - 1]
+
+SHORT_OFFSET == 8
+LONG_OFFSET == 1073741824
+
+IntegersOf(text) ==
+    LET d(k) == Digit[SubSeq(text, k, k)]
+        long(k) == ((((d(k) * 64 + d(k + 1)) * 64 + d(k + 2)) * 64 + d(k + 3)) * 64
+                     + d(k + 4)) * 64 + d(k + 5)
+    IN  IF d(1) = 1 THEN [k \in 1 .. (Len(text) - 1) |-> d(k + 1) - SHORT_OFFSET]
+        ELSE [k \in 1 .. ((Len(text) - 1) \div 6) |-> long(6 * k - 4) - LONG_OFFSET]
 =============================================================================

@@ -8,13 +8,12 @@
 (* among them.  Where it is not, the spec's own outcomes follow, so that a *)
 (* report can say what would have been right.                              *)
 (*                                                                         *)
-(* A step is <<member, action, state, input, state after, sends>>, each    *)
-(* part a tuple of integers as in Encoding.tla, the sends a tuple of       *)
-(* <<receiver, message>>.                                                  *)
+(* A step is a string that IntegersOf reads: member, action, state, state  *)
+(* after, input, sends, each part as in Encoding.tla.                      *)
 (***************************************************************************)
 EXTENDS Encoding, TLC
 
-CONSTANT Steps    \* a sequence of steps
+CONSTANT Steps    \* a sequence of strings
 
 (***************************************************************************)
 (* What is sent to different members travels in different channels, so     *)
@@ -26,19 +25,25 @@ SameSends(a, b) ==
     /\ Len(a) = Len(b)
     /\ \A j \in Members : SentTo(a, j) = SentTo(b, j)
 
-Observed(step) ==
-    [next  |-> DecodeState(step[5], 1),
-     sends |-> [n \in DOMAIN step[6] |-> [to      |-> step[6][n][1],
-                                          message |-> DecodeMessage(step[6][n][2], 1)]]]
+(***************************************************************************)
+(* Where the parts of a step begin.                                        *)
+(***************************************************************************)
+BEFORE == 3
+After(r) == AfterState(r, BEFORE)
+Given(r) == AfterState(r, After(r))
 
-Allowed(step) ==
-    Step(step[1], DecodeState(step[3], 1), ActionTable[step[2] + 1], DecodeInput(step[4], 1))
+Observed(r) ==
+    [next |-> DecodeState(r, After(r)), sends |-> DecodeSends(r, AfterInput(r, Given(r)))]
+
+Allowed(r) ==
+    Step(r[1], DecodeState(r, BEFORE), ActionTable[r[2] + 1], DecodeInput(r, Given(r)))
 
 SameOutcome(a, b) == a.next = b.next /\ SameSends(a.sends, b.sends)
 
-Judge(n, step) ==
-    LET allowed  == Allowed(step)
-        observed == Observed(step)
+Judge(n, text) ==
+    LET r        == TLCEval(IntegersOf(text))
+        allowed  == Allowed(r)
+        observed == Observed(r)
         right    == \E o \in allowed : SameOutcome(o, observed)
     IN  PrintT(<<n, Cardinality(allowed), Bit(right),
                  IF right THEN {}

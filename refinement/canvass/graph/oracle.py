@@ -1,7 +1,7 @@
 """The oracle: TLC says of given steps whether the spec allows them.
 
-Steps go to `StepOracle.tla` as integers, many in one run of TLC. Nothing here decides a verdict,
-keeps an answer or knows the Python core.
+Steps go to `StepOracle.tla` as integers in strings of digits, many in one run of TLC. Nothing here
+decides a verdict, keeps an answer or knows the Python core.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 
-BATCH_STEPS: Final = 2000
-"""Steps in one run of TLC: more cost memory for the text, fewer the start of Java each time."""
+BATCH_STEPS: Final = 20_000
+"""Steps in one run of TLC: more cost memory, fewer the start of Java and its slow first seconds."""
 
 _ROOT_MODULE: Final = "StepOracleBatch"
 _APPOINTED_OTHER: Final = 1
@@ -128,30 +128,45 @@ def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Ans
 
 
 def module_text(steps: Sequence[Step]) -> str:
-    """Give the module that holds the steps as data: integers and nothing else."""
-    rows = ",\n".join(_literal(_parts(step)) for step in steps)
+    """Give the module that holds the steps as data: strings of digits and nothing else."""
+    rows = ",\n".join(f'"{to_digits(_cells(step))}"' for step in steps)
     return (
         f"---- MODULE {_ROOT_MODULE} ----\nEXTENDS StepOracle\nGivenSteps == <<\n{rows}\n>>\n====\n"
     )
 
 
-def _literal(value: object) -> str:
-    if isinstance(value, int):
-        return str(int(value))
-    assert isinstance(value, list | tuple)
-    return f"<<{','.join(map(_literal, value))}>>"
+DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+"""``DigitTable`` of ``Encoding.tla``."""
+_SHORT_OFFSET: Final = 8
+_LONG_OFFSET: Final = 1 << 30
 
 
-def _parts(step: Step) -> list[Any]:
-    sends = [[receiver, _message(message)] for receiver, message in step.sends]
-    return [
-        step.member,
-        ACTIONS.index(step.action),
-        _state(step.before),
-        [*input_cells(step.input), *_message(step.input.message)],
-        _state(step.after),
-        sends,
-    ]
+def to_digits(cells: Sequence[int]) -> str:
+    """Write integers as ``IntegersOf`` reads them: one digit each if they are small, else six.
+
+    Raises
+    ------
+    OracleError
+        If one has more than 31 bits.
+    """
+    lowest, highest = min(cells), max(cells)
+    if lowest >= -_SHORT_OFFSET and highest < 64 - _SHORT_OFFSET:
+        return "1" + "".join([DIGITS[cell + _SHORT_OFFSET] for cell in cells])
+    if lowest < -_LONG_OFFSET or highest >= _LONG_OFFSET:
+        raise OracleError("a number of a step is too large for TLC: bring it into canonical form")
+    return "6" + "".join(
+        DIGITS[cell + _LONG_OFFSET >> shift & 63]
+        for cell in cells
+        for shift in (30, 24, 18, 12, 6, 0)
+    )
+
+
+def _cells(step: Step) -> list[int]:
+    cells = [step.member, ACTIONS.index(step.action), *_state(step.before), *_state(step.after)]
+    cells += [*input_cells(step.input), *_message(step.input.message), len(step.sends)]
+    for receiver, message in step.sends:
+        cells += [receiver, *_message(message)]
+    return cells
 
 
 def _message(message: Message | None) -> list[int]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from canvass.graph.frames import INPUT_FIELDS
+from canvass.graph.oracle import DIGITS, OracleError, to_digits
 from canvass.spec.files import spec_root
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import (
@@ -80,3 +83,15 @@ def test_actions_read_the_same_fields_of_their_input_everywhere() -> None:
     }
 
     assert spec == frames == traces
+
+
+def test_oracle_writes_integers_in_the_digits_of_the_spec() -> None:
+    digits = re.search(r'DigitTable == "(.*?)"', module("Encoding"))
+    assert digits
+
+    assert digits[1] == DIGITS
+    assert to_digits([-8, -1, 0, 55]) == "1" + DIGITS[0] + DIGITS[7] + DIGITS[8] + DIGITS[63]
+    assert to_digits([0, -1]) == "187"
+    assert to_digits([1 << 29]) == "6" + DIGITS[1] + DIGITS[32] + DIGITS[0] * 4
+    with pytest.raises(OracleError, match="too large"):
+        to_digits([1 << 30])
