@@ -44,16 +44,16 @@ class JudgeError(Exception):
     """The oracle could not decide; the message is one line."""
 
 
-ORACLE_MODULES: Final = (
+RULE_MODULES: Final = (
     "Messages",
     "RecordingLog",
     "MemberState",
     "Election",
     "Replication",
     "Member",
-    "Encoding",
-    "StepOracle",
 )
+"""The modules that say what a step may do."""
+ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
 """The modules that an answer rests on."""
 
 

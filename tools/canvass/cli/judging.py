@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from canvass.conformance.judge import Judge
+    from canvass.graph.lookup import KeyTable
 
 
 def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
@@ -27,11 +28,25 @@ def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True)
 
     Raises
     ------
-    OSError
-        If a graph cannot be opened.
+    GraphError
+        If a graph cannot be opened, or is of another state of the spec.
     """
     from canvass.conformance.judge import Judge, default_cache
-    from canvass.graph.lookup import KeyTable
 
     folder = (cache or default_cache()) if keep else None
-    return Judge(graphs={str(path): KeyTable.open(path) for path in graphs}, cache=folder)
+    return Judge(graphs={str(path): _open_keys(path) for path in graphs}, cache=folder)
+
+
+def _open_keys(path: Path) -> KeyTable:
+    """Open the keys of a graph whose edges are what today's spec allows."""
+    from canvass.conformance.judge import RULE_MODULES
+    from canvass.graph.artifact import file_digest, open_keys, read_manifest
+    from canvass.graph.errors import GraphError
+    from canvass.spec.files import spec_root
+
+    made_of = read_manifest(path).modules
+    for name in RULE_MODULES:
+        file = f"{name}.tla"
+        if made_of.get(file) != file_digest(spec_root() / file):
+            raise GraphError(f"{path}: the graph was made of another {file}; build it again")
+    return open_keys(path)
