@@ -155,8 +155,8 @@ def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
         return rows
     by_cause = np.argsort(order.rank[rows], kind="stable")
     rows, keys, values = rows[by_cause], keys[by_cause], values[by_cause]
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    differing: Ints = rows[values != values[first[inverse.reshape(-1)]]]
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    differing: Ints = rows[values != values[first[inverse]]]
     return differing
 
 
@@ -174,14 +174,15 @@ def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
         [sequence.votes[sent, 0], _column(sequence, "candidate_term_id")[stands]]
     )
     candidates = np.concatenate([sequence.votes[sent, 1], sequence.member[stands]])
-    keys = np.stack([sequence.member[rows], terms], axis=1)
+    _, term_numbers = np.unique(terms, return_inverse=True)
+    keys = term_numbers * len(order.starts) + sequence.member[rows]
     bad = _conflicts(order, rows, keys, candidates)
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
 
 
 def _of_leaders(order: Order) -> list[Violation]:
     led = order.leaderships
-    bad = _conflicts(order, led.row, led.term[:, None], led.member)
+    bad = _conflicts(order, led.row, led.term, led.member)
     return _first(order, bad, "ElectionSafety", "leads a term that another member has led")
 
 
@@ -243,13 +244,13 @@ def _of_checksums(
     rows = np.repeat(np.arange(len(sequence)), sequence.checksums_of)
     position, checksum = sequence.checksums[:, 0], sequence.checksums[:, 1]
     seen = np.flatnonzero(witness != 0)
-    keys = witness[seen].view(np.int64)[:, None]
+    keys = witness[seen].view(np.int64)
     bad = _conflicts(order, rows[seen], keys, checksum[seen])
     found = _first(
         order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
     )
     applied = np.flatnonzero(position <= commit[rows])
-    bad = _conflicts(order, rows[applied], position[applied][:, None], checksum[applied])
+    bad = _conflicts(order, rows[applied], position[applied], checksum[applied])
     return found + _first(
         order, bad, "StateMachineSafety", "a committed log differs from another's"
     )

@@ -1,0 +1,1 @@
+"""The checker: steps, causality, safety monitors, explanation. Start at `canvass.conformance.check`."""

@@ -1,0 +1,1 @@
+"""State graphs made by TLC, the oracle, and the canonical form of steps."""
