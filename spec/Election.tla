@@ -166,7 +166,8 @@ LeaderReplay(i, s, x) ==
     IN  IF ~At(s, "LEADER_REPLAY") \/ ~HeardOfOneself(i, x) THEN {}
         ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_INIT",
                                             !.replayStopPosition = NULL_POSITION]
-                     ELSE [t EXCEPT !.replayStopPosition = s.appendPosition],
+                     ELSE IF starts THEN [t EXCEPT !.replayStopPosition = s.appendPosition]
+                     ELSE t,
                      PublishLeadership(i, t, x, q))
 
 (***************************************************************************)

@@ -283,11 +283,11 @@ ELECTION_EDITS: Final = (
     Mutant(
         "quorum_over_unheard_members",
         "predicates",
-        """        counted_position(rules, s, term, own, record)
+        """        else counted_position(rules, s, term, own, record)
         for j, record in enumerate(s.members)
         if rules.is_149 or j in active""",
-        """        counted_position(rules, s, term, own, record)
-        for record in s.members""",
+        """        else counted_position(rules, s, term, own, record)
+        for j, record in enumerate(s.members)""",
     ),
     Mutant(
         "quorum_position_is_not_bounded",

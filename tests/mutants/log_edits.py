@@ -246,13 +246,13 @@ LOG_EDITS: Final = (
     Mutant(
         "termination_leaves_the_term_open",
         "replication",
-        "closed = replace(s, recording_log=commit_log_position(s.recording_log, term, position))",
+        "closed = replace(s, recording_log=commit_log_position(s.recording_log, term, end))",
         "closed = s",
     ),
     Mutant(
         "terminate_before_the_position_is_reached",
         "replication",
-        "        or (follows and s.commit_position < s.termination_position)\n",
+        "        or s.commit_position < s.termination_position\n",
         "",
     ),
     Mutant(

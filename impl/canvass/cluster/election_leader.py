@@ -126,9 +126,10 @@ def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
             noted, election_state=ElectionState.LEADER_INIT, replay_stop_position=NULL_VALUE
         )
         return Outcome(after, (() if starts else (StopReplay(),)) + sends)
+    if not starts:
+        return Outcome(noted, sends)
     after = replace(noted, replay_stop_position=s.append_position)
-    replay: Effects = (StartReplay(s.commit_position, s.append_position),) if starts else ()
-    return Outcome(after, replay + sends)
+    return Outcome(after, (StartReplay(s.commit_position, s.append_position), *sends))
 
 
 def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
