@@ -1,1 +1,1 @@
-"""The checker: steps, causality, safety monitors, explanation. Start at `canvass.conformance.check`."""
+"""The checker: steps, causality, safety monitors. Start at `canvass.conformance.check`."""

@@ -18,8 +18,8 @@ is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from canvass.cluster.member import (
@@ -36,6 +36,7 @@ from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
 from canvass.graph.regimes import LOG, Regime
+from canvass.graph.renaming import map_message, map_step, ranks
 from canvass.graph.steps import (
     ERASED_RECORD,
     ERASED_STATE,
@@ -221,48 +222,6 @@ def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
 # --- domain, renaming, permutation: over all numbers of a step, by their kind --------------------
 
 
-def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
-    """Rename the numbers of a message, each by the name of its field."""
-    given = {name: getattr(message, name) for name in message.__dataclass_fields__}
-    values: list[Any] = [
-        value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
-    ]
-    return type(message)(*values)
-
-
-def _map_fields(value: _T, rename: Callable[[str, int], int]) -> _T:
-    """Rename the numbers among the fields of a state, record, entry or input."""
-    changes: dict[str, Any] = {}
-    for field in fields(value):  # type: ignore[arg-type]
-        given = getattr(value, field.name)
-        if type(given) is int:
-            changes[field.name] = rename(field.name, given)
-    return replace(value, **changes)  # type: ignore[type-var]
-
-
-def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
-    """Rename the numbers of a state, each by the name of its field; records stay in place."""
-    return replace(
-        _map_fields(state, rename),
-        members=tuple(_map_fields(record, rename) for record in state.members),
-        recording_log=tuple(_map_fields(entry, rename) for entry in state.recording_log),
-    )
-
-
-def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
-    """Rename all numbers of a step, each by the name of its field; records stay where they are."""
-    given = _map_fields(step.input, rename)
-    if given.message is not None:
-        given = replace(given, message=map_message(given.message, rename))
-    return replace(
-        step,
-        before=map_state(step.before, rename),
-        after=map_state(step.after, rename),
-        input=given,
-        sends=tuple((to, map_message(message, rename)) for to, message in step.sends),
-    )
-
-
 def check_domain(step: Step) -> None:
     """See that no field holds what no member of the cluster can have in it.
 
@@ -296,25 +255,6 @@ def check_domain(step: Step) -> None:
     for name in ("active", "accepted"):
         if any(member >= count for member in getattr(step.input, name)):
             raise OutOfDomain(name)
-
-
-def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
-    """Give the smallest renaming that keeps the order, and -1 and 0.
-
-    Of terms it keeps which ones follow each other; 0 then stays by itself.
-    """
-    fixed = {NULL_VALUE: NULL_VALUE} if terms else {NULL_VALUE: NULL_VALUE, 0: 0}
-    renamed = dict(fixed)
-    distinct = sorted(set(values) - set(fixed))
-    place = previous = NULL_VALUE if terms else 0
-    for value in (value for value in distinct if value > NULL_VALUE):
-        place += 1 if not terms or value == previous + 1 else 2
-        previous, renamed[value] = value, place
-    place = previous = NULL_VALUE
-    for value in (value for value in reversed(distinct) if value < NULL_VALUE):
-        place -= 1 if not terms or value == previous - 1 else 2
-        previous, renamed[value] = value, place
-    return renamed
 
 
 def _renamed(step: Step) -> Step:

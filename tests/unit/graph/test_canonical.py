@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
-from canvass.graph.canonical import Canonical, FrameBroken, OutOfDomain, canonical, ranks
+from canvass.graph.canonical import Canonical, FrameBroken, OutOfDomain, canonical
 from canvass.graph.frames import FIELDS, frame_of
 from canvass.graph.kernel import Status, canonical_keys, flavour
 from canvass.graph.regimes import Regime
+from canvass.graph.renaming import ranks
 from canvass.graph.steps import Step, fits, from_row, to_row
 from canvass.traces.actions import Action
 from support.random_steps import allowed, random_rules, random_step, renumbered, shuffled
