@@ -34,12 +34,13 @@ def mistaken(action: Action, handler: Any) -> Core:
     ("model", "steps", "least"),
     [
         ("MCMemberGraph1", -1, 2_500),
-        ("MCMemberGraph3", 1, 500_000),
-        ("MCMemberGraph3Rev149", 0, 15_000),
-        ("MCMemberGraph3Hardened", 0, 30_000),
-        pytest.param("MCMemberGraph3Rev149", 1, 250_000, marks=pytest.mark.night),
-        pytest.param("MCMemberGraph3Hardened", 1, 500_000, marks=pytest.mark.night),
-        pytest.param("MCMemberGraph3", 2, 3_000_000, marks=pytest.mark.night),
+        ("MCMemberGraph2", 1, 50_000),
+        ("MCMemberGraph3", 1, 750_000),
+        ("MCMemberGraph3Rev149", 0, 25_000),
+        ("MCMemberGraph3Hardened", 0, 35_000),
+        pytest.param("MCMemberGraph3Rev149", 1, 400_000, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph3Hardened", 1, 600_000, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph3", 2, 4_000_000, marks=pytest.mark.night),
     ],
 )
 def test_core_takes_the_steps_of_the_graph_and_no_others(
