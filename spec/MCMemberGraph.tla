@@ -195,6 +195,35 @@ LifeOfPersistent ==
       OpensLog(1)>>
 
 (***************************************************************************)
+(* A latecomer's life: it has caught up with all that the leader had when  *)
+(* it began, and may hear of more before it leaves the catch-up.           *)
+(***************************************************************************)
+LifeOfLatecomer ==
+    <<Does("Restart"),
+      Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, NULL_POSITION, 0, 0, 1, Commit(0), 1)),
+      Does("FollowerReplay"),
+      Does("FollowerCatchupInit"),
+      Does("FollowerCatchupAwait"),
+      DoesBy("RecordLog", 1),
+      Receives(CommitPosition(0, 1, 1)),
+      Enters(0, 0, 1),
+      Receives(StopCatchup(0, Self))>>
+
+(***************************************************************************)
+(* A life in which the request to terminate outlives the term in which it  *)
+(* was made: nobody waits for the acknowledgement any more.                *)
+(***************************************************************************)
+LifeOfReminded ==
+    JoinsNewTerm \o
+    <<Receives(TerminationPosition(0, 1)),
+      Does("EnterElection"),
+      Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 2)),
+      Does("FollowerReplay"),
+      Does("FollowerLogInit"),
+      Does("FollowerLogAwait"),
+      Does("FollowerReady")>>
+
+(***************************************************************************)
 (* A life in a cluster of two, whose leader closes in good order.          *)
 (***************************************************************************)
 LifeOfOther ==
@@ -215,7 +244,7 @@ LifeOfOther ==
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
     ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
-          LifeOfPersistent}
+          LifeOfPersistent, LifeOfLatecomer, LifeOfReminded}
 
 RECURSIVE StatesOf(_, _)
 StatesOf(s, life) ==
