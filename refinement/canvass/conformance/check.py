@@ -84,7 +84,7 @@ def check_units(
     for number, path in enumerate(listed, 1):
         screening.add(path)
         if progress is not None:
-            progress(number, len(listed), sum(state.events for state in screening.runs))
+            progress(number, len(listed), screening.events)
         if len(screening.open_steps) >= ASK_AT:
             screening.ask()
     screening.ask()

@@ -6,19 +6,20 @@ fails. Who is right is not decided here: steps are judged by `canvass.conformanc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.conformance import kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
-from canvass.conformance.causality import PROBLEMS, Order, order_causes
+from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
-from canvass.conformance.monitors import LOG_STREAM, Violation, violations
-from canvass.conformance.screen import complete_members
+from canvass.conformance.monitors import LOG_STREAM, Violation
+from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.steps import (
     StepChecker,
@@ -32,12 +33,15 @@ from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical, regime_
 from canvass.graph.frames import frame_of
 from canvass.graph.kernel import Status
 from canvass.graph.steps import Step
-from canvass.traces.columns import EventColumns
+from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.facts import Fact
 from canvass.traces.layout import ACTION_NAMES, message_id_text
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
+
+Codes = NDArray[np.int8]
+"""What is known of steps, by their numbers: the numbers of `canvass.conformance.judge`."""
 
 MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20
@@ -101,18 +105,42 @@ def _rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
 
 def diagnose(loaded: LoadedRun, facts: Iterable[Fact], judge: Judge) -> tuple[Divergence, ...]:
     """Give what is wrong with a run, in the order of causes; of each kind and name the first."""
-    run, columns = loaded.run, loaded.columns
-    sequence = digest(columns, np.zeros(1, dtype=np.int64))
-    complete = complete_members(run, facts)
-    empty = run.initial == "empty"
-    order = order_causes(sequence, run.member_count, empty=empty, complete=complete)
-    broken = violations(
-        sequence, order, revision=run.revision, unknown=not empty, complete=complete
-    )
+    sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
+    whole = check_whole(loaded.run, sequence, tuple(facts))
+    wrong = _wrong_rows(loaded, judge)
+    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, judge)
+
+
+def divergences_of(
+    run: Run,
+    sequence: Sequence,
+    whole: WholeRun,
+    wrong: Ints,
+    step_of: Callable[[int], Step],
+    judge: Judge,
+) -> tuple[Divergence, ...]:
+    """Give what is wrong with a run, in the order of causes; of each kind and name the first.
+
+    Parameters
+    ----------
+    run
+        What ``run.json`` says of it.
+    sequence
+        All its events.
+    whole
+        What was found in it as a whole.
+    wrong
+        Rows of steps that are not allowed: of each member and action two at least, if there are.
+    step_of
+        Gives the step of such a row.
+    judge
+        Who is asked about steps that are nearly these.
+    """
+    order = whole.order
     found = [
-        *_steps(loaded, order, judge),
+        *_steps(run, sequence, order, wrong, step_of, judge),
         *_receipts(sequence, order),
-        *(_violation(sequence, order, each) for each in broken),
+        *(_violation(sequence, order, each) for each in whole.broken),
     ]
     return tuple(sorted(_firsts(found), key=_precedence)[:MAX_DIVERGENCES])
 
@@ -132,7 +160,7 @@ def _firsts(found: Iterable[Divergence]) -> list[Divergence]:
 
 
 def _at(
-    sequence: Any, order: Order, row: int, kind: DivergenceClass, name: str, text: str
+    sequence: Sequence, order: Order, row: int, kind: DivergenceClass, name: str, text: str
 ) -> Divergence:
     return Divergence(
         kind=kind,
@@ -162,32 +190,50 @@ def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
 # --- steps ----------------------------------------------------------------------------------------
 
 
-def _steps(loaded: LoadedRun, order: Order, judge: Judge) -> Iterator[Divergence]:
-    columns = loaded.columns
-    checker = StepChecker()
-    results = checker.check(loaded.batch)
+def wrong_rows(results: StepResults, codes: Codes) -> Ints:
+    """Give the rows of steps that are wrong in themselves, or of which the codes say so."""
+    wrong = (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
+    keyed = results.numbers >= 0
+    wrong[keyed] |= codes[results.numbers[keyed]] == REFUSED
+    return np.flatnonzero(wrong)
+
+
+def judged_codes(checker: StepChecker, results: StepResults, judge: Judge) -> Codes:
+    """Give for each number of a checker of one batch what is known of it, after asking."""
     codes = judge.known(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
         codes[waiting] = judge.ask([results.example(number) for number in waiting.tolist()])
-    for row in _first_rows(columns, order, results, codes):
-        step = loaded.step(row)
-        kind, text = _judged(step, loaded.run, judge)
-        name = ACTION_NAMES[int(columns.action[row])]
-        yield _at(columns, order, row, kind, name, text)
+    return codes
 
 
-def _first_rows(columns: EventColumns, order: Order, results: StepResults, codes: Any) -> list[int]:
-    """Give the wrong rows: for each action the first ones, in the order of causes."""
-    wrong = (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
-    keyed = results.numbers >= 0
-    wrong[keyed] |= codes[results.numbers[keyed]] == REFUSED
-    rows = np.flatnonzero(wrong)
+def _wrong_rows(loaded: LoadedRun, judge: Judge) -> Ints:
+    checker = StepChecker()
+    results = checker.check(loaded.batch)
+    return wrong_rows(results, judged_codes(checker, results, judge))
+
+
+def _steps(
+    run: Run,
+    sequence: Sequence,
+    order: Order,
+    wrong: Ints,
+    step_of: Callable[[int], Step],
+    judge: Judge,
+) -> Iterator[Divergence]:
+    for row in _first_rows(sequence.action, order, wrong):
+        kind, text = _judged(step_of(row), run, judge)
+        name = ACTION_NAMES[int(sequence.action[row])]
+        yield _at(sequence, order, row, kind, name, text)
+
+
+def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
+    """Give of wrong rows for each action the first ones, in the order of causes."""
     rows = rows[np.argsort(order.rank[rows], kind="stable")]
     taken: dict[int, int] = {}
     chosen = []
     for row in rows.tolist():
-        action = int(columns.action[row])
+        action = int(actions[row])
         taken[action] = taken.get(action, 0) + 1
         if taken[action] <= 2:
             chosen.append(row)

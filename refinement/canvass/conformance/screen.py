@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
-from canvass.conformance.causality import cut_short, order_causes
+from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.judge import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, Judge
-from canvass.conformance.monitors import violations
+from canvass.conformance.monitors import Violation, violations
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
 from canvass.graph.kernel import Status
@@ -56,7 +56,6 @@ class RunState:
     )
     """How many of its events have each action."""
     parts: list[Sequence] = field(default_factory=list)
-    ended: bool = False
 
 
 class Screening:
@@ -73,6 +72,8 @@ class Screening:
         The runs seen so far, in the order in which they came.
     started
         When, by the performance counter.
+    events
+        Events screened so far.
     found_in_graph, found_in_cache, asked
         Distinct steps by where their answers came from.
     """
@@ -85,8 +86,11 @@ class Screening:
         self._steps = StepChecker()
         self._codes = np.empty(0, dtype=np.int8)
         self._open: dict[int, Example] = {}
+        self.events = 0
         self._waiting: list[tuple[Mapping[str, RunState], EventColumns]] = []
         self._waiting_events = 0
+        self._in_waiting: dict[str, RunState] = {}
+        self._ending: list[RunState] = []
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -105,11 +109,11 @@ class Screening:
             state.run, state.run_id = folder.run, folder.run.run_id
             rules_of(folder.run)
             for columns in folder.columns():
-                self._take({state.run_id: state}, columns)
+                self.take({state.run_id: state}, columns)
             state.facts = tuple(folder.facts)
         except (TraceError, ValueError) as error:
             state.malformed = str(error)
-        state.ended = True
+        self.end(state)
 
     def _add_file(self, path: Path) -> None:
         states: dict[str, RunState] = {}
@@ -125,35 +129,41 @@ class Screening:
                 self.runs += states.values()
                 for columns in file.batches():
                     finder.look(columns)
-                    self._take(states, columns)
+                    self.take(states, columns)
                 for run_id, entry in file.runs.items():
                     states[run_id].facts = tuple(finder.facts_of(entry))
         except TraceError as error:
             if not states:
-                self.runs.append(RunState(path, path.name, malformed=str(error), ended=True))
+                self.runs.append(RunState(path, path.name, malformed=str(error)))
             for state in states.values():
                 state.malformed = state.malformed or str(error)
         for state in states.values():
-            state.ended = True
+            self.end(state)
 
-    def _take(self, states: Mapping[str, RunState], columns: EventColumns) -> None:
+    def take(self, states: Mapping[str, RunState], columns: EventColumns) -> None:
+        """Screen the next events of some runs, each of which has a state by its id."""
         if self._waiting:
             _, last = self._waiting[-1]
             again = any(
-                run_id in known and known[run_id] is not states[run_id]
-                for known, _ in self._waiting
+                self._in_waiting.get(run_id, states[run_id]) is not states[run_id]
                 for run_id in columns.runs
             )
             if again or last.member_count != columns.member_count:
                 self.flush()
         self._waiting.append((states, columns))
         self._waiting_events += len(columns)
+        self._in_waiting.update((run_id, states[run_id]) for run_id in columns.runs)
         if self._waiting_events >= BATCH_EVENTS:
             self.flush()
+
+    def end(self, state: RunState) -> None:
+        """Say that a run has no more events; what takes the whole run is checked then."""
+        self._ending.append(state)
 
     def flush(self) -> None:
         """Screen the events that wait, and finish the runs that have ended."""
         waiting, self._waiting, self._waiting_events = self._waiting, [], 0
+        self._in_waiting = {}
         sound = [
             (states, columns)
             for states, columns in waiting
@@ -163,8 +173,9 @@ class Screening:
             states = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
             batch = join([({r: _run(known[r]) for r in c.runs}, c) for known, c in sound])
             self._screen(batch, [states[run_id] for run_id in batch.columns.runs])
-        for state in self.runs:
-            if state.ended and state.parts:
+        ending, self._ending = self._ending, []
+        for state in ending:
+            if state.parts:
                 self._finish(state)
 
     # --- checking ---------------------------------------------------------------------------------
@@ -191,6 +202,7 @@ class Screening:
                 continue
             rows = slice(int(bounds[place]) + offset, int(bounds[place + 1]) + offset)
             state.events += len(part)
+            self.events += len(part)
             state.unchecked += int(np.count_nonzero(unknown[rows]))
             state.wrong |= bool((codes[rows] == REFUSED).any())
             waiting = results.numbers[rows][codes[rows] == UNKNOWN]
@@ -218,21 +230,9 @@ class Screening:
         state.parts = []
         if state.malformed:
             return
-        run = _run(state)
-        state.facts = with_cuts(run, sequence, state.facts)
-        complete = complete_members(run, state.facts)
-        order = order_causes(
-            sequence, run.member_count, empty=run.initial == "empty", complete=complete
-        )
-        state.wrong |= bool(order.found.any()) or bool(
-            violations(
-                sequence,
-                order,
-                revision=run.revision,
-                unknown=run.initial != "empty",
-                complete=complete,
-            )
-        )
+        whole = check_whole(_run(state), sequence, state.facts)
+        state.facts = whole.facts
+        state.wrong |= bool(whole.order.found.any()) or bool(whole.broken)
 
     # --- judging ----------------------------------------------------------------------------------
 
@@ -269,6 +269,27 @@ class Screening:
     def refused(self, state: RunState) -> bool:
         """Whether one of a run's steps that were pending is known to be refused."""
         return any(self._codes[number] == REFUSED for number in state.pending)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """What the checks of a whole run found."""
+
+    facts: tuple[Fact, ...]
+    order: Order
+    broken: list[Violation]
+
+
+def check_whole(run: Run, sequence: Sequence, facts: tuple[Fact, ...]) -> WholeRun:
+    """Check causality and the safety monitors of a run, of which some facts are known."""
+    facts = with_cuts(run, sequence, facts)
+    complete = complete_members(run, facts)
+    empty = run.initial == "empty"
+    order = order_causes(sequence, run.member_count, empty=empty, complete=complete)
+    broken = violations(
+        sequence, order, revision=run.revision, unknown=not empty, complete=complete
+    )
+    return WholeRun(facts, order, broken)
 
 
 def _run(state: RunState) -> Run:

@@ -281,10 +281,15 @@ class DatasetFile:
         before, last = None, None
         for number in wanted:
             if number and last != number - 1:
-                before = self._columns(number - 1, None)
+                before = self._last_row(number - 1)
             before = self._columns(number, before)
             last = number
             yield before
+
+    def _last_row(self, number: int) -> EventColumns:
+        table = self.table(number)
+        last: EventColumns = self._guard(lambda: from_table(table.slice(table.num_rows - 1)))
+        return last
 
     def _columns(self, number: int, before: EventColumns | None) -> EventColumns:
         columns: EventColumns = self._guard(lambda: from_table(self.table(number), before))
@@ -356,7 +361,10 @@ class FactFinder:
         self.facts: list[Fact] = []
 
     def look(self, columns: EventColumns) -> None:
-        """Look at the next batch."""
+        """Look at the next batch. The first one may begin in the middle of a run."""
+        for row in range(columns.context):
+            run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
+            self._seen.setdefault(run, set()).add(member)
         starts = np.flatnonzero(columns.predecessor == NONE)
         for row in starts[starts >= columns.context].tolist():
             run, member = columns.runs[int(columns.run[row])], int(columns.member[row])
@@ -372,6 +380,11 @@ class FactFinder:
             seen.add(member)
             if len(self.facts) < MAX_GAPS:
                 self.facts.append(Fact(kind, run, member, step))
+
+    def take_over(self, run_id: str, members: Iterable[int], facts: Iterable[Fact]) -> None:
+        """Add what another finder found in the next part of a run, and whose events were there."""
+        self._seen.setdefault(run_id, set()).update(members)
+        self.facts += list(facts)[: MAX_GAPS - len(self.facts)]
 
     def facts_of(self, entry: RunEntry) -> list[Fact]:
         """Give what is missing from a run whose batches were all looked at.

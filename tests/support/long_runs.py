@@ -1,0 +1,162 @@
+"""One run as long as wanted: a cluster that elects a leader once, and then appends for ever.
+
+The beginning and two periods of appending are recorded from a driven cluster. From one period to
+the next every number grows by the same amount or stays, so that further periods are made of these
+two, in arrays: each is what the cluster would do next. Checksums of the log are made anew from the
+positions that they are of.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Role
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import rows_of
+from canvass.traces.arrow import arrow_schema, to_table
+from canvass.traces.columns import EventColumns, Ints, predecessors
+from canvass.traces.parquet import EVENTS_PER_ROW_GROUP, RUNS_KEY, RunEntry
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run, encode
+from support.driven_cluster import DrivenCluster
+
+_ENTRIES: Final = (32, 64, 96, 64, 32, 96, 128, 32)
+"""Lengths of the entries of one period."""
+_TABLES: Final = {"log": "log_offsets", "sends": "send_offsets", "checksums": "checksum_offsets"}
+_MIXED: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class _SteadyCluster(DrivenCluster):
+    """A driven cluster that can also be made to append, one entry after the other."""
+
+    def elect(self) -> int:
+        """Go on until one member leads and the others follow; give the leader."""
+        while True:
+            self.run(self.steps + 50)
+            self.settle()
+            states = [node.state for node in self.nodes]
+            leads = [i for i, state in enumerate(states) if state.role is Role.LEADER]
+            if len(leads) == 1 and all(s.election_state is ElectionState.CLOSED for s in states):
+                return leads[0]
+
+    def settle(self) -> None:
+        """Deliver what is on its way."""
+        while any(self.channels.values()):
+            for (i, j), queue in self.channels.items():
+                while queue:
+                    number, message = queue.popleft()
+                    x = Input(message=message, active=frozenset(range(len(self.nodes))))
+                    self.take(j, f"On{type(message).__name__}", x, i, number)
+
+    def period(self, leader: int) -> None:
+        """Append some entries, have them recorded and committed everywhere, and consume them."""
+        everybody = frozenset(range(len(self.nodes)))
+        for length in _ENTRIES:
+            grown = self.nodes[leader].state.publication_position + length
+            self.take(leader, "AppendEntry", replace(NO_INPUT, position=grown))
+            for i in everybody:
+                self.take(i, "RecordLog", replace(NO_INPUT, position=grown))
+                if i != leader:
+                    self.take(i, "UpdateFollowerPosition", NO_INPUT)
+            self.settle()
+            due = replace(NO_INPUT, active=everybody, commit_interval=True)
+            self.take(leader, "UpdateLeaderPosition", due)
+            self.settle()
+            for i in everybody:
+                state = self.nodes[i].state
+                rest = [e for e in self.nodes[i].log if e.end > state.commit_position]
+                for entry in rest:
+                    action, x = self._consume(i, self.nodes[i].state, entry)
+                    self.take(i, action, x)
+
+
+def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int, int]]]:
+    """Give each member's stream with where the last but one and the last period begin."""
+    run = Run("canvass.run/1", run_id, "1.50", members, source={"kind": "driven", "long": True})
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        marks = []
+        with RunRecorder(folder, run, flush=False) as recorder:
+            cluster = _SteadyCluster(Rules(members, "1.50"), recorder, 1, faults=0.0)
+            leader = cluster.elect()
+            for _ in range(4):
+                marks.append([node.recorder._step for node in cluster.nodes])  # type: ignore[attr-defined]
+                cluster.period(leader)
+        streams = []
+        opened = RunFolder(folder)
+        for member in range(members):
+            batches = [batch for batch, _ in opened.sourced_columns(member)]
+            assert len(batches) == 1
+            streams.append((batches[0], marks[2][member], marks[3][member]))
+    return run, streams
+
+
+def _tiled(start: EventColumns, grown: EventColumns, first: int, count: int) -> EventColumns:
+    """Give periods number ``first`` to ``first + count``, of which 0 and 1 are given."""
+    times = np.arange(first, first + count, dtype=np.int64)
+
+    def flat(a: Ints, b: Ints) -> Ints:
+        shape = (-1, *(1,) * a.ndim)
+        tiled: Ints = a[None] + times.reshape(shape) * (b - a)[None]
+        return tiled.reshape(-1, *a.shape[1:])
+
+    changed: dict[str, Any] = {}
+    for field in fields(EventColumns):
+        a, b = getattr(start, field.name), getattr(grown, field.name)
+        if isinstance(a, np.ndarray) and not field.name.endswith("offsets"):
+            changed[field.name] = flat(a, b)
+    for table, offsets in _TABLES.items():
+        counts = np.tile(np.diff(getattr(start, offsets)), count)
+        changed[offsets] = np.concatenate(([0], np.cumsum(counts)))
+        assert len(changed[table]) == changed[offsets][-1]
+    changed["predecessor"] = predecessors(changed["run"], changed["member"], changed["step"])
+    return replace(start, **changed)
+
+
+def _witnessed(columns: EventColumns) -> EventColumns:
+    position = columns.checksums[:, 0]
+    made = (position.astype(np.uint64) * _MIXED).view(np.int64)
+    return replace(columns, checksums=np.column_stack([position, made]))
+
+
+def _stream(columns: EventColumns, low: int, high: int, periods: int) -> Iterator[EventColumns]:
+    """Give a member's stream with so many periods, in batches."""
+    run_id = columns.runs[0]
+    yield _witnessed(rows_of(columns, 0, low, run_id))
+    start = rows_of(columns, low, high, run_id)
+    grown = rows_of(columns, high, len(columns), run_id)
+    assert len(start) == len(grown)
+    step = max(1, EVENTS_PER_ROW_GROUP // len(start))
+    for first in range(0, periods, step):
+        yield _witnessed(_tiled(start, grown, first, min(step, periods - first)))
+
+
+def write_long_run(
+    path: Path,
+    events: int,
+    *,
+    members: int = 3,
+    run_id: str = "long",
+    rows_per_group: int = EVENTS_PER_ROW_GROUP,
+) -> int:
+    """Write a file of a data set that holds one run of at least so many events; count them."""
+    run, streams = _parts(members, run_id)
+    each = sum(high - low for _, low, high in streams)
+    periods = max(1, -(-(events - sum(low for _, low, _ in streams)) // each))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    total = 0
+    with pq.ParquetWriter(path, arrow_schema(members), compression="zstd") as writer:
+        for columns, low, high in streams:
+            for batch in _stream(columns, low, high, periods):
+                writer.write_table(to_table(batch), row_group_size=rows_per_group)
+                total += len(batch)
+        writer.add_key_value_metadata({RUNS_KEY: encode([RunEntry(run)])})
+    return total
