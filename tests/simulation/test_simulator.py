@@ -12,11 +12,11 @@ from canvass.cli.simulate import record_run
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.selftest.mutants import mutated_core
 from canvass.simulation.options import Faults, Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder
 from canvass.traces.schema import to_cluster_input, to_cluster_member, to_wire_message
-from mutants.core import mutated_core
 
 STEPS = 1_000
 SEEDS = range(24)

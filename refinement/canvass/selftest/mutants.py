@@ -1,16 +1,15 @@
 """The mutants of the protocol core, by name.
 
-`mutated_core` loads one: a core with one rule broken. What kills it is the business of the tests
-that use it; those here make sure that each mutant loads and behaves differently.
+`mutated_core` loads one: a core with one rule broken. What kills it is not said here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from mutants.election_edits import ELECTION_EDITS
-from mutants.log_edits import LOG_EDITS
-from mutants.mutation import Core, Mutant, load
+from canvass.selftest.election_edits import ELECTION_EDITS
+from canvass.selftest.log_edits import LOG_EDITS
+from canvass.selftest.mutation import Core, Mutant, load
 
 __all__ = ["MUTANTS", "Core", "Mutant", "mutated_core"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mutants.mutation import Mutant
+from canvass.selftest.mutation import Mutant
 
 _ELECTION: Final = "election"
 _LEADER: Final = "election_leader"
