@@ -1,0 +1,123 @@
+"""The storage of an archive in a folder of the file system.
+
+The one module of the package that opens files. Everything durable is forced to disk with ``fsync``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from canvass.archive.storage import ArchiveError
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_LOCK: Final = ".lock"
+
+
+class FileStorage:
+    """A folder, held by one process at a time; see `canvass.archive.storage.Storage`.
+
+    Parameters
+    ----------
+    folder
+        Made if it is not there.
+    sync
+        Whether to force data to disk. Off, a crash of the machine can lose what was acknowledged;
+        a crash of the process can not.
+
+    Raises
+    ------
+    ArchiveError
+        If another process holds the folder.
+    """
+
+    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+        self.folder = folder
+        self._sync = sync
+        self._open: dict[str, int] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise ArchiveError(f"{folder} is held by another process") from None
+
+    def names(self) -> list[str]:
+        """See `canvass.archive.storage.Storage`; hidden files are passed over."""
+        return sorted(p.name for p in self.folder.iterdir() if not p.name.startswith("."))
+
+    def size(self, name: str) -> int:
+        """See `canvass.archive.storage.Storage`."""
+        return os.fstat(self._file(name)).st_size
+
+    def read(self, name: str, offset: int, length: int) -> bytes:
+        """See `canvass.archive.storage.Storage`."""
+        return os.pread(self._file(name), length, offset)
+
+    def create(self, name: str) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        self._forget(name)
+        self._file(name, os.O_CREAT | os.O_TRUNC)
+
+    def append(self, name: str, data: bytes) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        view = memoryview(data)
+        file = self._file(name)
+        while view:
+            view = view[os.write(file, view) :]
+
+    def truncate(self, name: str, size: int) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        os.ftruncate(self._file(name), size)
+
+    def sync(self, name: str) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        if self._sync:
+            os.fsync(self._file(name))
+
+    def rename(self, name: str, new_name: str) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        self._check(new_name)
+        self._forget(name)
+        self._forget(new_name)
+        os.rename(name, new_name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def remove(self, name: str) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        self._forget(name)
+        os.unlink(name, dir_fd=self._folder)
+
+    def sync_folder(self) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        if self._sync:
+            os.fsync(self._folder)
+
+    def close(self) -> None:
+        """See `canvass.archive.storage.Storage`."""
+        for name in list(self._open):
+            self._forget(name)
+        for descriptor in (self._lock, self._folder):
+            os.close(descriptor)
+
+    def _check(self, name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name for a file of an archive")
+
+    def _file(self, name: str, flags: int = 0) -> int:
+        found = self._open.get(name)
+        if found is None:
+            self._check(name)
+            flags |= os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            found = self._open[name] = os.open(name, flags, 0o644, dir_fd=self._folder)
+        return found
+
+    def _forget(self, name: str) -> None:
+        self._check(name)
+        found = self._open.pop(name, None)
+        if found is not None:
+            os.close(found)

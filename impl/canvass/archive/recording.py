@@ -1,0 +1,254 @@
+"""The recording of the log: frames in segment files, appended, cut, replayed and copied.
+
+A position is the offset from the start of the log; a segment is named by the position at which it
+begins, and no frame crosses from one to the next. Everything in a segment that is not the last one
+has been synced.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from canvass.archive.frames import Frame, chained, decode_frame, encode_frame
+from canvass.archive.storage import ArchiveError, DamageError, Storage
+from canvass.log.messages import FRAME_ALIGNMENT
+
+SEGMENT_LENGTH: Final = 16 << 20
+"""After so many bytes the next segment begins."""
+REPLAY_BYTES: Final = 256 << 10
+"""How much a replay reads at a time unless told otherwise."""
+_SEGMENT: Final = re.compile(r"(\d+)-(\d+)\.rec")
+
+
+class Recording:
+    """One recording, recovered from what is in storage.
+
+    Parameters
+    ----------
+    storage
+        Where it is.
+    recording_id
+        Which one it is.
+    segment_length
+        See `SEGMENT_LENGTH`.
+
+    Attributes
+    ----------
+    synced_position
+        Up to where a crash loses nothing.
+    torn_bytes
+        How many bytes of a tail, of which nobody was told, the recovery has cut off.
+
+    Raises
+    ------
+    DamageError
+        If something that had been synced is not as it was written.
+    """
+
+    def __init__(
+        self, storage: Storage, recording_id: int = 0, segment_length: int = SEGMENT_LENGTH
+    ) -> None:
+        self._storage, self._id, self._segment_length = storage, recording_id, segment_length
+        self._starts: list[int] = []
+        self._ends = array("q")
+        self._checksums = array("Q")
+        self.torn_bytes = 0
+        self._recover()
+        self.synced_position = self.end
+
+    @property
+    def end(self) -> int:
+        """Where the recording ends, with what is not synced yet."""
+        return self._ends[-1] if self._ends else 0
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def checksum(self, position: int) -> int | None:
+        """The checksum up to a position, or None if no entry ends there."""
+        at = bisect_left(self._ends, position)
+        if at == len(self._ends) or self._ends[at] != position:
+            return None
+        return self._checksums[at]
+
+    def is_boundary(self, position: int) -> bool:
+        """Whether an entry ends at a position, or the log begins there."""
+        return position == 0 or self.checksum(position) is not None
+
+    def append(self, payload: bytes) -> Frame:
+        """Write an entry at the end; it is durable after the next `sync`."""
+        position = self.end
+        if not self._starts or position - self._starts[-1] >= self._segment_length:
+            self._begin_segment(position)
+        checksum = chained(self._checksums[-1] if self._checksums else 0, position, payload)
+        unsynced = position - self.synced_position
+        frame = Frame(position, position, payload, checksum, unsynced)
+        data = encode_frame(frame, self._id)
+        self._storage.append(self._name(self._starts[-1]), data)
+        self._ends.append(position + len(data))
+        self._checksums.append(checksum)
+        return Frame(position, position + len(data), payload, checksum, unsynced)
+
+    def extend(self, data: bytes, stop_position: int) -> int:
+        """Write entries that another recording has after the end of this one; say how many.
+
+        Parameters
+        ----------
+        data
+            Frames of the other recording, see `raw`.
+        stop_position
+            Entries that end beyond are left out.
+
+        Raises
+        ------
+        ArchiveError
+            If the bytes are no frames that follow here.
+        """
+        offset = count = 0
+        while offset < len(data):
+            frame = decode_frame(data, offset, self.end, self._id)
+            if frame is None:
+                raise ArchiveError(f"what came to be recorded at {self.end} is no frame")
+            if frame.end > stop_position:
+                break
+            offset += frame.end - frame.position
+            self.append(frame.payload)
+            count += 1
+        return count
+
+    def sync(self) -> bool:
+        """Make everything durable; false if it was so already."""
+        if self.synced_position == self.end:
+            return False
+        self._storage.sync(self._name(self._starts[-1]))
+        self.synced_position = self.end
+        return True
+
+    def truncate(self, position: int) -> None:
+        """Cut everything beyond a position off, durably.
+
+        Raises
+        ------
+        ArchiveError
+            If no entry ends there.
+        """
+        if position >= self.end:
+            return
+        if not self.is_boundary(position):
+            raise ArchiveError(f"no entry ends at {position}, so nothing can be cut off there")
+        removed = False
+        while self._starts and self._starts[-1] >= position:
+            self._storage.remove(self._name(self._starts.pop()))
+            removed = True
+        if removed:
+            self._storage.sync_folder()
+        if self._starts:
+            name = self._name(self._starts[-1])
+            if self._storage.size(name) > position - self._starts[-1]:
+                self._storage.truncate(name, position - self._starts[-1])
+            self._storage.sync(name)
+        keep = bisect_right(self._ends, position)
+        del self._ends[keep:], self._checksums[keep:]
+        self.synced_position = self.end
+
+    def replay(self, position: int, stop_position: int) -> Iterator[Frame]:
+        """Read the entries from one position up to another, at which an entry ends or not."""
+        while position < stop_position:
+            data = self.raw(position, stop_position)
+            if not data:
+                return
+            offset = 0
+            while offset < len(data):
+                frame = self._decoded(data, offset, position)
+                offset, position = offset + frame.end - frame.position, frame.end
+                yield frame
+
+    def raw(self, position: int, stop_position: int, limit: int = REPLAY_BYTES) -> bytes:
+        """Read frames from a position on as they stand in the file.
+
+        Parameters
+        ----------
+        position
+            Where to begin; nothing is read if no entry ends or the log does not begin there.
+        stop_position
+            Where to end at the latest.
+        limit
+            How many bytes at most; one frame is read however long it is.
+        """
+        if position >= min(stop_position, self.end) or not self.is_boundary(position):
+            return b""
+        segment = bisect_right(self._starts, position) - 1
+        start = self._starts[segment]
+        segment_end = self.end
+        if segment + 1 < len(self._starts):
+            segment_end = self._starts[segment + 1]
+        first = bisect_right(self._ends, position)
+        last = bisect_right(self._ends, min(stop_position, position + limit, segment_end)) - 1
+        last = max(first, last)
+        end = self._ends[last]
+        if end > stop_position:
+            return b""
+        return self._storage.read(self._name(start), position - start, end - position)
+
+    def _decoded(self, data: bytes, offset: int, position: int) -> Frame:
+        frame = decode_frame(data, offset, position, self._id)
+        if frame is None or frame.checksum != self.checksum(frame.end):
+            start = self._starts[bisect_right(self._starts, position) - 1]
+            raise DamageError(self._name(start), position - start, "an entry does not read back")
+        return frame
+
+    def _name(self, start: int) -> str:
+        return f"{self._id}-{start}.rec"
+
+    def _begin_segment(self, position: int) -> None:
+        self.sync()
+        self._storage.create(self._name(position))
+        self._storage.sync_folder()
+        self._starts.append(position)
+
+    # Recovery.
+
+    def _recover(self) -> None:
+        starts = []
+        for name in self._storage.names():
+            match = _SEGMENT.fullmatch(name)
+            if match and int(match[1]) == self._id:
+                starts.append(int(match[2]))
+        for start in sorted(starts):
+            if start != self.end:
+                raise DamageError(self._name(start), 0, f"the log before it ends at {self.end}")
+            self._starts.append(start)
+            self._scan(start, is_last=start == max(starts))
+
+    def _scan(self, start: int, *, is_last: bool) -> None:
+        name = self._name(start)
+        data = self._storage.read(name, 0, self._storage.size(name))
+        offset = 0
+        while offset < len(data):
+            frame = decode_frame(data, offset, start + offset, self._id)
+            if frame is None:
+                self._cut_tail(name, data, offset, start, is_last=is_last)
+                return
+            before = self._checksums[-1] if self._checksums else 0
+            if frame.checksum != chained(before, frame.position, frame.payload):
+                raise DamageError(name, offset, "the entry does not follow what stands before it")
+            self._ends.append(frame.end)
+            self._checksums.append(frame.checksum)
+            offset = frame.end - start
+
+    def _cut_tail(self, name: str, data: bytes, bad: int, start: int, *, is_last: bool) -> None:
+        """Cut a torn tail off, unless it had been synced: a later segment or frame says so."""
+        if not is_last:
+            raise DamageError(name, bad, "no whole entry, and the log goes on in another file")
+        for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):
+            later = decode_frame(data, offset, start + offset, self._id)
+            if later is not None and later.position - later.unsynced > start + bad:
+                told = f"no whole entry, which was synced before the one at {offset} was written"
+                raise DamageError(name, bad, told)
+        self.torn_bytes = len(data) - bad
+        self._storage.truncate(name, bad)
+        self._storage.sync(name)

@@ -1,0 +1,112 @@
+"""The recording log and the node state in bytes: what surrounds the recording of the log.
+
+Here are the formats. What the entries mean to the protocol is told in
+`canvass.cluster.recording_log`, and when they are written is the archive's business.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from canvass.archive.storage import ArchiveError
+from canvass.cluster.member import TermEntry
+from canvass.cluster.messages import NULL_VALUE
+
+MODULE_SERVICE_ID: Final = -1
+"""Stands for the consensus module among the services."""
+
+
+class EntryType(IntEnum):
+    """What an entry of the recording log is about."""
+
+    TERM = 0
+    SNAPSHOT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One entry of the recording log, with the fields that Aeron's has."""
+
+    recording_id: int
+    leadership_term_id: int
+    term_base_log_position: int
+    log_position: int
+    """Of a term, where it ends, or -1; of a snapshot, where it was taken."""
+    timestamp: int
+    service_id: int
+    type: EntryType
+
+    @property
+    def term(self) -> TermEntry:
+        """The entry as the protocol sees it."""
+        return TermEntry(self.leadership_term_id, self.term_base_log_position, self.log_position)
+
+
+def term_entry(entry: TermEntry, timestamp: int, recording_id: int = 0) -> LogEntry:
+    """The entry of a term."""
+    return LogEntry(
+        recording_id,
+        entry.leadership_term_id,
+        entry.term_base_log_position,
+        entry.log_position,
+        timestamp,
+        NULL_VALUE,
+        EntryType.TERM,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What a member must not forget of its ballots."""
+
+    candidate_term_id: int = NULL_VALUE
+    log_position: int = 0
+    timestamp: int = 0
+
+
+_ENTRY: Final = struct.Struct("<qqqqqii")
+_NODE_STATE: Final = struct.Struct("<qqq")
+
+
+def encode_entries(entries: Sequence[LogEntry]) -> bytes:
+    """Write the entries of a recording log."""
+    return b"".join(
+        _ENTRY.pack(
+            entry.recording_id,
+            entry.leadership_term_id,
+            entry.term_base_log_position,
+            entry.log_position,
+            entry.timestamp,
+            entry.service_id,
+            entry.type,
+        )
+        for entry in entries
+    )
+
+
+def decode_entries(data: bytes) -> tuple[LogEntry, ...]:
+    """Read the entries of a recording log."""
+    if len(data) % _ENTRY.size:
+        raise ArchiveError(f"{len(data)} bytes are no recording log")
+    found = []
+    for recording, term, base, end, timestamp, service, kind in _ENTRY.iter_unpack(data):
+        if kind not in [known.value for known in EntryType]:
+            raise ArchiveError(f"a recording log has no entries of type {kind}")
+        found.append(LogEntry(recording, term, base, end, timestamp, service, EntryType(kind)))
+    return tuple(found)
+
+
+def encode_node_state(state: NodeState) -> bytes:
+    """Write the node state."""
+    return _NODE_STATE.pack(state.candidate_term_id, state.log_position, state.timestamp)
+
+
+def decode_node_state(data: bytes) -> NodeState:
+    """Read the node state."""
+    if len(data) != _NODE_STATE.size:
+        raise ArchiveError(f"{len(data)} bytes are no node state")
+    return NodeState(*_NODE_STATE.unpack(data))

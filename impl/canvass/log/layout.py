@@ -1,0 +1,152 @@
+"""Dataclasses in bytes: a header that names the type, a block of fixed fields, then texts and data.
+
+The rules are those of Aeron's simple binary encoding: little endian, a header of block length,
+template id, schema id and version, fields in the order of the class without gaps, and at the end
+each field of variable length after its own length. What the classes mean does not belong here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import fields
+from enum import IntEnum
+from typing import Any, Final, Generic, TypeVar, get_type_hints
+
+MESSAGE_HEADER: Final = struct.Struct("<HHHH")
+"""Block length, template id, schema id, version."""
+HEADER_LENGTH: Final = MESSAGE_HEADER.size
+_LENGTH: Final = struct.Struct("<I")
+
+REST: Final = "payload"
+"""A last field of this name has no length before it: it is what remains of the message."""
+
+T = TypeVar("T")
+
+
+class LayoutError(ValueError):
+    """Bytes are not what a codec writes."""
+
+
+class _Layout:
+    """One class: how its fixed fields are packed, and which fields follow them.
+
+    An enumeration takes four bytes, as a bool does; an integer eight, unless its name is among
+    those that take four.
+    """
+
+    def __init__(self, template_id: int, kind: type[Any], short: frozenset[str]) -> None:
+        hints = get_type_hints(kind)
+        names = [field.name for field in fields(kind)]
+        self.template_id, self.kind = template_id, kind
+        self.variable = [(name, hints[name]) for name in names if hints[name] in (str, bytes)]
+        fixed = [name for name in names if hints[name] not in (str, bytes)]
+        if names[: len(fixed)] != fixed:
+            raise TypeError(f"{kind.__name__} has a fixed field after one of variable length")
+        self.fixed = fixed
+        self.converted = [
+            (place, hints[name])
+            for place, name in enumerate(fixed)
+            if hints[name] is bool or issubclass(hints[name], IntEnum)
+        ]
+        four_bytes = {fixed[place] for place, _ in self.converted} | short
+        self.block = struct.Struct("<" + "".join("i" if n in four_bytes else "q" for n in fixed))
+
+
+class Codec(Generic[T]):
+    """Encodes and decodes the classes of one schema.
+
+    Parameters
+    ----------
+    schema_id
+        Tells schemas apart.
+    templates
+        Template id and class of each message.
+    short
+        Names of integer fields that take four bytes, as ids of members and streams do.
+    """
+
+    def __init__(
+        self, schema_id: int, templates: Sequence[tuple[int, type[T]]], short: Sequence[str]
+    ) -> None:
+        layouts = [_Layout(number, kind, frozenset(short)) for number, kind in templates]
+        self._schema_id = schema_id
+        self._by_kind = {layout.kind: layout for layout in layouts}
+        self._by_template = {layout.template_id: layout for layout in layouts}
+
+    def template_id(self, data: bytes) -> int:
+        """The template id in a header, or -1 if the bytes are too short for one."""
+        if len(data) < HEADER_LENGTH:
+            return -1
+        return int(MESSAGE_HEADER.unpack_from(data)[1])
+
+    def encode(self, message: T) -> bytes:
+        """Write a message.
+
+        Raises
+        ------
+        struct.error
+            If a number does not fit its field.
+        """
+        layout = self._by_kind[type(message)]
+        block = layout.block
+        parts = [
+            MESSAGE_HEADER.pack(block.size, layout.template_id, self._schema_id, 0),
+            block.pack(*(getattr(message, name) for name in layout.fixed)),
+        ]
+        for name, kind in layout.variable:
+            value = getattr(message, name)
+            data = value.encode() if kind is str else value
+            parts += (data,) if name == REST else (_LENGTH.pack(len(data)), data)
+        return b"".join(parts)
+
+    def decode(self, data: bytes) -> T:
+        """Read a message.
+
+        Raises
+        ------
+        LayoutError
+            If the bytes are not exactly one message of this schema.
+        """
+        if len(data) < HEADER_LENGTH:
+            raise LayoutError(f"{len(data)} bytes are no message")
+        length, template_id, schema_id, _ = MESSAGE_HEADER.unpack_from(data)
+        layout = self._by_template.get(template_id)
+        if schema_id != self._schema_id or layout is None:
+            raise LayoutError(f"no message {template_id} of schema {schema_id} is known")
+        if length != layout.block.size or len(data) < HEADER_LENGTH + length:
+            raise LayoutError(f"a {layout.kind.__name__} has no block of {length} bytes")
+        values: list[Any] = list(layout.block.unpack_from(data, HEADER_LENGTH))
+        try:
+            for place, kind in layout.converted:
+                values[place] = kind(values[place])
+        except ValueError as error:
+            raise LayoutError(f"in a {layout.kind.__name__}: {error}") from None
+        offset = HEADER_LENGTH + length
+        for name, kind in layout.variable:
+            if name == REST:
+                found, offset = bytes(data[offset:]), len(data)
+            else:
+                found, offset = _variable(data, offset)
+            values.append(_text(found) if kind is str else found)
+        if offset != len(data):
+            raise LayoutError(f"{len(data) - offset} bytes follow a {layout.kind.__name__}")
+        message: T = layout.kind(*values)
+        return message
+
+
+def _variable(data: bytes, offset: int) -> tuple[bytes, int]:
+    start = offset + _LENGTH.size
+    if start > len(data):
+        raise LayoutError("a length is missing")
+    end = start + int(_LENGTH.unpack_from(data, offset)[0])
+    if end > len(data):
+        raise LayoutError(f"{end - len(data)} bytes of a field are missing")
+    return bytes(data[start:end]), end
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise LayoutError("a text is not UTF-8") from None

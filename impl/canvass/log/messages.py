@@ -1,0 +1,171 @@
+"""The six messages of the log, with all their fields, and their bytes.
+
+A leader appends them; followers and services read them. The classes and fields bear the names of
+Aeron's SBE schema, and so do the template ids. What a message does is told where it is handled:
+`canvass.node.module` for the consensus module, `canvass.services.agent` for services.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from canvass.log.layout import Codec
+
+FRAME_HEADER_LENGTH: Final = 32
+"""Bytes before each entry in a recording, see `canvass.archive.frames`."""
+FRAME_ALIGNMENT: Final = 32
+SCHEMA_ID: Final = 111
+"""That of Aeron Cluster."""
+
+
+class CloseReason(IntEnum):
+    """Why a session was closed."""
+
+    CLIENT_ACTION = 0
+    SERVICE_ACTION = 1
+    TIMEOUT = 2
+
+
+class ClusterAction(IntEnum):
+    """What a ClusterActionRequest asks of all members."""
+
+    SUSPEND = 0
+    RESUME = 1
+    SNAPSHOT = 2
+
+
+class ClusterTimeUnit(IntEnum):
+    """The unit of all timestamps of a cluster."""
+
+    MILLIS = 0
+    MICROS = 1
+    NANOS = 2
+
+
+STANDBY_FLAG: Final = 1
+"""``ClusterActionRequest.flags``: only standby members take the snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMessageHeader:
+    """What a client or, with a negative session id, a service has sent (SBE id 1)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+    timestamp: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TimerEvent:
+    """A timer has expired on the leader (SBE id 20)."""
+
+    leadership_term_id: int
+    correlation_id: int
+    timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpenEvent:
+    """A client has connected and been authenticated (SBE id 21)."""
+
+    leadership_term_id: int
+    correlation_id: int
+    cluster_session_id: int
+    timestamp: int
+    response_stream_id: int
+    response_channel: str
+    encoded_principal: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCloseEvent:
+    """A client's session has ended (SBE id 22)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+    timestamp: int
+    close_reason: CloseReason
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterActionRequest:
+    """All members do something at this place of the log (SBE id 23)."""
+
+    leadership_term_id: int
+    log_position: int
+    """Where this entry ends: the position at which a snapshot is taken."""
+    timestamp: int
+    action: ClusterAction
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewLeadershipTermEvent:
+    """The first entry of a leadership term (SBE id 24)."""
+
+    leadership_term_id: int
+    log_position: int
+    """Where this entry ends."""
+    timestamp: int
+    term_base_log_position: int
+    leader_member_id: int
+    log_session_id: int
+    time_unit: ClusterTimeUnit
+    app_version: int
+
+
+LogMessage: TypeAlias = (
+    SessionMessageHeader
+    | TimerEvent
+    | SessionOpenEvent
+    | SessionCloseEvent
+    | ClusterActionRequest
+    | NewLeadershipTermEvent
+)
+
+SESSION_MESSAGE_ID: Final = 1
+TIMER_EVENT_ID: Final = 20
+SESSION_OPEN_ID: Final = 21
+SESSION_CLOSE_ID: Final = 22
+CLUSTER_ACTION_ID: Final = 23
+NEW_LEADERSHIP_TERM_ID: Final = 24
+
+LOG_MESSAGES: Final[Codec[LogMessage]] = Codec(
+    SCHEMA_ID,
+    (
+        (SESSION_MESSAGE_ID, SessionMessageHeader),
+        (TIMER_EVENT_ID, TimerEvent),
+        (SESSION_OPEN_ID, SessionOpenEvent),
+        (SESSION_CLOSE_ID, SessionCloseEvent),
+        (CLUSTER_ACTION_ID, ClusterActionRequest),
+        (NEW_LEADERSHIP_TERM_ID, NewLeadershipTermEvent),
+    ),
+    short=("response_stream_id", "flags", "leader_member_id", "log_session_id", "app_version"),
+)
+"""Encodes and decodes log messages. The payload of a session message is what follows its block."""
+
+
+def aligned_length(payload_length: int) -> int:
+    """How many bytes of the log an entry takes, with its frame header and padding."""
+    length = FRAME_HEADER_LENGTH + payload_length
+    return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
+
+
+def opens_term(data: bytes) -> bool:
+    """Whether an encoded log message is the first entry of a term."""
+    return LOG_MESSAGES.template_id(data) == NEW_LEADERSHIP_TERM_ID
+
+
+def asks_for_snapshot(data: bytes) -> bool:
+    """Whether an encoded log message asks the members of the cluster for a snapshot."""
+    if LOG_MESSAGES.template_id(data) != CLUSTER_ACTION_ID:
+        return False
+    message = LOG_MESSAGES.decode(data)
+    return (
+        isinstance(message, ClusterActionRequest)
+        and message.action is ClusterAction.SNAPSHOT
+        and not message.flags & STANDBY_FLAG
+    )

@@ -1,0 +1,205 @@
+"""Every write boundary of a short history, and every disk that a crash there may leave."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from canvass.archive.archive import Archive, Change, Snapshot
+from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.archive.storage import DamageError
+from canvass.cluster.member import TermEntry
+from canvass.cluster.rules import Rules
+
+SMALL_SEGMENT = 256
+IMAGES = 64
+"""Of each folder at each boundary."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What an archive holds."""
+
+    payloads: tuple[bytes, ...] = ()
+    candidate_term_id: int = -1
+    terms: tuple[TermEntry, ...] = ()
+    snapshot: bytes = b""
+
+
+Operation = tuple[Callable[[Archive], None], Callable[[Disk], Disk]]
+"""What is done, and what that makes of the disk."""
+
+
+def record(*payloads: bytes) -> Operation:
+    def do(archive: Archive) -> None:
+        for payload in payloads:
+            archive.recording.append(payload)
+        archive.recording.sync()
+
+    return do, lambda disk: replace(disk, payloads=disk.payloads + payloads)
+
+
+def change(keep: int = -1, candidate: int = -1, *terms: TermEntry) -> Operation:
+    """A step that cuts the log after so many entries, votes, and writes the recording log."""
+
+    def do(archive: Archive) -> None:
+        ends = [0, *(frame.end for frame in archive.recording.replay(0, archive.recording.end))]
+        cut = ends[keep] if keep >= 0 else None
+        vote = candidate if candidate >= 0 else None
+        archive.change(Change(vote, terms or None, cut), timestamp=7)
+
+    def make(disk: Disk) -> Disk:
+        return Disk(
+            disk.payloads[:keep] if keep >= 0 else disk.payloads,
+            candidate if candidate >= 0 else disk.candidate_term_id,
+            terms or disk.terms,
+            disk.snapshot,
+        )
+
+    return do, make
+
+
+def snapshot(content: bytes) -> Operation:
+    def do(archive: Archive) -> None:
+        position = archive.recording.end
+        parts = {-1: b"module " + content, 0: content}
+        archive.write_snapshot(Snapshot(0, 0, position, parts), timestamp=8)
+
+    return do, lambda disk: replace(disk, snapshot=content)
+
+
+FIRST = TermEntry(0, 0, -1)
+HISTORY: tuple[Operation, ...] = (
+    change(-1, 0),
+    change(-1, -1, FIRST),
+    record(b"a" * 60, b"b"),
+    record(b"c" * 200),
+    record(b"d" * 600),
+    snapshot(b"first"),
+    change(-1, 1),
+    record(b"e", b"f" * 90, b"g"),
+    change(4, 2, replace(FIRST, log_position=1056), TermEntry(2, 1056, -1)),
+    record(b"h" * 300),
+    snapshot(b"second"),
+    change(1, -1, replace(FIRST, log_position=96)),
+    record(b"i"),
+)
+
+
+def found(storage: MemoryStorage) -> Disk:
+    archive = Archive(storage, SMALL_SEGMENT)
+    recording = archive.recording
+    last = archive.last_snapshot()
+    return Disk(
+        tuple(frame.payload for frame in recording.replay(0, recording.end)),
+        archive.node_state.candidate_term_id,
+        archive.term_entries,
+        b"" if last is None else last.parts[0],
+    )
+
+
+def is_between(disk: Disk, before: Disk, after: Disk) -> bool:
+    """Whether a disk is one of two, or of the two with some of the entries that were being written.
+
+    Entries are cut off in one piece with all else that a step writes.
+    """
+    if disk in (before, after):
+        return True
+    grown = replace(before, payloads=disk.payloads) == disk
+    return (
+        grown
+        and after.payloads[: len(disk.payloads)] == disk.payloads
+        and disk.payloads[: len(before.payloads)] == before.payloads
+    )
+
+
+def run_until(boundary: int) -> tuple[MemoryStorage, Disk, Disk, bool]:
+    """Run the history until the power fails; the disk, what was acknowledged, and what was not."""
+    storage = MemoryStorage()
+    storage.fail_before = boundary
+    before = after = Disk()
+    try:
+        archive = Archive(storage, SMALL_SEGMENT)
+        for do, make in HISTORY:
+            before, after = after, make(after)
+            do(archive)
+    except PowerFailure:
+        return storage, before, after, True
+    return storage, after, after, False
+
+
+def test_every_crash_image_holds_what_was_acknowledged_and_nothing_half_done() -> None:
+    boundary = images = 0
+    while True:
+        storage, before, after, failed = run_until(boundary)
+        for image in storage.images(IMAGES):
+            disk = found(image)
+            assert is_between(disk, before, after), (boundary, disk, before, after)
+            images += 1
+        if not failed:
+            break
+        boundary += 1
+
+    assert boundary > 90
+    assert images > 500
+
+
+def test_a_recovery_that_crashes_is_recovered() -> None:
+    """What a recovery does is itself cut short at every write."""
+    rng = random.Random(1)
+    boundary = 0
+    while True:
+        storage, before, after, failed = run_until(boundary)
+        if not failed:
+            break
+        storage.crash(rng)
+        again = 0
+        while True:
+            image = next(storage.images())
+            image.fail_before = again
+            try:
+                disk = found(image)
+            except PowerFailure:
+                image.crash(rng)
+                image.fail_before = -1
+                disk = found(image)
+                assert is_between(disk, before, after)
+                again += 1
+                continue
+            assert is_between(disk, before, after)
+            break
+        boundary += 1
+
+
+def test_a_restart_finds_the_state_of_the_protocol() -> None:
+    storage, _, _, _ = run_until(-1)
+    state = Archive(storage, SMALL_SEGMENT).found(Rules.of("hardened"))
+
+    assert state.persisted_candidate_term_id == 2
+    assert state.recording_log == (replace(FIRST, log_position=96),)
+    assert state.recorded_position == 96 + 64
+    assert state.snapshot_log_position == 1408
+
+
+@pytest.mark.parametrize("name", ["recording.log", "node-state.dat", "snapshot-1408-module.dat"])
+@pytest.mark.parametrize("offset", [0, 9, 20])
+def test_damage_to_a_small_file_is_told(name: str, offset: int) -> None:
+    storage, _, _, _ = run_until(-1)
+    storage.spoil(name, offset)
+
+    with pytest.raises(DamageError, match=name):
+        found(storage)
+
+
+def test_a_disk_whose_sync_fails_ends_the_process() -> None:
+    storage = MemoryStorage()
+    archive = Archive(storage)
+    archive.recording.append(b"x")
+    storage.sync_fails = True
+
+    with pytest.raises(OSError, match="Input/output error"):
+        archive.recording.sync()
+    assert archive.recording.synced_position == 0
