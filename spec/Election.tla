@@ -18,6 +18,8 @@ EXTENDS MemberState
 (* has, whatever was reported before.  The candidate term is read back     *)
 (* from disk: one that was only learnt from a NewLeadershipTerm and lies   *)
 (* above the own term may be forgotten, one that was voted in cannot.      *)
+(* Hardening HZ5: a leader that fails has opened its term already, so the  *)
+(* term that the log ends with is read back too.                           *)
 (* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.    *)
 (***************************************************************************)
 PrepareForNewLeadership(s) ==
@@ -41,8 +43,11 @@ BeginElection(i, s) ==
         ELSE EnterCanvass(i, p)
 
 ElectionInit(i, s, x) ==
-    IF ~At(s, "INIT") THEN {}
-    ELSE Outcome(BeginElection(i, [s EXCEPT !.members = StopCatchupReplays(s.members)]), <<>>)
+    LET opened == Hardened("HZ5") /\ s.recordingLog # <<>>
+        t      == [s EXCEPT !.members = StopCatchupReplays(s.members),
+                            !.logLeadershipTermId = IF opened THEN LastTerm(s.recordingLog) ELSE @]
+    IN  IF ~At(s, "INIT") THEN {}
+        ELSE Outcome(BeginElection(i, t), <<>>)
 
 (***************************************************************************)
 (* Canvass(i, s, x): publish the own position each interval; stand when    *)
@@ -135,23 +140,28 @@ HeardOfOneself(i, x) == i \in x.active
 (* LeaderLogReplication(i, s, x): wait until a quorum has recorded all     *)
 (* that this leader has.                                                   *)
 (*                                                                         *)
-(* There is no deadline, and the terms of the reports are not looked at    *)
-(* (HZ1).  Source: Election.leaderLogReplication.                          *)
+(* There is no deadline (L-A), and the terms of the reports are not looked *)
+(* at (HZ1).  Hardening HZ5: the quorum must have opened the new term too. *)
+(* Source: Election.leaderLogReplication.                                  *)
 (***************************************************************************)
 LeaderLogReplication(i, s, x) ==
-    LET t == [s EXCEPT !.members[i].logPosition = s.appendPosition]
-        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+    LET t    == [s EXCEPT !.members[i].logPosition = s.appendPosition]
+        done == IF Hardened("HZ5")
+                THEN HasQuorumAtPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+                ELSE BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+                         >= t.appendPosition
     IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome(IF q >= t.appendPosition THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
-                     PublishLeadership(i, t, x, q))
+        ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
+                     PublishLeadership(i, t, x, ElectionQuorumPosition(t, x.active)))
 
 (***************************************************************************)
 (* LeaderReplay(i, s, x): replay to itself what the own log holds beyond   *)
 (* the commit position.  The replay's progress is ConsumeLog and           *)
 (* OnReplayNewLeadershipTermEvent.                                         *)
 (*                                                                         *)
-(* Everything replayed counts as committed by its position alone, whatever *)
-(* term it is of: hazard HZ5.  1.49 forgets the followers' positions here. *)
+(* Everything replayed counts as committed by its position alone, though   *)
+(* nobody has opened the new term yet: hazard HZ5.  1.49 forgets the       *)
+(* followers' positions here.                                              *)
 (* Source: Election.leaderReplay.                                          *)
 (***************************************************************************)
 LeaderReplay(i, s, x) ==
@@ -175,10 +185,6 @@ LeaderReplay(i, s, x) ==
 (* term in the recording log.  This is where the term becomes durable at   *)
 (* its leader.  Source: Election.leaderInit.                               *)
 (***************************************************************************)
-OpenTerm(s, term, base) ==
-    EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                   term, base, NULL_POSITION)
-
 LeaderInit(i, s, x) ==
     IF ~At(s, "LEADER_INIT") THEN {}
     ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
@@ -240,6 +246,10 @@ LeaderReady(i, s, x) ==
                      sends)
 
 (***************************************************************************)
+(* ReportedTerm(s, term): the term of the AppendPosition that a follower   *)
+(* sends before it has joined the log.  Hardening HZ7: the term that its   *)
+(* own log ends with, so that the leader can tell who has opened its term. *)
+(*                                                                         *)
 (* FollowerLogReplication(i, s, x): copy the rest of one term from the     *)
 (* leader's archive, wait until the leader's commit position covers it,    *)
 (* write the term into the recording log, and canvass again.               *)
@@ -247,8 +257,14 @@ LeaderReady(i, s, x) ==
 (* The copied bytes are reported, in the NEW leader's term, before their   *)
 (* own term is in the recording log: hazards HZ2 and HZ7.  An empty term   *)
 (* is written without waiting.  The copying is RecordLog.                  *)
+(*                                                                         *)
+(* Hardening HZ2: the term is opened before its first byte is copied.      *)
+(* Hardening HZ5: nothing is committed before a quorum has opened the new  *)
+(* term, and this member may be one of it, so it does not wait for that.   *)
 (* Source: Election.followerLogReplication.                                *)
 (***************************************************************************)
+ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
+
 FinishReplication(i, s) ==
     LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                               s.replicationLeadershipTermId, s.replicationTermBaseLogPosition,
@@ -271,10 +287,11 @@ StartReplication(s) ==
 FollowerLogReplication(i, s, x) ==
     LET t     == IF x.interval THEN [s EXCEPT !.appendPosition = s.recordedPosition] ELSE s
         sends == IF x.interval
-                 THEN Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.recordedPosition, i, 0))
+                 THEN Send(s.leaderMemberId,
+                           AppendPosition(ReportedTerm(s, s.leadershipTermId), s.recordedPosition, i, 0))
                  ELSE <<>>
         done  == /\ s.recordedPosition = s.replicationStopPosition
-                 /\ t.notifiedCommitPosition >= t.appendPosition
+                 /\ Hardened("HZ5") \/ t.notifiedCommitPosition >= t.appendPosition
     IN  IF ~At(s, "FOLLOWER_LOG_REPLICATION") THEN {}
         ELSE IF ~s.logReplication
         THEN IF s.appendPosition < s.replicationStopPosition
@@ -307,7 +324,8 @@ FollowerReplay(i, s, x) ==
          ELSE IF ~Rev149 /\ s.notifiedCommitPosition = 0
          THEN Outcome(s, IF x.interval
                          THEN Send(s.leaderMemberId,
-                                   AppendPosition(s.leadershipTermId, s.appendPosition, i, 0))
+                                   AppendPosition(ReportedTerm(s, s.leadershipTermId),
+                                                  s.appendPosition, i, 0))
                          ELSE <<>>)
          ELSE IF ~Rev149 /\ s.commitPosition >= s.notifiedCommitPosition
          THEN Outcome(EnterCanvass(i, s), <<>>)
@@ -346,7 +364,8 @@ FollowerCatchupAwait(i, s, x) ==
 (* everything known to be committed is processed.                          *)
 (*                                                                         *)
 (* The reports carry the term of the MODULE, which lags behind the         *)
-(* election's until the new term's first entry has been consumed.          *)
+(* election's until the new term's first entry has been consumed; hardened *)
+(* against HZ7, the term that the log ends with.                           *)
 (* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.     *)
 (***************************************************************************)
 FollowerCatchup(i, s, x) ==
@@ -357,8 +376,9 @@ FollowerCatchup(i, s, x) ==
         ELSE Outcome(IF done THEN [s EXCEPT !.electionState = "FOLLOWER_LOG_INIT",
                                             !.appendPosition = s.commitPosition] ELSE s,
                      IF x.interval
-                     THEN Send(s.leaderMemberId, AppendPosition(s.moduleLeadershipTermId,
-                                                                s.recordedPosition, i, CATCHUP_FLAG))
+                     THEN Send(s.leaderMemberId,
+                               AppendPosition(ReportedTerm(s, s.moduleLeadershipTermId),
+                                              s.recordedPosition, i, CATCHUP_FLAG))
                      ELSE <<>>)
 
 (***************************************************************************)
@@ -398,10 +418,18 @@ FollowerReady(i, s, x) ==
 (* When the log stream ended in good order the leader is known to have     *)
 (* closed, and need not be waited for.  The INIT step runs within this     *)
 (* one, so the member is in CANVASS after it.                              *)
+(*                                                                         *)
+(* A termination that was asked for outlives the election: hazard HZ9.     *)
+(* Hardened, it is forgotten with the term in which it was asked for.      *)
 (* Source: ConsensusModuleAgent.enterElection.                             *)
 (***************************************************************************)
+ForgetTermination(s) ==
+    IF Hardened("HZ9")
+    THEN [s EXCEPT !.terminationPosition = NULL_POSITION, !.terminationLeadershipTermId = NULL_VALUE]
+    ELSE s
+
 NewElection(i, s, gracefulClosedLeader) ==
-    BeginElection(i, [s EXCEPT
+    BeginElection(i, [ForgetTermination(s) EXCEPT
         !.logLeadershipTermId = s.moduleLeadershipTermId,
         !.leadershipTermId = s.moduleLeadershipTermId,
         !.gracefulClosedLeaderId = gracefulClosedLeader])
@@ -462,7 +490,7 @@ OnCanvassPosition(i, s, x) ==
     LET m == x.message
         j == m.followerMemberId
         t == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
-        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+        q == ElectionQuorumPosition(t, x.active)
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" THEN Ignore(s)
              ELSE IF m.logLeadershipTermId < s.leadershipTermId /\ s.role = "LEADER"
@@ -499,7 +527,7 @@ OnRequestVote(i, s, x) ==
         answer(yes) == Send(c, Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition, c, i, yes))
         raised  == [s EXCEPT !.candidateTermId = Max(s.persistedCandidateTermId, m.candidateTermId),
                              !.persistedCandidateTermId = Max(@, m.candidateTermId)]
-        q       == BoundedQuorumPosition(raised, raised.leadershipTermId, raised.appendPosition, x.active)
+        q       == ElectionQuorumPosition(raised, x.active)
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" \/ c = i THEN Ignore(s)
              ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
@@ -542,14 +570,19 @@ OnVote(i, s, x) ==
 (* current term, else copies one older term and comes back for the next.   *)
 (*                                                                         *)
 (* Nothing compares the cut with the own commit position.                  *)
+(*                                                                         *)
+(* Hardening HZ5: a member that stands where the new term begins opens it  *)
+(* here, before it tells anybody so.  A term that was opened, by a leader  *)
+(* that never had a quorum, beyond the cut is cut off as well.             *)
 (* Source: Election.onNewLeadershipTerm,                                   *)
 (* ConsensusModuleAgent.onNewLeadershipTerm.                               *)
 (***************************************************************************)
 TruncateLog(s, position) ==
     EnterInit([s EXCEPT !.recordedPosition = position,
                         !.appendPosition = position,
-                        !.recordingLog = CommitLogPosition(s.recordingLog, s.logLeadershipTermId,
-                                                           position)])
+                        !.recordingLog = IF Hardened("HZ5") THEN CutTerms(s.recordingLog, position)
+                                         ELSE CommitLogPosition(s.recordingLog,
+                                                                s.logLeadershipTermId, position)])
 
 FollowLeader(s, m) ==
     [s EXCEPT !.leaderMemberId = m.leaderMemberId,
@@ -564,6 +597,12 @@ Replicate(s, term, base, stop) ==
                                  !.replicationTermBaseLogPosition = base,
                                  !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
 
+JoinTerm(s, m) ==
+    IF Hardened("HZ5") /\ s.appendPosition = m.termBaseLogPosition
+    THEN [s EXCEPT !.recordingLog = OpenTerm(s, m.leadershipTermId, m.termBaseLogPosition),
+                   !.logLeadershipTermId = Max(@, m.leadershipTermId)]
+    ELSE s
+
 AcceptNewLeadershipTerm(i, s, m) ==
     LET t == FollowLeader(s, m)
         a == s.appendPosition
@@ -571,7 +610,7 @@ AcceptNewLeadershipTerm(i, s, m) ==
         THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
         ELSE IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
         THEN TruncateLog(s, m.nextTermBaseLogPosition)
-        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
+        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(JoinTerm(t, m), "FOLLOWER_REPLAY")
         ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
         ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
         ELSE IF a < m.nextTermBaseLogPosition

@@ -21,10 +21,18 @@ EXTENDS RecordingLog
 
 CONSTANTS
     Revision,          \* "1.49" as the seed documents say, or "1.50" as current Aeron does.
-    Hardening,         \* The fixes in force, a subset of {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7"}.
+    Hardening,         \* The fixes in force, a subset of Hazards.
     AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
 
 NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take no negative number
+
+(***************************************************************************)
+(* The hazards that can be hardened against.  docs/findings/ has a page    *)
+(* for each.  HZ4 costs hopeless candidacies only and has no fix here.     *)
+(***************************************************************************)
+Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9"}
+
+ASSUME Hardening \subseteq Hazards
 
 Rev149 == Revision = "1.49"
 
@@ -153,8 +161,15 @@ At(s, electionState) == s.moduleState = "ACTIVE" /\ s.electionState = electionSt
 (*                                                                         *)
 (* FOLLOWER_BALLOT leaves the role alone: a candidate that grants a vote   *)
 (* keeps role CANDIDATE until it canvasses, replicates or replays.         *)
+(*                                                                         *)
+(* Hardening HZ5: whoever wins a term opens it in its recording log at     *)
+(* once, where its log ends, and counts itself as standing there in it.    *)
 (* Source: Election.state.                                                 *)
 (***************************************************************************)
+OpenTerm(s, term, base) ==
+    EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                   term, base, NULL_POSITION)
+
 EndReplication(s) ==
     [s EXCEPT !.logReplication = FALSE, !.replicationLeadershipTermId = NULL_VALUE,
               !.replicationStopPosition = NULL_POSITION,
@@ -171,11 +186,16 @@ EnterCanvass(i, s) ==
                                             s.leadershipTermId, s.appendPosition)]
 
 EnterLeaderLogReplication(i, s) ==
-    [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
-              !.role = "LEADER",
-              !.leaderMemberId = i,
-              !.leadershipTermId = s.candidateTermId,
-              !.publicationPosition = s.appendPosition]
+    LET t == [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
+                       !.role = "LEADER",
+                       !.leaderMemberId = i,
+                       !.leadershipTermId = s.candidateTermId,
+                       !.publicationPosition = s.appendPosition]
+    IN  IF Hardened("HZ5")
+        THEN [t EXCEPT !.recordingLog = OpenTerm(s, s.candidateTermId, s.appendPosition),
+                       !.members = UpdateMemberLogPosition(s.members, i, s.candidateTermId,
+                                                           s.appendPosition)]
+        ELSE t
 
 EnterFollowerState(s, electionState) ==
     [s EXCEPT !.electionState = electionState,
@@ -271,6 +291,15 @@ BoundedQuorumPosition(s, term, own, active) ==
     IN  IF Rev149 THEN QuorumPosition(position, Members)
         ELSE Min(QuorumPosition(position, active), own)
 
+(***************************************************************************)
+(* The quorum position that a leader publishes in its election.  Hardening *)
+(* HZ5: nothing new counts as committed before a quorum has opened the     *)
+(* term, which is when the leader leaves LEADER_LOG_REPLICATION.           *)
+(***************************************************************************)
+ElectionQuorumPosition(s, active) ==
+    IF Hardened("HZ5") /\ s.electionState = "LEADER_LOG_REPLICATION" THEN s.commitPosition
+    ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
+
 HasQuorumAtPosition(s, term, position, active) ==
     Cardinality({j \in (IF Rev149 THEN Members ELSE active) :
                     /\ s.members[j].leadershipTermId = term
@@ -289,17 +318,22 @@ HasVotersAtPosition(s, term, position) ==
 (* The NewLeadershipTerm that a leader sends, about what follows logTerm   *)
 (* in its log.  In an election the term that this leader is about to open  *)
 (* stands in where its recording log has no next term yet.                 *)
+(*                                                                         *)
+(* In LEADER_READY the message is about the new term itself, and names     *)
+(* that same term as the next one, which begins at its base.  To a member  *)
+(* whose log has grown in the term meanwhile it says: cut that off.  That  *)
+(* is hazard HZ8; hardened, nothing follows the leader's own term.         *)
 (* Source: Election.publishNewLeadershipTerm,                              *)
 (* ConsensusModuleAgent.onCanvassPosition.                                 *)
 (***************************************************************************)
 ElectionNewLeadershipTerm(i, s, logTerm, quorumPosition) ==
     LET next  == FindTermEntry(s.recordingLog, logTerm + 1)
-        known == next # NoTermEntry
+        known == next # NoTermEntry \/ (Hardened("HZ8") /\ logTerm >= s.leadershipTermId)
     IN  NewLeadershipTerm(
             logTerm,
             IF known THEN next.leadershipTermId ELSE s.leadershipTermId,
             IF known THEN next.termBaseLogPosition ELSE s.appendPosition,
-            IF ~known THEN NULL_POSITION
+            IF next = NoTermEntry THEN NULL_POSITION
             ELSE IF next.logPosition = NULL_POSITION THEN s.appendPosition ELSE next.logPosition,
             s.leadershipTermId, s.appendPosition, s.appendPosition,
             IF Rev149 THEN NULL_POSITION ELSE quorumPosition, i)

@@ -52,6 +52,15 @@ CommitLogPosition(rl, term, end) ==
                          THEN [rl[k] EXCEPT !.logPosition = end] ELSE rl[k]]
 
 (***************************************************************************)
+(* CutTerms(rl, position): a log that ends at position, without the terms  *)
+(* that begin beyond it.  Only a log that hardening HZ5 has opened a term  *)
+(* in too early can be cut below the base of its last term.                *)
+(***************************************************************************)
+CutTerms(rl, position) ==
+    LET kept == SelectSeq(rl, LAMBDA entry : entry.termBaseLogPosition <= position)
+    IN  CommitLogPosition(kept, LastTerm(kept), position)
+
+(***************************************************************************)
 (* EnsureCoherent(rl, initialTerm, initialBase, term, base, end): make     *)
 (* term the last one, unless it is there or below.                         *)
 (*                                                                         *)

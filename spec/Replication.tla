@@ -168,11 +168,15 @@ InitiateTermination(i, s, x) ==
 
 (***************************************************************************)
 (* OnTerminationPosition(i, s, x): a follower takes note; elections are    *)
-(* not consulted.  Source: ConsensusModuleAgent.onTerminationPosition.     *)
+(* not consulted.  One that is noted in an election, or survives it, ends  *)
+(* the member in its next term, which it closes at its own position while  *)
+(* the leader goes on: hazard HZ9.                                         *)
+(* Source: ConsensusModuleAgent.onTerminationPosition.                     *)
 (***************************************************************************)
 OnTerminationPosition(i, s, x) ==
     LET m == x.message
     IN  IF /\ s.moduleState = "ACTIVE" /\ s.role = "FOLLOWER"
+           /\ Hardened("HZ9") => s.electionState = "CLOSED"
            /\ m.leadershipTermId = s.moduleLeadershipTermId
         THEN Ignore([s EXCEPT !.terminationPosition = m.logPosition,
                               !.terminationLeadershipTermId = m.leadershipTermId])

@@ -48,7 +48,8 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
 
     Notes
     -----
-    Source: ``Election.init``.
+    Hardened against HZ5, a leader that fails has opened its term already, so the term that the log
+    ends with is read back. Source: ``Election.init``.
     """
     # Refuse.
     if not is_at(s, ElectionState.INIT):
@@ -56,7 +57,10 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
 
     # Effects.
     stopped = stop_catchup_replays(s)
-    begun = begin_election(rules, i, stopped.next)
+    cleared = stopped.next
+    if rules.is_hardened("HZ5") and s.recording_log:
+        cleared = replace(cleared, log_leadership_term_id=last_term(s.recording_log))
+    begun = begin_election(rules, i, cleared)
     return begun.after(*stopped.effects, *tear_down(stopped.next))
 
 
@@ -147,7 +151,7 @@ def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
     # Decide.
     if is_unanimous_leader(rules, s) or (x.timeout and is_quorum_leader(rules, s)):
-        return enter_leader_log_replication(i, s)
+        return enter_leader_log_replication(rules, i, s)
     if x.timeout:
         return enter_canvass(i, s)
 

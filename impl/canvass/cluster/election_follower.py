@@ -33,6 +33,13 @@ def _append_position(i: int, s: Member, term: int, position: int, flags: int = 0
     return (Send(s.leader_member_id, AppendPosition(term, position, i, flags)),)
 
 
+def _reported_term(rules: Rules, s: Member, term: int) -> int:
+    """The term of a report before the log is joined: ``term``, or, hardened against HZ7, the one
+    that the own log ends with, so that the leader can tell who has opened its term.
+    """
+    return s.log_leadership_term_id if rules.is_hardened("HZ7") else term
+
+
 def _finish_replication(i: int, s: Member) -> Outcome:
     """Write the copied term into the recording log, and canvass for the next one."""
     term, base = s.replication_leadership_term_id, s.replication_term_base_log_position
@@ -74,7 +81,9 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     -----
     The copied bytes are reported, in the *new* leader's term, before their own term is in the
     recording log: hazards HZ2 and HZ7. An empty term is written without waiting. The copying is
-    ``RecordLog``. Source: ``Election.followerLogReplication``.
+    ``RecordLog``. Hardened against HZ2, the term is opened before its first byte is copied; against
+    HZ5, the member does not wait for a commit, which may wait for it. Source:
+    ``Election.followerLogReplication``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
@@ -86,15 +95,15 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
             return _start_replication(rules, s)
         return _finish_replication(i, s)
     reported = replace(s, append_position=s.recorded_position) if x.interval else s
-    done = (
-        s.recorded_position == s.replication_stop_position
-        and reported.notified_commit_position >= reported.append_position
+    done = s.recorded_position == s.replication_stop_position and (
+        rules.is_hardened("HZ5") or reported.notified_commit_position >= reported.append_position
     )
 
     # Effects.
     report: Effects = ()
     if x.interval:
-        report = _append_position(i, s, s.leadership_term_id, s.recorded_position)
+        term = _reported_term(rules, s, s.leadership_term_id)
+        report = _append_position(i, s, term, s.recorded_position)
     outcome = _finish_replication(i, reported) if done else Outcome(reported)
     return outcome.also(*report)
 
@@ -119,7 +128,8 @@ def _begin_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
     if not rules.is_149 and s.notified_commit_position == 0:
         if not x.interval:
             return Outcome(s)
-        return Outcome(s, _append_position(i, s, s.leadership_term_id, s.append_position))
+        term = _reported_term(rules, s, s.leadership_term_id)
+        return Outcome(s, _append_position(i, s, term, s.append_position))
     if not rules.is_149 and s.commit_position >= s.notified_commit_position:
         return enter_canvass(i, s)
     target = s.append_position
@@ -204,15 +214,15 @@ def follower_catchup_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outco
     return Outcome(after, record_terms(s, after) + joined)
 
 
-def follower_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+def follower_catchup(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     """Report how much of the catch-up is recorded, and go on once the leader has stopped it and
     everything known to be committed is processed.
 
     Notes
     -----
     The reports carry the term of the *module*, which lags behind the election's until the new
-    term's first entry has been consumed. Source: ``Election.followerCatchup``,
-    ``ConsensusModuleAgent.catchupPoll``.
+    term's first entry has been consumed; hardened against HZ7, the term that the log ends with.
+    Source: ``Election.followerCatchup``, ``ConsensusModuleAgent.catchupPoll``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_CATCHUP):
@@ -233,7 +243,7 @@ def follower_catchup(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | No
     # Effects.
     if not x.interval:
         return Outcome(after)
-    term = s.module_leadership_term_id
+    term = _reported_term(rules, s, s.module_leadership_term_id)
     return Outcome(after, _append_position(i, s, term, s.recorded_position, CATCHUP_FLAG))
 
 

@@ -24,6 +24,7 @@ from canvass.cluster.outcome import Outcome, broadcast, record_terms
 from canvass.cluster.predicates import (
     bounded_quorum_position,
     election_new_leadership_term,
+    election_quorum_position,
     has_quorum_at_position,
     has_voters_at_position,
     is_at,
@@ -73,12 +74,21 @@ def _quorum_position(rules: Rules, s: Member, x: Input) -> int:
     return bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, x.active)
 
 
+def _is_replicated(rules: Rules, s: Member, x: Input) -> bool:
+    """Whether a quorum has recorded the log, and, hardened against HZ5, opened the new term."""
+    if rules.is_hardened("HZ5"):
+        term = s.leadership_term_id
+        return has_quorum_at_position(rules, s, term, s.append_position, x.active)
+    return _quorum_position(rules, s, x) >= s.append_position
+
+
 def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     """Wait until a quorum has recorded all that this leader has.
 
     Notes
     -----
-    There is no deadline, and the terms of the reports are not looked at (hazard HZ1). Source:
+    There is no deadline (L-A), and the terms of the reports are not looked at (hazard HZ1).
+    Hardened against HZ5, the quorum must have opened the new term too. Source:
     ``Election.leaderLogReplication``.
     """
     # Refuse.
@@ -87,12 +97,12 @@ def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
     # Decide.
     noted = _note_own_position(i, s)
-    reached = _quorum_position(rules, noted, x)
     after = noted
-    if reached >= noted.append_position:
+    if _is_replicated(rules, noted, x):
         after = replace(noted, election_state=ElectionState.LEADER_REPLAY)
 
     # Effects.
+    reached = election_quorum_position(rules, noted, x.active)
     return Outcome(after, _publish_leadership(rules, i, noted, x, reached))
 
 
@@ -102,8 +112,8 @@ def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     Notes
     -----
     The replay's progress is ``ConsumeLog`` and ``OnReplayNewLeadershipTermEvent``. Everything
-    replayed counts as committed by its position alone, whatever term it is of: hazard HZ5. 1.49
-    forgets the followers' positions here. Source: ``Election.leaderReplay``.
+    replayed counts as committed by its position alone, though nobody has opened the new term yet:
+    hazard HZ5. 1.49 forgets the followers' positions here. Source: ``Election.leaderReplay``.
     """
     # Refuse.
     if not is_at(s, ElectionState.LEADER_REPLAY) or not is_heard_of(i, x.active):

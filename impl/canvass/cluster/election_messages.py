@@ -25,9 +25,9 @@ from canvass.cluster.outcome import Outcome, received
 from canvass.cluster.predicates import (
     BALLOT_OPEN,
     RECORDS_READ,
-    bounded_quorum_position,
     compare_log,
     election_new_leadership_term,
+    election_quorum_position,
     in_election,
     is_at,
     is_closed,
@@ -75,9 +75,7 @@ def _on_canvass_position_in_election(
 
     # Effects.
     if log_term < s.leadership_term_id and s.role is Role.LEADER:
-        reached = bounded_quorum_position(
-            rules, noted, s.leadership_term_id, s.append_position, x.active
-        )
+        reached = election_quorum_position(rules, noted, x.active)
         answer = election_new_leadership_term(rules, i, noted, log_term, reached)
         return Outcome(noted, (Send(j, answer),))
     if log_term > s.leadership_term_id and s.election_state in (
@@ -154,7 +152,7 @@ def _on_request_vote_in_election(
     outcome = Outcome(raised, (PersistCandidateTerm(term), answer(vote=False)))
     if s.role is not Role.LEADER:
         return outcome
-    reached = bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, x.active)
+    reached = election_quorum_position(rules, s, x.active)
     hint = election_new_leadership_term(rules, i, s, log_term, reached)
     return outcome.also(Send(candidate, hint))
 

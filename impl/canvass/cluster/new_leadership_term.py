@@ -14,27 +14,28 @@ from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Ro
 from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm
 from canvass.cluster.outcome import Outcome, received, record_terms
 from canvass.cluster.predicates import in_election
-from canvass.cluster.recording_log import commit_log_position
+from canvass.cluster.recording_log import commit_log_position, cut_terms
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
     enter_canvass,
     enter_follower_state,
     enter_init,
     new_election,
+    open_term,
 )
 
 
-def _truncate_log(s: Member, position: int) -> Outcome:
+def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
     """Cut the own log off where the leader's next term begins, and begin anew.
 
-    Nothing compares the cut with the own commit position.
+    Nothing compares the cut with the own commit position. Hardened against HZ5, a term that was
+    opened beyond the cut, by a leader that never had a quorum, is cut off as well.
     """
-    after = replace(
-        s,
-        recorded_position=position,
-        append_position=position,
-        recording_log=commit_log_position(s.recording_log, s.log_leadership_term_id, position),
-    )
+    if rules.is_hardened("HZ5"):
+        log = cut_terms(s.recording_log, position)
+    else:
+        log = commit_log_position(s.recording_log, s.log_leadership_term_id, position)
+    after = replace(s, recorded_position=position, append_position=position, recording_log=log)
     return enter_init(after).after(TruncateLog(position), *record_terms(s, after))
 
 
@@ -48,6 +49,23 @@ def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
         catchup_join_position=m.log_position if behind else NULL_VALUE,
         notified_commit_position=max(s.notified_commit_position, m.commit_position),
     )
+
+
+def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
+    """Follow in the leader's term.
+
+    Hardened against HZ5, a member that stands where the term begins opens it before it tells
+    anybody so.
+    """
+    after = s
+    if rules.is_hardened("HZ5") and s.append_position == m.term_base_log_position:
+        after = replace(
+            s,
+            recording_log=open_term(s, m.leadership_term_id, m.term_base_log_position),
+            log_leadership_term_id=max(s.log_leadership_term_id, m.leadership_term_id),
+        )
+    joined = enter_follower_state(after, ElectionState.FOLLOWER_REPLAY)
+    return joined.after(*record_terms(s, after))
 
 
 def _replicate(s: Member, term: int, base: int, stop: int) -> Outcome:
@@ -74,7 +92,7 @@ def _catch_up_on_terms(s: Member, follower: Member, m: NewLeadershipTerm) -> Out
     return Outcome(follower)
 
 
-def _accept(i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
+def _accept(rules: Rules, i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
     appended, next_base = s.append_position, m.next_term_base_log_position
 
     # Refuse: the message is about another term than the one the own log ends with.
@@ -83,10 +101,10 @@ def _accept(i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
 
     # Effects.
     if next_base != NULL_VALUE and next_base < appended:
-        return _truncate_log(s, next_base)
+        return _truncate_log(rules, s, next_base)
     follower = _follow_leader(s, m)
     if appended >= m.term_base_log_position:
-        return enter_follower_state(follower, ElectionState.FOLLOWER_REPLAY)
+        return _join_term(rules, follower, m)
     return _catch_up_on_terms(s, follower, m)
 
 
@@ -120,7 +138,7 @@ def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
         # Effects.
         heard = forget_graceful_closed_leader(s, m.leader_member_id)
-        return _accept(i, heard, m) if _accepts(rules, heard, m) else Outcome(heard)
+        return _accept(rules, i, heard, m) if _accepts(rules, heard, m) else Outcome(heard)
 
     # Refuse.
     if s.module_state is not ModuleState.ACTIVE:

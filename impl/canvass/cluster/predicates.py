@@ -206,6 +206,19 @@ def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active
     return reached if rules.is_149 else min(reached, own)
 
 
+def election_quorum_position(rules: Rules, s: Member, active: Set[int]) -> int:
+    """The quorum position that a leader publishes in its election.
+
+    Notes
+    -----
+    Hardened against HZ5, nothing new counts as committed before a quorum has opened the term, which
+    is when the leader leaves LEADER_LOG_REPLICATION. Source: ``Election.quorumPosition``.
+    """
+    if rules.is_hardened("HZ5") and s.election_state is ElectionState.LEADER_LOG_REPLICATION:
+        return s.commit_position
+    return bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, active)
+
+
 def has_quorum_at_position(
     rules: Rules, s: Member, term: int, position: int, active: Set[int]
 ) -> bool:
@@ -254,12 +267,14 @@ def election_new_leadership_term(
     Notes
     -----
     The term that this leader is about to open stands in where its recording log has no next term
-    yet. Source: ``Election.publishNewLeadershipTerm``.
+    yet: about the leader's own term too, whose base it then gives as where the next term begins
+    (hazard HZ8). Source: ``Election.publishNewLeadershipTerm``.
     """
     following = find_term_entry(s.recording_log, log_term + 1)
-    known = following != NO_TERM_ENTRY
+    found = following != NO_TERM_ENTRY
+    known = found or (rules.is_hardened("HZ8") and log_term >= s.leadership_term_id)
     end = following.log_position
-    if known and end == NULL_VALUE:
+    if found and end == NULL_VALUE:
         end = s.append_position
     return NewLeadershipTerm(
         log_leadership_term_id=log_term,

@@ -64,6 +64,18 @@ def commit_log_position(log: RecordingLog, term: int, end: int) -> RecordingLog:
     )
 
 
+def cut_terms(log: RecordingLog, position: int) -> RecordingLog:
+    """The log that ends at ``position``, without the terms that begin beyond it.
+
+    Notes
+    -----
+    Only a log that hardening HZ5 has opened a term in too early can be cut below the base of its
+    last term.
+    """
+    kept = tuple(entry for entry in log if entry.term_base_log_position <= position)
+    return commit_log_position(kept, last_term(kept), position)
+
+
 def ensure_coherent_raises(log: RecordingLog, term: int, base: int) -> bool:
     """Whether a coherent log cannot be made: the last term is open and nobody says where it ends.
 

@@ -321,12 +321,14 @@ def initiate_termination(rules: Rules, i: int, s: Member, _x: Input) -> Outcome 
     return Outcome(after, broadcast(i, rules.member_count, TerminationPosition(term, position)))
 
 
-def on_termination_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+def on_termination_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """Note where to end. Elections are not consulted.
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.onTerminationPosition``.
+    What is noted in an election, or survives it, ends the member in its next term, which it closes
+    at its own position while the leader goes on: hazard HZ9. Source:
+    ``ConsensusModuleAgent.onTerminationPosition``.
     """
     m = received(x, TerminationPosition)
 
@@ -335,6 +337,7 @@ def on_termination_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outc
         s.module_state is not ModuleState.ACTIVE
         or s.role is not Role.FOLLOWER
         or m.leadership_term_id != s.module_leadership_term_id
+        or (rules.is_hardened("HZ9") and in_election(s))
     ):
         return Outcome(s)
 

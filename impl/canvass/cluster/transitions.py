@@ -25,7 +25,7 @@ from canvass.cluster.effects import (
 )
 from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.outcome import Outcome
+from canvass.cluster.outcome import Outcome, record_terms
 from canvass.cluster.recording_log import ensure_coherent
 from canvass.cluster.rules import Rules
 
@@ -174,22 +174,31 @@ def enter_canvass(i: int, s: Member) -> Outcome:
     return Outcome(after, _stop_copies(s))
 
 
-def enter_leader_log_replication(i: int, s: Member) -> Outcome:
+def enter_leader_log_replication(rules: Rules, i: int, s: Member) -> Outcome:
     """Enter LEADER_LOG_REPLICATION: lead, with a log stream that begins where the own log ends.
 
     Notes
     -----
-    Source: ``Election.state``, ``ConsensusModuleAgent.addLogPublication``.
+    Hardened against HZ5, the term is opened in the recording log at once, and the member counts
+    itself as standing there in it. Source: ``Election.state``,
+    ``ConsensusModuleAgent.addLogPublication``.
     """
+    term, end = s.candidate_term_id, s.append_position
     after = replace(
         s,
         election_state=ElectionState.LEADER_LOG_REPLICATION,
         role=Role.LEADER,
         leader_member_id=i,
-        leadership_term_id=s.candidate_term_id,
-        publication_position=s.append_position,
+        leadership_term_id=term,
+        publication_position=end,
     )
-    return Outcome(after, (OpenLogPublication(s.append_position),))
+    if rules.is_hardened("HZ5"):
+        after = replace(
+            after,
+            recording_log=open_term(s, term, end),
+            members=update_member_log_position(s.members, i, term, end),
+        )
+    return Outcome(after, (*record_terms(s, after), OpenLogPublication(end)))
 
 
 def enter_follower_state(s: Member, election_state: ElectionState) -> Outcome:
@@ -279,7 +288,14 @@ def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
         return enter_canvass(i, prepared)
     term = prepared.candidate_term_id + 1
     standing = replace(prepared, candidate_term_id=term, persisted_candidate_term_id=term)
-    return enter_leader_log_replication(i, standing).after(PersistCandidateTerm(term))
+    return enter_leader_log_replication(rules, i, standing).after(PersistCandidateTerm(term))
+
+
+def _forget_termination(rules: Rules, s: Member) -> Member:
+    """Forget, if hardened against HZ9, a termination with the term in which it was asked for."""
+    if not rules.is_hardened("HZ9"):
+        return s
+    return replace(s, termination_position=NULL_VALUE, termination_leadership_term_id=NULL_VALUE)
 
 
 def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int) -> Outcome:
@@ -287,10 +303,11 @@ def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.enterElection``.
+    A termination that was asked for outlives the election: hazard HZ9. Source:
+    ``ConsensusModuleAgent.enterElection``.
     """
     started = replace(
-        s,
+        _forget_termination(rules, s),
         log_leadership_term_id=s.module_leadership_term_id,
         leadership_term_id=s.module_leadership_term_id,
         graceful_closed_leader_id=graceful_closed_leader_id,

@@ -23,12 +23,14 @@ _END_REPLICATION = (
 _ENTER_INIT = f"{_END_REPLICATION} catchup_join_position replay_stop_position {_FORGET_RECORDS}"
 _ENTER_CANVASS = f"{_ENTER_INIT} leader_member_id"
 _CANVASS_READS = "leadership_term_id append_position"
+_SNAPSHOT_TERM = "snapshot_leadership_term_id snapshot_term_base_log_position"
 _BEGIN_ELECTION = (
     f"{_ENTER_CANVASS} publication_position log_subscription catchup_destination append_position"
     " notified_commit_position candidate_term_id persisted_candidate_term_id leadership_term_id"
 )
 _BEGIN_READS = "recorded_position"
-_NEW_ELECTION = f"{_BEGIN_ELECTION} log_leadership_term_id graceful_closed_leader_id"
+_TERMINATION = "termination_position termination_leadership_term_id"
+_NEW_ELECTION = f"{_BEGIN_ELECTION} log_leadership_term_id graceful_closed_leader_id {_TERMINATION}"
 _NEW_ELECTION_READS = f"{_BEGIN_READS} module_leadership_term_id"
 _ENTER_LEADER = "leader_member_id leadership_term_id publication_position"
 _ELECTION_COMPLETE = (
@@ -36,9 +38,8 @@ _ELECTION_COMPLETE = (
     " log_leadership_term_id leadership_term_id candidate_term_id append_position"
     " notified_commit_position catchup_join_position graceful_closed_leader_id"
 )
-_SNAPSHOT_TERM = "snapshot_leadership_term_id snapshot_term_base_log_position"
 _COUNTED = f"{_RECORD_POSITION} {LOG} leader_member_id"
-_QUORUM_READS = f"{_COUNTED} append_position leadership_term_id"
+_QUORUM_READS = f"{_COUNTED} append_position leadership_term_id commit_position"
 _LEADERSHIP_READS = f"{_QUORUM_READS} log_leadership_term_id"
 
 _SHARED: Final = frozenset({Lookup.RECORD_TERMS})
@@ -73,9 +74,10 @@ _NOTED: Final = _row(
 )
 _TERM_READ: Final = _row("module_leadership_term_id")
 _FOLLOW: Final = _row(
-    f"{_CANVASS_READS} log_leadership_term_id",
+    f"{_CANVASS_READS} {_SNAPSHOT_TERM}",
     f"{_ENTER_CANVASS} graceful_closed_leader_id leadership_term_id candidate_term_id"
-    f" append_position recorded_position notified_commit_position {LOG}",
+    " append_position recorded_position notified_commit_position log_leadership_term_id"
+    f" {LOG}",
     {Lookup.OWN_LOG_TERM},
 )
 _CANVASS: Final = _row(
@@ -140,27 +142,27 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
         (_LEADER, _E_LEADER), _row("module_leadership_term_id", "members.catchup_replay")
     ),
     Action.ON_STOP_CATCHUP: _active(_row("module_leadership_term_id", "catchup_destination")),
-    Action.ON_TERMINATION_POSITION: _active(
-        _row("module_leadership_term_id", "termination_position termination_leadership_term_id")
-    ),
+    Action.ON_TERMINATION_POSITION: _active(_row("module_leadership_term_id", _TERMINATION)),
     Action.ON_TERMINATION_ACK: {},
     Action.ELECTION_INIT: _election(
-        _row(_BEGIN_READS, f"{_BEGIN_ELECTION} members.catchup_replay")
+        _row(
+            f"{_BEGIN_READS} {_SNAPSHOT_TERM}",
+            f"{_BEGIN_ELECTION} members.catchup_replay log_leadership_term_id {LOG}",
+        )
     ),
     Action.CANVASS: _election(_CANVASS),
     Action.NOMINATE: _election(_NOMINATE),
     Action.CANDIDATE_BALLOT: _election(
         _row(
-            "candidate_term_id append_position log_leadership_term_id graceful_closed_leader_id",
-            f"{_ENTER_CANVASS} {_ENTER_LEADER}",
+            "candidate_term_id append_position log_leadership_term_id graceful_closed_leader_id"
+            f" {_SNAPSHOT_TERM}",
+            f"{_ENTER_CANVASS} {_ENTER_LEADER} {LOG}",
         )
     ),
     Action.FOLLOWER_BALLOT: _election(_row(_CANVASS_READS, _ENTER_CANVASS)),
     Action.LEADER_LOG_REPLICATION: _election(_row(_LEADERSHIP_READS, "members.log_position", _OWN)),
     Action.LEADER_REPLAY: _election(
-        _row(
-            f"{_LEADERSHIP_READS} commit_position", f"{_RECORD_POSITION} replay_stop_position", _OWN
-        )
+        _row(_LEADERSHIP_READS, f"{_RECORD_POSITION} replay_stop_position", _OWN)
     ),
     Action.LEADER_INIT: _election(
         _row(
@@ -184,7 +186,10 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
         )
     ),
     Action.FOLLOWER_REPLAY: _election(
-        _row(f"commit_position notified_commit_position {_CANVASS_READS}", _ENTER_CANVASS)
+        _row(
+            f"commit_position notified_commit_position log_leadership_term_id {_CANVASS_READS}",
+            _ENTER_CANVASS,
+        )
     ),
     Action.FOLLOWER_CATCHUP_INIT: _election(
         _row(
@@ -202,7 +207,7 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     Action.FOLLOWER_CATCHUP: _election(
         _row(
             "commit_position catchup_join_position notified_commit_position catchup_destination"
-            " leader_member_id module_leadership_term_id recorded_position",
+            " leader_member_id module_leadership_term_id log_leadership_term_id recorded_position",
             "append_position",
         )
     ),
