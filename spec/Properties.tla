@@ -102,15 +102,21 @@ RecordedTermIsKnown ==
 Restarted(i) ==
     \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
 
-CommitMonotonic ==
-    [][\A i \in Members : member'[i].commitPosition >= member[i].commitPosition
-                          \/ Restarted(i) \/ member'[i].moduleState = "CLOSED"]_vars
+CommitRises ==
+    \A i \in Members : member'[i].commitPosition >= member[i].commitPosition
+                       \/ Restarted(i) \/ member'[i].moduleState = "CLOSED"
 
-CandidateTermMonotonic ==
-    [][\A i \in Members : member'[i].persistedCandidateTermId >= member[i].persistedCandidateTermId]_vars
+CandidateTermRises ==
+    \A i \in Members : member'[i].persistedCandidateTermId >= member[i].persistedCandidateTermId
 
-NoTruncationBelowCommit ==
-    [][\A i \in Members : Len(log'[i]) < Len(log[i]) => Len(log'[i]) >= member[i].commitPosition]_vars
+CutsAboveCommit ==
+    \A i \in Members : Len(log'[i]) < Len(log[i]) => Len(log'[i]) >= member[i].commitPosition
+
+CommitMonotonic == [][CommitRises]_vars
+
+CandidateTermMonotonic == [][CandidateTermRises]_vars
+
+NoTruncationBelowCommit == [][CutsAboveCommit]_vars
 
 (***************************************************************************)
 (* Goals.  Not properties: each is the negation of something that must be  *)

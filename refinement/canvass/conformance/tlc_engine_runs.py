@@ -1,0 +1,356 @@
+"""Runs as `TraceSpec.tla` reads them: read whole, numbered small, written as strings of digits.
+
+Nothing is judged here, and nothing of the canonical form, of causality or of the monitors is used:
+the second engine shares the reader of traces with the first one and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import HARDENED, Rules
+from canvass.conformance.tlc_engine_rows import (
+    SMALL_OFFSET,
+    TABLES,
+    TWO_DIGITS,
+    Rows,
+    make_small,
+    places_of,
+    rows_of,
+)
+from canvass.tlc import TlcError
+from canvass.traces import wire
+from canvass.traces.columns import Ints
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    ID_BITS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    NONE,
+    Kind,
+    kind,
+)
+from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run
+
+ORDINARY, AFTER_GAP, ABSURD = 0, 1, 2
+NEVER_RECEIVED, NEVER_SENT = -1, -2
+"""As in ``TraceSpec.tla``."""
+
+_RESTART: Final = ACTION_NAMES.index("Restart")
+_PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
+_FIELDS: Final = tuple(
+    tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__)
+    for message in wire.MESSAGE_TYPES
+)
+"""For each message type the columns of its fields, in the order of ``Encoding.tla``."""
+
+DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+"""``DigitTable`` of ``Encoding.tla``."""
+_SIX_DIGIT_OFFSET: Final = 1 << 30
+
+
+class EngineError(TlcError):
+    """TLC could not say what there is to say about a run; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Where a message was sent."""
+
+    member: int
+    place: int
+    """Its event's place in the stream, from 0."""
+    to: int
+    content: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What a report needs of one member's stream."""
+
+    steps: tuple[int, ...]
+    actions: tuple[str, ...]
+    received: tuple[tuple[int, int, tuple[int, ...]], ...]
+    """Sender, id and contents of the message that each event consumes; -1 for none."""
+    texts: tuple[str, ...]
+    """The events as ``TraceSpec.tla`` reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRun:
+    """One run, ready for TLC."""
+
+    run: Run
+    path: Path
+    facts: tuple[Fact, ...]
+    missing: frozenset[int]
+    """Members of which steps are missing."""
+    whole: bool
+    unchecked: int
+    streams: tuple[Stream, ...]
+    sent: dict[int, Sent]
+    positions: tuple[int, ...]
+    """The position that each rank stands for."""
+
+    @property
+    def events(self) -> int:
+        """Count the events."""
+        return sum(len(stream.steps) for stream in self.streams)
+
+    def position(self, rank: int) -> int:
+        """Give the position that was recorded for a rank."""
+        return self.positions[rank] if 0 <= rank < len(self.positions) else rank
+
+
+def rules_of(run: Run) -> Rules:
+    """Give the constants of the spec for a run.
+
+    Raises
+    ------
+    ValueError
+        If ``run.json`` names a hardening that there is not, or appoints no member.
+    """
+    named = Rules.of(run.revision, run.member_count, run.appointed_leader_id)
+    hardening = frozenset(run.hardening)
+    if run.revision == HARDENED and not hardening:
+        return named
+    return Rules(run.member_count, named.revision, hardening, run.appointed_leader_id)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_folder(path: Path) -> TraceRun:
+    """Read a run folder.
+
+    Raises
+    ------
+    TraceError
+        If it is none.
+    """
+    folder = RunFolder(path)
+    parts = [rows_of(columns, columns.context, len(columns)) for columns in folder.columns()]
+    return _prepare(folder.run, path, parts, folder.facts)
+
+
+def read_file(path: Path) -> Iterator[TraceRun]:
+    """Read all runs of a file of a data set.
+
+    Raises
+    ------
+    TraceError
+        If it is none.
+    """
+    finder = FactFinder()
+    parts: dict[str, list[Rows]] = {}
+    with DatasetFile(path) as file:
+        for columns in file.batches():
+            finder.look(columns)
+            own = columns.run[columns.context :]
+            bounds = np.flatnonzero(np.diff(own, prepend=-1, append=-1)) + columns.context
+            for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+                run_id = columns.runs[int(columns.run[start])]
+                parts.setdefault(run_id, []).append(rows_of(columns, start, end))
+        for run_id, entry in file.runs.items():
+            yield _prepare(entry.run, path, parts.get(run_id, []), finder.facts_of(entry))
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def _prepare(run: Run, path: Path, parts: Sequence[Rows], facts: Iterable[Fact]) -> TraceRun:
+    known = tuple(facts)
+    if not parts:
+        empty = Stream((), (), (), ())
+        return TraceRun(
+            run, path, known, frozenset(), False, 0, (empty,) * run.member_count, {}, ()
+        )
+    rows = Rows(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in Rows.__dataclass_fields__
+        )
+    )
+    ids = np.unique(np.concatenate([rows.message[:, _ID], rows.sends[:, _ID]]))
+    sums = np.unique(rows.sums[:, 1])
+    known += _cuts(run, rows, known)
+    missing = frozenset(fact.member_id for fact in known)
+    how = _how(run, rows)
+    positions = make_small(rows)
+    events = _Events(rows, how, ids, sums)
+    streams, sent = events.write(run.member_count)
+    return TraceRun(
+        run=run,
+        path=path,
+        facts=known,
+        missing=missing,
+        whole=not missing and run.initial == "empty",
+        unchecked=int(np.count_nonzero(events.unknown)),
+        streams=streams,
+        sent=sent,
+        positions=positions,
+    )
+
+
+def _cuts(run: Run, rows: Rows, known: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Tell which streams end too early: others got messages with numbers beyond all of theirs."""
+    told = {fact.member_id for fact in known}
+    senders = np.repeat(rows.member, rows.sends_of)
+    numbers = rows.sends[:, _ID] & ((1 << ID_BITS) - 1)
+    got = rows.message[rows.message[:, _ID] >= 0]
+    found = []
+    for member in sorted(set(range(run.member_count)) - told):
+        received = got[got[:, _PEER] == member, _ID] & ((1 << ID_BITS) - 1)
+        last = int(numbers[senders == member].max(initial=-1))
+        if int(received.max(initial=-1)) > last:
+            detail = "others received messages that come after its end"
+            found.append(Fact(FactKind.TRUNCATED, run.run_id, member, detail=detail))
+    return tuple(found)
+
+
+def _how(run: Run, rows: Rows) -> Ints:
+    """Tell how each event is to be taken."""
+    count = len(rows.step)
+    how = np.full(count, ORDINARY, dtype=np.int64)
+    follows = np.zeros(count, dtype=np.bool_)
+    follows[1:] = (rows.member[1:] == rows.member[:-1]) & (rows.step[1:] == rows.step[:-1] + 1)
+    fresh = (rows.step == 0) & (run.initial == "empty")
+    how[~follows & ~fresh] = AFTER_GAP
+    owners: dict[str, NDArray[np.bool_]] = {}
+    tables = {"message": np.arange(count), "state": np.arange(count), "inputs": np.arange(count)}
+    tables["sends"] = np.repeat(np.arange(count), rows.sends_of)
+    for name, columns in TABLES:
+        if name in tables:
+            cells = getattr(rows, name)[:, places_of(columns, Kind.MEMBER)]
+            wrong = ((cells < NULL_VALUE) | (cells >= run.member_count)).any(axis=1)
+            owners[name] = tables[name][wrong]
+            how[owners[name]] = ABSURD
+    for name in ("message", "sends"):
+        table = getattr(rows, name)
+        for code, places in enumerate(_FIELDS):
+            own = [place for place in places if kind(MESSAGE_COLUMNS[place]) is Kind.MEMBER]
+            if own:
+                nobody = (table[:, 0] == code) & (table[:, own] < 0).any(axis=1)
+                how[tables[name][nobody]] = ABSURD
+    return how
+
+
+class _Events:
+    """Writes the events of a run as strings."""
+
+    def __init__(self, rows: Rows, how: Ints, ids: Ints, sums: Ints) -> None:
+        self.rows, self.how = rows, how
+        self.ids = {identity: number for number, identity in enumerate(ids.tolist())}
+        self.sums = {checksum: number for number, checksum in enumerate(sums.tolist())}
+        self.unknown = (how == AFTER_GAP) & (rows.action != _RESTART)
+
+    def write(self, members: int) -> tuple[tuple[Stream, ...], dict[int, Sent]]:
+        """Give the streams, and where each message was sent."""
+        rows = self.rows
+        starts = {
+            "log": np.concatenate(([0], np.cumsum(rows.log_of))),
+            "sends": np.concatenate(([0], np.cumsum(rows.sends_of))),
+            "sums": np.concatenate(([0], np.cumsum(rows.sums_of))),
+        }
+        order = [np.flatnonzero(rows.member == member).tolist() for member in range(members)]
+        messages = [_contents(cells) for cells in rows.message.tolist()]
+        sends = [(cells[_PEER], cells[_ID], _contents(cells)) for cells in rows.sends.tolist()]
+        sent: dict[int, Sent] = {}
+        for member, own in enumerate(order):
+            for place, row in enumerate(own):
+                for to, identity, content in sends[starts["sends"][row] : starts["sends"][row + 1]]:
+                    sent.setdefault(identity, Sent(member, place, to, content))
+        restart_before = self._restarts(order)
+        streams = []
+        for own in order:
+            texts = []
+            for row in own:
+                identity = int(rows.message[row, _ID])
+                known = identity in sent
+                head = [
+                    int(self.how[row]),
+                    int(rows.action[row]),
+                    int(rows.message[row, _PEER]) if identity >= 0 else NONE,
+                    NONE if identity < 0 else self.ids[identity] if known else NEVER_SENT,
+                ]
+                log = rows.log[starts["log"][row] : starts["log"][row + 1]]
+                state = [
+                    *rows.state[row].tolist(),
+                    *rows.members[row].reshape(-1).tolist(),
+                    len(log),
+                    *log.reshape(-1).tolist(),
+                ]
+                out = [int(rows.sends_of[row])]
+                for to, number, content in sends[starts["sends"][row] : starts["sends"][row + 1]]:
+                    there = restart_before.get((number, to))
+                    got = there is not None
+                    out += [to, self.ids[number] if got else NEVER_RECEIVED, there or 0, *content]
+                seen = [int(rows.sums_of[row])]
+                for position, checksum in rows.sums[
+                    starts["sums"][row] : starts["sums"][row + 1]
+                ].tolist():
+                    seen += [position, self.sums[checksum]]
+                cells = [*head, *state, *rows.inputs[row].tolist(), *messages[row], *out, *seen]
+                texts.append(to_digits(cells))
+            streams.append(
+                Stream(
+                    steps=tuple(rows.step[own].tolist()),
+                    actions=tuple(ACTION_NAMES[code] for code in rows.action[own].tolist()),
+                    received=tuple(
+                        (int(rows.message[row, _PEER]), int(rows.message[row, _ID]), messages[row])
+                        for row in own
+                    ),
+                    texts=tuple(texts),
+                )
+            )
+        return tuple(streams), sent
+
+    def _restarts(self, order: Sequence[Sequence[int]]) -> dict[tuple[int, int], int]:
+        """Give, for the id and receiver of each receipt, the last restart before it, from 1."""
+        found: dict[tuple[int, int], int] = {}
+        for member, own in enumerate(order):
+            restart = 0
+            for place, row in enumerate(own, 1):
+                if int(self.rows.action[row]) == _RESTART:
+                    restart = place
+                identity = int(self.rows.message[row, _ID])
+                if identity >= 0:
+                    found.setdefault((identity, member), restart)
+        return found
+
+
+def _contents(cells: list[int]) -> tuple[int, ...]:
+    """Give the type and the fields of a message as ``Encoding.tla`` has them."""
+    code = cells[0]
+    return (NONE,) if code < 0 else (code, *(cells[place] for place in _FIELDS[code]))
+
+
+def to_digits(cells: Sequence[int]) -> str:
+    """Write integers as ``Numbers`` of ``TraceSpec.tla`` reads them.
+
+    Raises
+    ------
+    EngineError
+        If one has more than 31 bits.
+    """
+    lowest, highest = min(cells), max(cells)
+    if lowest >= -SMALL_OFFSET and highest < TWO_DIGITS:
+        raised = [cell + SMALL_OFFSET for cell in cells]
+        return "2" + "".join([DIGITS[cell >> 6] + DIGITS[cell & 63] for cell in raised])
+    if lowest < -_SIX_DIGIT_OFFSET or highest >= _SIX_DIGIT_OFFSET:
+        wrong: Any = lowest if lowest < -_SIX_DIGIT_OFFSET else highest
+        raise EngineError(f"{wrong} is too large for TLC, whose integers have 32 bits")
+    raised = [cell + _SIX_DIGIT_OFFSET for cell in cells]
+    return "6" + "".join(
+        [DIGITS[cell >> shift & 63] for cell in raised for shift in (30, 24, 18, 12, 6, 0)]
+    )

@@ -1,0 +1,393 @@
+----------------------------- MODULE TraceSpec ------------------------------
+(***************************************************************************)
+(* A recorded run as a specification: is it a behaviour of Cluster.tla?    *)
+(*                                                                         *)
+(* What was recorded is one stream of events for each member.  TLC looks   *)
+(* for an interleaving of the streams in which every event is a step of    *)
+(* its member that leads to the recorded state with the recorded sends,    *)
+(* every message received is under way, every byte recorded is written,    *)
+(* and no safety property of Properties.tla is ever violated.  The run     *)
+(* conforms if and only if the end of all streams can be reached.          *)
+(*                                                                         *)
+(* Not all interleavings are tried: see Critical.                          *)
+(*                                                                         *)
+(* Differences to Cluster.tla, each a matter of what is under way:         *)
+(*                                                                         *)
+(*   - messages bear the ids they were recorded with, so that a message    *)
+(*     is not mistaken for one with equal contents; those that nobody      *)
+(*     receives are lost as soon as they are sent; channels have no bound; *)
+(*   - a position is the rank of a recorded position, so that one event    *)
+(*     may append, record or consume several entries, one after the other  *)
+(*     without a step of anybody else in between;                          *)
+(*   - what a leader has written, and a catch-up that it has once granted, *)
+(*     does not end with its leadership: data may still arrive.            *)
+(*                                                                         *)
+(* Of a run of which steps are missing the logs are not followed.          *)
+(*                                                                         *)
+(* Start reading at Next.                                                  *)
+(***************************************************************************)
+EXTENDS Properties, Encoding, TLC
+
+CONSTANT Runs   \* a sequence of [whole, missing, streams]; see Load
+
+VARIABLES
+    run,    \* which of Runs
+    at,     \* [Members -> how many events of the stream are explained]
+    next,   \* [Members -> the next event of the stream]
+    led,    \* [<<leader, term>> -> what it has written, and to whom it replays]
+    sums    \* the checksums seen, as <<position, term there, checksum>>
+
+traceVars == <<vars, run, at, next, led, sums>>
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Numbers(text): the integers in a string.  Those of IntegersOf take one  *)
+(* digit or six; "2" announces two digits for each, from -8.               *)
+(***************************************************************************)
+Numbers(text) ==
+    LET d(k) == Digit[SubSeq(text, k, k)]
+    IN  IF SubSeq(text, 1, 1) # "2" THEN TLCEval(IntegersOf(text))
+        ELSE TLCEval([k \in 1 .. ((Len(text) - 1) \div 2) |->
+                         d(2 * k) * 64 + d(2 * k + 1) - SHORT_OFFSET])
+
+(***************************************************************************)
+(* An event is a string: how it is to be taken, action, sender and id of   *)
+(* the message, state after, input, sends, checksums.                      *)
+(*                                                                         *)
+(* A send has its receiver, its id, and the place in the receiver's stream *)
+(* of the last restart before the receipt; a message that nobody receives  *)
+(* has no id.                                                              *)
+(***************************************************************************)
+ORDINARY == 0
+AFTER_GAP == 1      \* the state before is not known
+ABSURD == 2         \* it names a member that there is not
+
+NEVER_RECEIVED == -1
+NEVER_SENT == -2
+
+STATE_START == 5
+
+RECURSIVE DecodeTraceSends(_, _, _)
+DecodeTraceSends(r, k, count) ==
+    IF count = 0 THEN <<>>
+    ELSE <<[to |-> r[k], id |-> r[k + 1], restart |-> r[k + 2],
+            message |-> DecodeMessage(r, k + 3)]>>
+         \o DecodeTraceSends(r, AfterMessage(r, k + 3), count - 1)
+
+RECURSIVE AfterTraceSends(_, _, _)
+AfterTraceSends(r, k, count) ==
+    IF count = 0 THEN k ELSE AfterTraceSends(r, AfterMessage(r, k + 3), count - 1)
+
+SentTo(sends, j) == SelectSeq(sends, LAMBDA e : e.to = j)
+
+Plain(sends) == [k \in DOMAIN sends |-> [to |-> sends[k].to, message |-> sends[k].message]]
+
+(***************************************************************************)
+(* What is sent to different members travels in different channels.        *)
+(***************************************************************************)
+SameSends(a, b) == Len(a) = Len(b) /\ \A j \in Members : SentTo(a, j) = SentTo(b, j)
+
+(***************************************************************************)
+(* Decoded(i, text, before): an event of member i, which was in state      *)
+(* before; allowed says whether its step is one of Member.tla.  After a    *)
+(* gap the step is not known, but that a restart led to the state can be   *)
+(* asked: what a restart finds on disk is still in the state after it.     *)
+(***************************************************************************)
+Allowed(i, how, before, action, input, state, sends) ==
+    \/ how = AFTER_GAP /\ action # "Restart"
+    \/ /\ how # ABSURD
+       /\ \E o \in Step(i, IF how = AFTER_GAP THEN state ELSE before, action, input) :
+              o.next = state /\ SameSends(o.sends, Plain(sends))
+
+Decoded(i, text, before) ==
+    LET r       == Numbers(text)
+        given   == AfterState(r, STATE_START)
+        out     == AfterInput(r, given)
+        end     == AfterTraceSends(r, out + 1, r[out])
+        action  == ActionTable[r[2] + 1]
+        input   == TLCEval(DecodeInput(r, given))
+        state   == TLCEval(DecodeState(r, STATE_START))
+        sends   == TLCEval(DecodeTraceSends(r, out + 1, r[out]))
+    IN  [some    |-> TRUE,
+         gap     |-> r[1] = AFTER_GAP,
+         absurd  |-> r[1] = ABSURD,
+         allowed |-> Allowed(i, r[1], before, action, input, state, sends),
+         action  |-> action,
+         from    |-> r[3],
+         id      |-> r[4],
+         state   |-> state,
+         input   |-> input,
+         sends   |-> sends,
+         sums    |-> [k \in 1 .. r[end] |-> <<r[end + 2 * k - 1], r[end + 2 * k]>>]]
+
+NoEvent == [some |-> FALSE]
+
+(***************************************************************************)
+(* Load(n, i, k, before): event k of member i in run n.                    *)
+(*                                                                         *)
+(* whole says that no step of the run is missing, missing of which members *)
+(* some are.                                                               *)
+(***************************************************************************)
+Load(n, i, k, before) ==
+    LET stream == Runs[n].streams[i + 1]
+    IN  IF k > Len(stream) THEN NoEvent ELSE TLCEval(Decoded(i, stream[k], before))
+
+Whole == Runs[run].whole
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Messages.  The one received is wherever it is in its channel; what was  *)
+(* before it has been lost.                                                *)
+(***************************************************************************)
+PlaceOf(queue, id) ==
+    IF \E k \in DOMAIN queue : queue[k].id = id
+    THEN CHOOSE k \in DOMAIN queue : queue[k].id = id ELSE 0
+
+MessageIsThere(i) ==
+    LET e == next[i]
+    IN  \/ e.input.message = NoMessage
+        \/ e.id = NEVER_SENT /\ e.from \in Runs[run].missing
+        \/ /\ e.id >= 0
+           /\ LET queue == channel[e.from][i]
+                  k     == PlaceOf(queue, e.id)
+              IN  k > 0 /\ queue[k].message = e.input.message
+
+ChannelAfter(i) ==
+    LET e      == next[i]
+        given  == IF e.action = "Restart" THEN LoseAllTo(channel, i)
+                  ELSE IF e.input.message = NoMessage \/ e.id < 0 THEN channel
+                  ELSE [channel EXCEPT ![e.from][i] = SubSeq(@, PlaceOf(@, e.id) + 1, Len(@))]
+        wanted == SelectSeq(e.sends, LAMBDA s : s.id >= 0)
+    IN  Transmit(given, i, [k \in DOMAIN wanted |->
+            [to |-> wanted[k].to, message |-> [id |-> wanted[k].id, message |-> wanted[k].message]]])
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Logs.  A leadership's stream is the log that the leader had when it     *)
+(* began, and above it entries of its own term.                            *)
+(***************************************************************************)
+OwnTerm(s) == FollowedTerm(s)
+
+LedAfter(i, entries) ==
+    LET s   == next[i].state
+        key == <<i, OwnTerm(s)>>
+        old == IF key \in DOMAIN led THEN led[key]
+               ELSE [base |-> SubSeq(entries, 1, s.publicationPosition),
+                     reach |-> 0, replays |-> {}]
+        new == [old EXCEPT !.reach = Max(@, s.publicationPosition),
+                           !.replays = @ \cup {j \in Members : s.members[j].catchupReplay}]
+    IN  IF ~Whole \/ ~LeadsInTerm(s, OwnTerm(s)) THEN led
+        ELSE [k \in DOMAIN led \cup {key} |-> IF k = key THEN new ELSE led[k]]
+
+EntryOf(stream, term, k) == IF k <= Len(stream.base) THEN stream.base[k] ELSE term
+
+(***************************************************************************)
+(* Followed(i): the leadership whose stream member i listens to.           *)
+(***************************************************************************)
+Followed(i) == <<member[i].leaderMemberId, FollowedTerm(member[i])>>
+
+SourceIsThere(i, upTo) ==
+    \/ Closed(member[i], "LEADER")
+    \/ /\ member[i].leaderMemberId # i
+       /\ Followed(i) \in DOMAIN led
+       /\ led[Followed(i)].reach >= upTo
+
+SourceEntry(i, k) ==
+    IF Closed(member[i], "LEADER") THEN member[i].moduleLeadershipTermId
+    ELSE EntryOf(led[Followed(i)], Followed(i)[2], k)
+
+LogAfterEvent(i) ==
+    LET to   == next[i].state.recordedPosition
+        from == Len(log[i])
+    IN  IF ~Whole THEN <<>>
+        ELSE IF to <= from THEN SubSeq(log[i], 1, to)
+        ELSE log[i] \o [k \in 1 .. (to - from) |-> SourceEntry(i, from + k)]
+
+(***************************************************************************)
+(* OnTopOfItself(i): what member i records goes on where its log ends in   *)
+(* the stream too.                                                         *)
+(***************************************************************************)
+OnTopOfItself(i) ==
+    \/ Closed(member[i], "LEADER")
+    \/ \A k \in DOMAIN log[i] : log[i][k] = EntryOf(led[Followed(i)], Followed(i)[2], k)
+
+(***************************************************************************)
+(* LogIsThere(i): the event records what is written and consumes what is   *)
+(* recorded; it is told of the first entry of a term, and of no other      *)
+(* entry, that it is one.                                                  *)
+(***************************************************************************)
+SameTermBetween(i, from, to) == \A k \in (from + 1) .. to : ~IsTermEvent(Now, i, k)
+
+LogIsThere(i) ==
+    LET e    == next[i]
+        x    == e.input
+        done == member[i].commitPosition
+    IN  IF ~Whole THEN TRUE
+        ELSE CASE e.action = "ConsumeLog" ->
+                    x.position <= Len(log[i]) /\ SameTermBetween(i, done, x.position)
+               [] e.action = "OnReplayNewLeadershipTermEvent" ->
+                    /\ x.position <= Len(log[i])
+                    /\ IsTermEvent(Now, i, done + 1)
+                    /\ x.leadershipTermId = log[i][done + 1]
+                    /\ SameTermBetween(i, done + 1, x.position)
+               [] e.action = "FollowerCatchupAwait" ->
+                    Followed(i) \in DOMAIN led /\ i \in led[Followed(i)].replays
+               [] e.action = "FollowerLogAwait" ->
+                    Followed(i) \in DOMAIN led /\ led[Followed(i)].reach >= done
+               [] OTHER ->
+                    \/ e.state.recordedPosition <= Len(log[i])
+                    \/ SourceIsThere(i, e.state.recordedPosition)
+
+(***************************************************************************)
+(* Checksums.  A checksum is of a prefix of a log; its length and its last *)
+(* term name the prefix (LogMatching).  Where logs are not followed, what  *)
+(* is committed must still be the same everywhere.                         *)
+(***************************************************************************)
+TermAt(entries, k) == IF k <= 0 THEN NULL_VALUE ELSE entries[k]
+
+SumsOf(i, entries) ==
+    LET e == next[i]
+    IN  IF Whole
+        THEN {<<e.sums[k][1], TermAt(entries, e.sums[k][1]), e.sums[k][2]>> :
+                 k \in {k \in DOMAIN e.sums : e.sums[k][1] <= Len(entries)}}
+        ELSE {<<e.sums[k][1], NULL_VALUE, e.sums[k][2]>> :
+                 k \in {k \in DOMAIN e.sums : e.sums[k][1] <= e.state.commitPosition}}
+
+-----------------------------------------------------------------------------
+Explained(i) == next[i].some /\ next[i].allowed /\ MessageIsThere(i) /\ LogIsThere(i)
+
+(***************************************************************************)
+(* Critical(i): taking the next event of member i now may spoil something  *)
+(* that goes well if others act first.                                     *)
+(*                                                                         *)
+(* Every other event may be taken as soon as it is explained: it enables   *)
+(* others and disables none, since channels and streams only grow by it,   *)
+(* and it makes no safety property harder to keep.  What can spoil         *)
+(* something: to commit before a quorum has recorded; to cut a log before  *)
+(* others have what is cut; to close an election as leader; to record on   *)
+(* top of another log; to send to a member that must restart before it     *)
+(* receives, since a restart empties its channels.                         *)
+(***************************************************************************)
+Critical(i) ==
+    LET e == next[i]
+    IN  \/ \E k \in DOMAIN e.sends : e.sends[k].id >= 0 /\ e.sends[k].restart > at[e.sends[k].to]
+        \/ /\ Whole
+           /\ \/ e.state.commitPosition > Len(hist.committed)
+              \/ e.state.recordedPosition < Len(log[i])
+              \/ e.action = "LeaderReady" /\ e.state.electionState = "CLOSED"
+              \/ e.state.recordedPosition > Len(log[i]) /\ ~OnTopOfItself(i)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Broken(i): the safety properties that do not hold after the step that   *)
+(* the primed variables tell of, which is member i's.                      *)
+(***************************************************************************)
+Broken(i) ==
+    LET known    == ~next[i].gap
+        sameLogs == log' = log
+    IN  {name \in {"ElectionSafety", "OneVotePerTerm", "LogMatching", "LeaderCompleteness",
+                   "StateMachineSafety", "CommittedIsDurable", "CommitBounded",
+                   "RecordingLogCoherent", "CommitMonotonic", "CandidateTermMonotonic",
+                   "NoTruncationBelowCommit", "LogStream"} :
+            CASE name = "ElectionSafety"          -> ~ElectionSafety'
+              [] name = "OneVotePerTerm"          -> ~OneVotePerTerm'
+              [] name = "LogMatching"             -> ~sameLogs /\ ~LogMatching'
+              [] name = "LeaderCompleteness"      -> ~LeaderCompleteness'
+              [] name = "StateMachineSafety"      -> ~StateMachineSafety'
+              [] name = "CommittedIsDurable"      -> ~CommittedIsDurable'
+              [] name = "CommitBounded"           -> ~CommitBounded'
+              [] name = "RecordingLogCoherent"    -> ~RecordingLogCoherent'
+              [] name = "CommitMonotonic"         -> known /\ ~CommitRises
+              [] name = "CandidateTermMonotonic"  -> known /\ ~CandidateTermRises
+              [] name = "NoTruncationBelowCommit" -> known /\ ~CutsAboveCommit
+              [] name = "LogStream"               ->
+                    \E a, b \in sums' : a[1] = b[1] /\ a[2] = b[2] /\ a[3] # b[3]}
+
+Reached == [k \in 1 .. MemberCount |-> at[k - 1]]
+
+Take1(i) ==
+    LET e       == next[i]
+        before  == IF e.gap THEN e.state ELSE member[i]
+        entries == LogAfterEvent(i)
+    IN  /\ member'  = [member EXCEPT ![i] = e.state]
+        /\ channel' = ChannelAfter(i)
+        /\ log'     = [log EXCEPT ![i] = entries]
+        /\ hist'    = Remember(hist, i, before, e.state, Plain(e.sends), entries)
+        /\ led'     = LedAfter(i, entries)
+        /\ sums'    = sums \cup SumsOf(i, entries)
+        /\ at'      = [at EXCEPT ![i] = @ + 1]
+        /\ run'     = run
+        /\ LET broken == Broken(i)
+           IN  IF broken = {} THEN TRUE
+               ELSE PrintT(<<"broken", run, Reached, i, broken>>) /\ FALSE
+        /\ next'    = [next EXCEPT ![i] = Load(run, i, at[i] + 2, e.state)]
+
+(***************************************************************************)
+(* What is told of a state in which no event is explained: for each member *)
+(* whether there is an event, a step, a message and log contents for it,   *)
+(* and its leader; and for a step that is none where the spec's own        *)
+(* outcomes differ.                                                        *)
+(***************************************************************************)
+Told(b) == IF b THEN 1 ELSE 0
+
+Standing(i) ==
+    IF ~next[i].some THEN <<0, 0, 0, 0, NULL_VALUE>>
+    ELSE <<1, Told(next[i].allowed), Told(MessageIsThere(i)),
+           IF next[i].allowed /\ LogIsThere(i) THEN 1 ELSE 0, member[i].leaderMemberId>>
+
+Refused(i) ==
+    IF ~next[i].some THEN FALSE
+    ELSE ~(next[i].allowed \/ next[i].gap \/ next[i].absurd)
+
+Outcomes(i) ==
+    LET e == next[i]
+    IN  {<<{<<f, o.next[f], e.state[f]>> : f \in {f \in DOMAIN o.next : o.next[f] # e.state[f]}},
+           Told(SameSends(o.sends, Plain(e.sends)))>> :
+             o \in Step(i, member[i], e.action, e.input)}
+
+Stuck ==
+    /\ PrintT(<<"stuck", run, Reached, [k \in 1 .. MemberCount |-> Standing(k - 1)]>>)
+    /\ \A i \in Members : Refused(i) => PrintT(<<"differs", run, Reached, i, Outcomes(i)>>)
+
+AtEnd == \A i \in Members : ~next[i].some
+
+(***************************************************************************)
+(* The search of a run ends when its end is reached once.                  *)
+(***************************************************************************)
+Found == TLCGet(run)
+
+Ended == PrintT(<<"end", run>>) /\ TLCSet(run, TRUE)
+
+Least(set) == CHOOSE i \in set : \A j \in set : i <= j
+
+TraceInit ==
+    /\ run \in DOMAIN Runs
+    /\ TLCSet(run, FALSE)
+    /\ member  = [i \in Members |-> NewMember]
+    /\ channel = NoChannels
+    /\ log     = [i \in Members |-> <<>>]
+    /\ hist    = NoHistory
+    /\ led     = <<>>
+    /\ sums    = {}
+    /\ at      = [i \in Members |-> 0]
+    /\ next    = [i \in Members |-> Load(run, i, 1, NewMember)]
+
+(***************************************************************************)
+(* Next: the first event that is not critical, or any of those that are.   *)
+(***************************************************************************)
+TraceNext ==
+    /\ ~Found
+    /\ LET explained == {i \in Members : Explained(i)}
+           eager     == {i \in explained : ~Critical(i)}
+           chosen    == IF eager # {} THEN {Least(eager)} ELSE explained
+       IN  IF AtEnd THEN Ended /\ FALSE
+           ELSE IF explained = {} THEN Stuck /\ FALSE
+           ELSE \E i \in chosen : Take1(i)
+
+(***************************************************************************)
+(* Everything else in a state follows from these.                          *)
+(***************************************************************************)
+TraceView ==
+    <<run, at, [i \in Members |-> [j \in Members |->
+                   [k \in DOMAIN channel[i][j] |-> channel[i][j][k].id]]], hist.committed>>
+=============================================================================
