@@ -85,7 +85,11 @@ def load(path: Path, run_id: str) -> LoadedRun:
     if path.suffix == ".parquet" and not path.is_dir():
         with DatasetFile(path) as file:
             run = file.runs[run_id].run
-            parts = [part for batch in file.batches() for part in _rows_of_run(batch, run_id)]
+            parts = [
+                part
+                for batch in file.batches(file.groups_of(run_id))
+                for part in rows_of_run(batch, run_id)
+            ]
     else:
         folder = RunFolder(path)
         run = folder.run
@@ -96,7 +100,8 @@ def load(path: Path, run_id: str) -> LoadedRun:
     return LoadedRun(run, batch, states_before(batch))
 
 
-def _rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
+def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
+    """Give the rows of one run in a batch, if it has any."""
     if run_id in columns.runs:
         rows = np.flatnonzero(columns.run == columns.runs.index(run_id))
         if len(rows):

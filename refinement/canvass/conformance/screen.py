@@ -85,6 +85,7 @@ class Screening:
         self.runs: list[RunState] = []
         self._steps = StepChecker()
         self._codes = np.empty(0, dtype=np.int8)
+        self._seen = np.empty(0, dtype=np.bool_)
         self._open: dict[int, Example] = {}
         self.events = 0
         self._waiting: list[tuple[Mapping[str, RunState], EventColumns]] = []
@@ -186,6 +187,7 @@ class Screening:
         self._know(results)
         codes = np.full(len(columns), ALLOWED, dtype=np.int8)
         keyed = results.numbers >= 0
+        self._seen[results.numbers[keyed]] = True
         codes[keyed] = self._codes[results.numbers[keyed]]
         codes[
             (results.status == Status.FRAME_BROKEN) | (results.status == Status.OUT_OF_DOMAIN)
@@ -221,6 +223,7 @@ class Screening:
             self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
             codes[codes == IN_GRAPH] = ALLOWED
             self._codes = np.concatenate([self._codes, codes])
+            self._seen = np.concatenate([self._seen, np.zeros(len(fresh), dtype=np.bool_)])
             for place in np.flatnonzero(codes == UNKNOWN).tolist():
                 self._open[known + place] = results.example(known + place)
 
@@ -245,6 +248,14 @@ class Screening:
     def keys(self) -> NDArray[np.uint64]:
         """The keys of the distinct steps."""
         return self._steps.distinct.keys
+
+    def seen_keys(self) -> NDArray[np.uint64]:
+        """Give the keys of the distinct steps met since `forget_seen` was called last."""
+        return self.keys[self._seen]
+
+    def forget_seen(self) -> None:
+        """Forget which steps were met, not what is known of them."""
+        self._seen[:] = False
 
     @property
     def open_steps(self) -> Mapping[int, Example]:

@@ -10,32 +10,48 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
 from canvass.conformance.judge import REFUSED, Judge, ask_tlc, default_cache, spec_digest
 from canvass.conformance.screen import RunState, Screening
-from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
-from canvass.corpus.plan import Task, Unit, UnitKind
+from canvass.conformance.verdict import Verdict
+from canvass.corpus.parts import (
+    join_parts,
+    part_file,
+    part_of_run,
+    runs_without_events,
+    screen_part,
+    seen_file,
+)
+from canvass.corpus.plan import Part, Task, Unit, UnitKind
 from canvass.corpus.questions import key_of, to_example, to_question
 from canvass.corpus.rows import Row, RowKind
-from canvass.graph.lookup import KeyTable
+from canvass.corpus.stored import store
+from canvass.corpus.telling import (
+    coverage_rows,
+    malformed_row,
+    open_verdict,
+    verdict_rows,
+    with_import,
+)
+from canvass.graph.artifact import open_keys
 from canvass.graph.oracle import Answer
 from canvass.graph.steps import Step
 from canvass.traces.aeron_import.importer import ImportFault, import_logs
 from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.errors import TraceError
+from canvass.traces.schema import Run
 
 SHARED_CACHE: Final = "cache"
+PARTS: Final = "parts"
 
 _memo: dict[object, Screening] = {}
 """The screening of this worker process: what it has found out about steps serves all its tasks."""
@@ -78,6 +94,7 @@ class ConformanceChecker:
         """Take a folder that all workers can read, and put there what is known."""
         shared = folder / SHARED_CACHE
         self.shared = str(shared)
+        (folder / PARTS).mkdir(parents=True)
         if Path(self.cache).is_dir():
             shutil.copytree(self.cache, shared)
         else:
@@ -108,13 +125,21 @@ class ConformanceChecker:
     def check(self, task: Task) -> Iterator[Row]:
         """Check units as far as graph and cache know the steps."""
         screening = self._screening()
+        screening.forget_seen()
+        whole = [unit for unit in task if unit.part is None and unit.kind is not UnitKind.JOIN]
         try:
-            with tempfile.TemporaryDirectory(prefix="canvass-import-") as scratch:
-                yield from self._check(task, screening, Path(scratch))
+            with tempfile.TemporaryDirectory(prefix="canvass-units-") as scratch:
+                yield from self._check(whole, screening, Path(scratch))
+                for unit in task:
+                    if unit.part is not None:
+                        yield from self._check_part(unit, unit.part, screening)
+                    elif unit.kind is UnitKind.JOIN:
+                        yield from self._join(unit, screening, Path(scratch))
         except BaseException:
             _memo.clear()
             raise
         screening.runs.clear()
+        yield from self._edges(screening)
 
     def _screening(self) -> Screening:
         token = (self.shared, self.generation, self.graphs, self.digest)
@@ -124,22 +149,31 @@ class ConformanceChecker:
         return _memo[token]
 
     def _judge(self) -> Judge:
-        graphs = {name: KeyTable.open(Path(name)) for name in self.graphs}
+        graphs = {name: open_keys(Path(name)) for name in self.graphs}
         return Judge(_ask_alone, graphs, Path(self.shared), self.digest)
 
-    def _check(self, task: Task, screening: Screening, scratch: Path) -> Iterator[Row]:
+    def _edges(self, screening: Screening) -> Iterator[Row]:
+        """Tell which edges of each graph were taken since it was last forgotten what was seen."""
+        keys = screening.seen_keys()
+        for name, table in screening.judge.graphs.items():
+            edges = np.unique(table.lookup(keys))
+            edges = edges[edges >= 0]
+            if len(edges):
+                yield Row(kind=RowKind.EDGES, name=name, payload=edges.astype("<i8").tobytes())
+
+    def _check(self, task: Task | list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
         units: dict[Path, tuple[Unit, ImportSummary | None]] = {}
         for number, unit in enumerate(task):
             path, imported = Path(unit.path), None
             if unit.kind is UnitKind.REFUSED:
-                yield _malformed(unit, f"{unit.path}: {unit.code}: {unit.reason}")
+                yield malformed_row(unit, f"{unit.path}: {unit.code}: {unit.reason}")
                 continue
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / path.name
                 try:
                     imported = import_logs([Path(unit.path)], path)
                 except (AeronLogError, ImportFault) as error:
-                    yield _malformed(unit, str(error))
+                    yield malformed_row(unit, str(error))
                     continue
             units[path] = unit, imported
             screening.add(path)
@@ -147,14 +181,92 @@ class ConformanceChecker:
         if any(unit.runs for unit, _ in units.values()):
             screening.ask()  # All is known by now, unless the cache has lost what it was given.
         chosen = [state for state in screening.runs if _is_asked_for(units[state.path][0], state)]
-        waiting = set[int]().union(*(state.pending for state in chosen))
-        keys: dict[int, bytes] = {}
-        for number in sorted(waiting & screening.open_steps.keys()):
-            keys[number], question = to_question(screening.open_steps[number])
-            yield Row(kind=RowKind.STEP, key=keys[number], payload=question)
+        keys = yield from _questions(chosen, screening)
         for state in chosen:
-            yield from _rows(*units[state.path], state, screening, keys)
-        yield from _coverage(chosen)
+            unit, imported = units[state.path]
+            yield from _told(unit, imported, state, screening, keys)
+        first = [state for state in chosen if not units[state.path][0].runs]
+        yield from coverage_rows(_sound(first))
+
+    def _check_part(self, unit: Unit, part: Part, screening: Screening) -> Iterator[Row]:
+        """Check a part of a unit; store what it has of runs that go on in other parts."""
+        try:
+            found = screen_part(unit, part, screening)
+        except (TraceError, ValueError) as error:
+            yield Row(
+                kind=RowKind.PART, source=unit.path, part=part.number, reason=str(error) or "?"
+            )
+            return
+        if unit.runs:
+            screening.ask()
+        whole = [state for state in found.whole if _is_asked_for(unit, state)]
+        keys = yield from _questions([*whole, *found.cut], screening)
+        for state in whole:
+            yield from _told(unit, None, state, screening, keys)
+        if unit.runs:
+            return
+        yield from coverage_rows(_sound(whole), unit)
+        folder = self._parts
+        for state in found.cut:
+            kept, sequence = part_of_run(state, found, keys)
+            store(part_file(folder, unit, part.number, state.run_id), kept, sequence)
+            yield Row(kind=RowKind.PART, source=unit.path, part=part.number, run_id=state.run_id)
+        if unit.kind is UnitKind.FILE:
+            seen_file(folder, unit, part.number).write_text("\n".join(sorted(found.seen)))
+            yield Row(kind=RowKind.PART, source=unit.path, part=part.number)
+
+    def _join(self, unit: Unit, screening: Screening, scratch: Path) -> Iterator[Row]:
+        if not unit.runs:
+            for state in runs_without_events(unit, self._parts):
+                yield from verdict_rows(unit, state.run, settle(state, screening, screening.judge))
+            return
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        found = join_parts(unit, self._parts, screening.judge, folder)
+        shutil.rmtree(folder)
+        yield from verdict_rows(unit, found.run, found.verdict)
+        if found.verdict.verdict is not Verdict.MALFORMED:
+            yield from coverage_rows([(found.run, found.actions)], unit)
+
+    @property
+    def _parts(self) -> Path:
+        return Path(self.shared).with_name(PARTS)
+
+
+def _questions(
+    states: Iterable[RunState], screening: Screening
+) -> Generator[Row, None, dict[int, bytes]]:
+    """Tell the open steps of some runs; give their keys by their numbers."""
+    waiting = set[int]().union(*(state.pending for state in states))
+    keys: dict[int, bytes] = {}
+    for number in sorted(waiting & screening.open_steps.keys()):
+        keys[number], question = to_question(screening.open_steps[number])
+        yield Row(kind=RowKind.STEP, key=keys[number], payload=question)
+    return keys
+
+
+def _told(
+    unit: Unit,
+    imported: ImportSummary | None,
+    state: RunState,
+    screening: Screening,
+    keys: Mapping[int, bytes],
+) -> Iterator[Row]:
+    """Tell how a run stands; if steps are open, how it stands if they are all allowed."""
+    pending = tuple(keys[number] for number in sorted(state.pending) if number in keys)
+    if pending and not state.malformed:
+        found = open_verdict(unit, state)
+    else:
+        found = settle(state, screening, screening.judge)
+    if imported is not None:
+        found = with_import(found, imported)
+    yield from verdict_rows(unit, state.run, found, pending)
+
+
+def _sound(states: Iterable[RunState]) -> Iterator[tuple[Run, list[int]]]:
+    """Give the runs that are such, each with how often it took each action."""
+    for state in states:
+        if state.run is not None and not state.malformed:
+            yield state.run, state.actions.tolist()
 
 
 def _is_asked_for(unit: Unit, state: RunState) -> bool:
@@ -167,111 +279,3 @@ def _ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         return ask_tlc(rules, steps)
-
-
-def _rows(
-    unit: Unit,
-    imported: ImportSummary | None,
-    state: RunState,
-    screening: Screening,
-    keys: Mapping[int, bytes],
-) -> Iterator[Row]:
-    """Tell how a run stands; if steps are open, how it stands if they are all allowed."""
-    pending = tuple(keys[number] for number in sorted(state.pending) if number in keys)
-    if pending and not state.malformed:
-        verdict = Verdict.INCOMPLETE if state.facts or state.unchecked else Verdict.CONFORMS
-        if state.wrong:
-            verdict = Verdict.DIVERGES
-        found = RunVerdict(
-            state.run_id,
-            unit.path,
-            verdict,
-            events=state.events,
-            unchecked=state.unchecked,
-            facts=state.facts,
-        )
-    else:
-        found = settle(state, screening, screening.judge)
-    if imported is not None:
-        found = _with_import(found, imported)
-    yield Row(
-        kind=RowKind.VERDICT,
-        source=unit.path,
-        run_id=None if state.run is None else state.run_id,
-        revision=None if state.run is None else state.run.revision,
-        member_count=None if state.run is None else state.run.member_count,
-        verdict=found.verdict.value,
-        events=found.events,
-        unchecked=found.unchecked,
-        reason=_reason(found),
-        pending=pending,
-    )
-    for divergence in found.divergences:
-        yield Row(
-            kind=RowKind.DIVERGENCE,
-            source=unit.path,
-            run_id=found.run_id,
-            revision=None if state.run is None else state.run.revision,
-            member_count=None if state.run is None else state.run.member_count,
-            divergence_class=divergence.kind.value,
-            name=divergence.name,
-            member_id=divergence.member,
-            step=divergence.step,
-            rank=divergence.rank,
-            reason=divergence.text,
-        )
-
-
-def _with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
-    """Take into account which lines the importer could not explain, and which are missing."""
-    place = imported.contradiction
-    if place is not None and found.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE):
-        text = f"{place.file}:{place.line}: {place.reason}"
-        kind = DivergenceClass.IMPLEMENTATION_STEP
-        wrong = Divergence(kind, "AeronLog", place.member_id, -1, text)
-        return replace(found, verdict=Verdict.DIVERGES, divergences=(wrong,))
-    if imported.missing and found.verdict is Verdict.CONFORMS:
-        return replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(imported.missing))
-    return found
-
-
-def _reason(found: RunVerdict) -> str:
-    """Say in one line why a run does not simply conform."""
-    if found.divergences:
-        first = found.divergences[0]
-        return f"member {first.member}, step {first.step}: {first.name}: {first.text}"
-    facts = [
-        f"{fact.kind.value} member {fact.member_id}"
-        + (f" step {fact.step}" if fact.step > 0 else "")
-        for fact in found.facts
-    ]
-    return found.reason or "; ".join(facts[:5] + ["..."] * (len(facts) > 5))
-
-
-def _malformed(unit: Unit, reason: str) -> Row:
-    return Row(
-        kind=RowKind.VERDICT,
-        source=unit.path,
-        verdict=Verdict.MALFORMED.value,
-        events=0,
-        unchecked=0,
-        reason=reason,
-    )
-
-
-def _coverage(states: Iterable[RunState]) -> Iterator[Row]:
-    """Count the actions of the runs that are such."""
-    counts: Counter[tuple[str, int, str]] = Counter()
-    for state in states:
-        if state.run is not None and not state.malformed:
-            for code in np.flatnonzero(state.actions).tolist():
-                key = state.run.revision, state.run.member_count, ACTION_NAMES[code]
-                counts[key] += int(state.actions[code])
-    for (revision, member_count, name), count in sorted(counts.items()):
-        yield Row(
-            kind=RowKind.COVERAGE,
-            revision=revision,
-            member_count=member_count,
-            name=name,
-            events=count,
-        )

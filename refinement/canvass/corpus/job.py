@@ -1,14 +1,15 @@
 """The job: units in, tables of verdicts, divergences and coverage out.
 
 What Spark moves are names of units on the way out and small rows on the way back; the events stay
-in the worker that reads them. The job has four stages:
+in the worker that reads them. The job has five stages:
 
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
-   and the distinct steps that nobody has judged yet;
+   and the distinct steps that nobody has judged yet; units too large for one task are cut;
 2. those steps, each once, are judged in batches;
 3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
    a forbidden step is checked again, now that everything is known;
-4. the tables are written.
+4. what the parts hold of a run that was cut is joined, and checked as a whole;
+5. the tables are written.
 
 No verdict depends on how units are packed into tasks: a run is judged from its own events and from
 answers that belong to a step's content. Only the DataFrame API is used, so that the job runs on
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 import pyarrow as pa
 
-from canvass.corpus.plan import Task, Unit, pack
+from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import (
     COVERAGE_COLUMNS,
     DIVERGENCE_COLUMNS,
@@ -35,6 +36,7 @@ from canvass.corpus.rows import (
     RowKind,
     to_batch,
 )
+from canvass.corpus.split import split_large
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,6 +48,9 @@ ANSWERS_DDL: Final = "key binary, answer binary"
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
 
 _WORK: Final = "work"
+
+_Place = tuple[str, int | None]
+"""A unit's path, and the number of the part if it was cut."""
 
 
 class Checker(Protocol):
@@ -93,6 +98,8 @@ class CorpusJob:
         Tasks that run at once, if known.
     oracles
         How many batches of steps are judged at once.
+    task_cost
+        What a task should cost at most; larger units are cut into parts.
     say
         Is told what begins, in a few words.
     """
@@ -106,6 +113,7 @@ class CorpusJob:
         partitions: int | None = None,
         parallelism: int = 2,
         oracles: int = 1,
+        task_cost: int = TASK_COST,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         if out.is_dir() and any(out.iterdir()):
@@ -119,27 +127,30 @@ class CorpusJob:
         self._parallelism = parallelism
         self._oracles = oracles
         self._say = say
+        self._task_cost = task_cost
+        self._parts: dict[tuple[str, int], Part] = {}
         self.judged = 0
         self.rechecked = 0
 
     def run(self, units: Sequence[Unit]) -> None:
         """Check all units and write the tables."""
+        cut = split_large(units, self._task_cost)
+        self._parts = {(u.path, u.part.number): u.part for u in cut if u.part is not None}
         self._say(f"checking {len(units):,} units")
-        first = self._checked(units, "first")
-        again = self._judge(first)
-        self.rechecked = sum(map(len, again.values()))
+        first = self._checked(cut, "first")
+        forbidden = self._judge(first)
+        again = self._again(cut, first, forbidden)
         rows = first
         if again:
-            self._say(f"checking {self.rechecked:,} runs again, now that all steps are judged")
-            chosen = [
-                msgspec.structs.replace(unit, runs=tuple(sorted(again[unit.path])))
-                for unit in units
-                if unit.path in again
-            ]
-            second = self._checked(chosen, "second")
-            rows = self._without(first, again).unionByName(second)
+            self._say(f"checking {len(again):,} units again, now that all steps are judged")
+            gone, second = self._recheck(units, again)
+            rows = self._without(first, gone).unionByName(second)
+        joins = self._joins(cut, rows)
+        if joins:
+            self._say(f"joining the parts of {len(joins):,} runs")
+            rows = rows.unionByName(self._checked(joins, "third"))
         self._say("writing the tables")
-        self._write(first, rows)
+        self._write(rows)
 
     def table(self, name: str) -> DataFrame:
         """Read one of the tables that were written: verdicts, divergences or coverage."""
@@ -168,18 +179,12 @@ class CorpusJob:
         frame.write.parquet(place)
         return self._session.read.parquet(place)
 
-    def _judge(self, first: DataFrame) -> dict[str, set[str]]:
-        """Have unknown steps judged; give the runs to be checked again, by the path of the unit.
-
-        These are the runs that took a forbidden step, and those in which something else is wrong
-        while steps were open: what comes first in them can only be told now.
-        """
-        from pyspark.sql import functions as f
-
+    def _judge(self, first: DataFrame) -> list[bytes]:
+        """Have unknown steps judged; give the keys of those that are forbidden."""
         steps = first.where(_is(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
         count = steps.count()
         if not count:
-            return {}
+            return []
         self._say(f"asking the oracle about {count:,} distinct steps")
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
         answered = steps.repartition(batches).mapInArrow(
@@ -189,26 +194,92 @@ class CorpusJob:
         collected = [(bytes(row.key), bytes(row.answer)) for row in answers.toLocalIterator()]
         self.judged = len(collected)
         self._checker.learn(collected)
-        forbidden = [(key,) for key, answer in collected if self._checker.forbids(answer)]
+        return [key for key, answer in collected if self._checker.forbids(answer)]
+
+    def _again(
+        self, units: Sequence[Unit], first: DataFrame, forbidden: list[bytes]
+    ) -> dict[_Place, set[str]]:
+        """Give the runs to be checked again, by the unit that they are in.
+
+        These are the runs that took a forbidden step, and those in which something else is wrong
+        while steps were open: what comes first in them can only be told now. A unit of which a part
+        is no trace is read as a whole, which tells where and why; no run is named then.
+        """
+        from pyspark.sql import functions as f
+
         waiting = first.where(_is(RowKind.VERDICT)).where("size(pending) > 0")
-        found = waiting.where(f.col("verdict") == "DIVERGES").select("source", "run_id")
+        found = waiting.where(f.col("verdict") == "DIVERGES").select("source", "part", "run_id")
         if forbidden:
-            wrong = self._session.createDataFrame(forbidden, "key binary")
-            taken = waiting.select("source", "run_id", f.explode("pending").alias("key"))
+            wrong = self._session.createDataFrame([(key,) for key in forbidden], "key binary")
+            taken = waiting.select("source", "part", "run_id", f.explode("pending").alias("key"))
             found = found.union(
-                taken.join(f.broadcast(wrong), "key", "left_semi").select("source", "run_id")
+                taken.join(f.broadcast(wrong), "key", "left_semi").select(
+                    "source", "part", "run_id"
+                )
             )
-        again: dict[str, set[str]] = {}
+        again: dict[_Place, set[str]] = {}
         for row in found.distinct().toLocalIterator():
-            again.setdefault(row.source, set()).add(row.run_id)
+            again.setdefault((row.source, row.part), set()).add(row.run_id)
+        if any(unit.part is not None for unit in units):
+            broken = first.where(_is(RowKind.PART)).where("reason IS NOT NULL")
+            for row in broken.select("source").distinct().toLocalIterator():
+                again = {place: runs for place, runs in again.items() if place[0] != row.source}
+                again[row.source, None] = set()
         return again
 
-    def _without(self, rows: DataFrame, runs: dict[str, set[str]]) -> DataFrame:
-        pairs = [(source, run_id) for source, ids in runs.items() for run_id in ids]
-        gone = self._session.createDataFrame(pairs, "source string, run_id string")
-        return rows.join(gone, ["source", "run_id"], "left_anti")
+    def _recheck(
+        self, units: Sequence[Unit], again: dict[_Place, set[str]]
+    ) -> tuple[list[tuple[str, int | None, str | None]], DataFrame]:
+        """Check runs again; tell which rows are not true any more, and give the new ones."""
+        wholes = {unit.path: unit for unit in units}
+        chosen, gone = [], list[tuple[str, int | None, str | None]]()
+        for (source, number), runs in sorted(again.items(), key=str):
+            gone += [(source, number, run_id) for run_id in sorted(runs)] or [(source, None, None)]
+            part = None if number is None else self._parts[source, number]
+            unit = wholes[source]
+            chosen.append(msgspec.structs.replace(unit, part=part, runs=tuple(sorted(runs))))
+        self.rechecked = len(gone)
+        return gone, self._checked(chosen, "second")
 
-    def _write(self, first: DataFrame, rows: DataFrame) -> None:
+    def _without(
+        self, rows: DataFrame, gone: list[tuple[str, int | None, str | None]]
+    ) -> DataFrame:
+        """Leave out runs, or all that was told of a unit."""
+        runs = [(source, run_id) for source, _, run_id in gone if run_id is not None]
+        whole = [(source,) for source, _, run_id in gone if run_id is None]
+        if runs:
+            frame = self._session.createDataFrame(runs, "source string, run_id string")
+            rows = rows.join(frame, ["source", "run_id"], "left_anti")
+        if whole:
+            frame = self._session.createDataFrame(whole, "source string")
+            rows = rows.join(frame, ["source"], "left_anti")
+        return rows
+
+    def _joins(self, cut: Sequence[Unit], rows: DataFrame) -> list[Unit]:
+        """Give the units that join what parts hold of the runs that are cut."""
+        from pyspark.sql import functions as f
+
+        if not self._parts:
+            return []
+        wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in cut}
+        told = rows.where(_is(RowKind.PART)).where("reason IS NULL")
+        grouped = told.groupBy("source", "run_id").agg(f.collect_list("part").alias("parts"))
+        joins = []
+        for row in grouped.orderBy("source", "run_id").toLocalIterator():
+            parts = tuple(self._parts[row.source, number] for number in sorted(row.parts))
+            whole = wholes[row.source]
+            joins.append(
+                msgspec.structs.replace(
+                    whole,
+                    kind=UnitKind.JOIN,
+                    cost=whole.cost * len(parts),
+                    runs=() if row.run_id is None else (row.run_id,),
+                    joined=parts,
+                )
+            )
+        return joins
+
+    def _write(self, rows: DataFrame) -> None:
         from pyspark.sql import functions as f
 
         verdicts = rows.where(_is(RowKind.VERDICT)).select(*VERDICT_COLUMNS)
@@ -224,7 +295,7 @@ class CorpusJob:
         if repeated:
             verdicts, divergences = self._without_second_runs(verdicts, divergences, repeated)
         coverage = (
-            first.where(_is(RowKind.COVERAGE))
+            rows.where(_is(RowKind.COVERAGE))
             .groupBy(*COVERAGE_COLUMNS[:-1])
             .agg(f.sum("events").alias("events"))
         )

@@ -33,7 +33,6 @@ TASK_COST: Final = 1 << 29
 and more than a task costs to start.
 """
 
-
 _AERON_LOG: Final = re.compile(r"member-[0-9]+\.log(?:\.[0-9]+)?(?:\.gz|\.zst)?")
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -49,6 +48,22 @@ class UnitKind(str, Enum):
     """A folder with the event logs of a real cluster, which is imported where it is checked."""
     REFUSED = "REFUSED"
     """Something in a corpus folder that no run can be."""
+    JOIN = "JOIN"
+    """A run, or the runs without events, of a unit that was cut into parts."""
+
+
+class Part(Struct, frozen=True):
+    """A part of a unit that one task would take too long for: whole rows, by their place."""
+
+    number: int
+    """Of the parts of the unit, in the order of their events."""
+    first: int
+    """The first row group of a file, or a byte of a stream; what begins there or later is in it."""
+    end: int
+    last: bool
+    """Whether the file or stream ends with it."""
+    member: int = -1
+    """Of a run folder: whose stream it is."""
 
 
 class Unit(Struct, frozen=True):
@@ -62,7 +77,18 @@ class Unit(Struct, frozen=True):
     """Of a refused unit: a `Code`."""
     reason: str = ""
     runs: tuple[str, ...] = ()
-    """Of a file that is checked again: the ids of the runs to be told of; all if there are none."""
+    """Of a unit that is checked again: the ids of the runs to be told of; all if there are none. Of
+    one that joins parts: the run that was cut, or none for the runs of the file without events.
+    """
+    part: Part | None = None
+    """If it is a part: which."""
+    joined: tuple[Part, ...] = ()
+    """If it joins parts: which, in order."""
+
+    @property
+    def location(self) -> Path:
+        """Its path."""
+        return Path(self.path)
 
 
 Task = tuple[Unit, ...]
@@ -131,7 +157,7 @@ def _refused(path: Path, reason: str) -> Unit:
 
 
 def _file_unit(path: Path) -> Unit:
-    return Unit(UnitKind.FILE, str(path), _cost(path.name, path.lstat().st_size))
+    return Unit(UnitKind.FILE, str(path), cost_of(path.name, path.lstat().st_size))
 
 
 def _folder_unit(path: Path) -> Unit:
@@ -139,7 +165,7 @@ def _folder_unit(path: Path) -> Unit:
     try:
         with os.scandir(path) as entries:
             found = list(entries)
-            cost = sum(_cost(e.name, e.stat(follow_symlinks=False).st_size) for e in found)
+            cost = sum(cost_of(e.name, e.stat(follow_symlinks=False).st_size) for e in found)
     except OSError:
         found = []  # Its reader says what is wrong with it.
     names = [entry.name for entry in found]
@@ -148,7 +174,8 @@ def _folder_unit(path: Path) -> Unit:
     return Unit(kind, str(path), cost)
 
 
-def _cost(name: str, size: int) -> int:
+def cost_of(name: str, size: int) -> int:
+    """Give the cost of a file of events: its size as plain NDJSON, about."""
     return size * BYTES_PER_COST.get(PurePath(name).suffix, 1)
 
 

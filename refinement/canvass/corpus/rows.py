@@ -26,6 +26,11 @@ class RowKind(str, Enum):
     """How many events of a task have an action and an outcome."""
     STEP = "STEP"
     """A distinct step that neither graph nor cache judges."""
+    PART = "PART"
+    """A run of which a part of a unit holds only a part; without a run id: that the part was read.
+    """
+    EDGES = "EDGES"
+    """Which edges of a state graph the events of a task take."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -34,6 +39,8 @@ class Row(Struct, frozen=True, kw_only=True):
     kind: RowKind
     source: str | None = None
     """Path of the unit that the run is in."""
+    part: int | None = None
+    """Of a unit that was cut: the number of the part that told this."""
     run_id: str | None = None
     revision: str | None = None
     member_count: int | None = None
@@ -44,10 +51,12 @@ class Row(Struct, frozen=True, kw_only=True):
     unchecked: int | None = None
     """Events of the run of which the state before is not known."""
     reason: str | None = None
-    """Why a run is malformed or incomplete, or in what a step differs."""
+    """Why a run is malformed or incomplete, or in what a step differs; why a part is no trace."""
     divergence_class: str | None = None
     name: str | None = None
-    """Of a divergence: the action, or the property that is violated. Of coverage: the action."""
+    """Of a divergence: the action, or the property that is violated. Of coverage: the action. Of
+    edges: the folder of the graph.
+    """
     member_id: int | None = None
     step: int | None = None
     rank: int | None = None
@@ -56,13 +65,14 @@ class Row(Struct, frozen=True, kw_only=True):
     """Keys of the run's steps that are still to be judged."""
     key: bytes | None = None
     payload: bytes | None = None
-    """Of a step: what the oracle is asked."""
+    """Of a step: what the oracle is asked. Of edges: their numbers."""
 
 
 ROW_SCHEMA: Final = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
         pa.field("source", pa.string()),
+        pa.field("part", pa.int32()),
         pa.field("run_id", pa.string()),
         pa.field("revision", pa.string()),
         pa.field("member_count", pa.int32()),
@@ -82,9 +92,10 @@ ROW_SCHEMA: Final = pa.schema(
 )
 
 ROW_DDL: Final = (
-    "kind string, source string, run_id string, revision string, member_count int, verdict string,"
-    " events bigint, unchecked bigint, reason string, divergence_class string, name string,"
-    " member_id int, step bigint, rank bigint, pending array<binary>, key binary, payload binary"
+    "kind string, source string, part int, run_id string, revision string, member_count int,"
+    " verdict string, events bigint, unchecked bigint, reason string, divergence_class string,"
+    " name string, member_id int, step bigint, rank bigint, pending array<binary>, key binary,"
+    " payload binary"
 )
 """`ROW_SCHEMA` as Spark writes it."""
 

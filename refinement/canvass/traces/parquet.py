@@ -226,6 +226,8 @@ class DatasetFile:
             self.runs = self._entries()
             self.events: int = self._file.metadata.num_rows
             self.row_groups: int = self._file.metadata.num_row_groups
+            leaves = [leaf.path for leaf in self._file.metadata.schema]
+            self._run_leaf = leaves.index("run")
         except BaseException:
             self._handle.close()
             raise
@@ -267,6 +269,17 @@ class DatasetFile:
         ):
             raise self._error(Code.TOO_LARGE, f"row group {row_group} is over the limits")
         return self._guard(lambda: self._file.read_row_group(row_group, use_threads=False))
+
+    def groups_of(self, run_id: str) -> list[int]:
+        """Give the row groups that may hold events of a run, as far as their statistics tell."""
+        return [number for number in range(self.row_groups) if self._may_hold(number, run_id)]
+
+    def _may_hold(self, number: int, run_id: str) -> bool:
+        about = self._file.metadata.row_group(number)
+        found = self._guard(lambda: about.column(self._run_leaf).statistics)
+        if found is None or not found.has_min_max:
+            return True
+        return bool(found.min <= run_id <= found.max)
 
     def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
         """Give the events, one batch for each row group; the predecessor row is carried over.

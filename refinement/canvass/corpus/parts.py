@@ -1,0 +1,334 @@
+"""Runs that are cut between tasks: each task screens its part, one joins what they found.
+
+A step is checked alone, with the state before it, so that a part needs the one event before it.
+What takes the whole run needs of each event little (`canvass.conformance.sequence`), which is
+stored and joined. The verdict is that of a run that was never cut: the same functions give it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from canvass.conformance.batch import Batch, join
+from canvass.conformance.diagnose import divergences_of, judged_codes, rows_of_run, wrong_rows
+from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
+from canvass.conformance.screen import RunState, Screening, check_whole
+from canvass.conformance.sequence import Sequence as RunSequence
+from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
+from canvass.corpus.byterange import RangeReader
+from canvass.corpus.plan import Part, Unit
+from canvass.corpus.questions import key_of
+from canvass.corpus.stored import PartOfRun, joined_on_disk, stored_part
+from canvass.graph.steps import Step
+from canvass.traces.facts import Fact, FactKind
+from canvass.traces.ndjson import MAX_GAPS
+from canvass.traces.parquet import DatasetFile, FactFinder
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run
+
+
+def part_file(folder: Path, unit: Unit, number: int, run_id: str) -> Path:
+    """Name the file of a part of a run."""
+    name = hashlib.sha256(f"{unit.path}\0{run_id}".encode()).hexdigest()[:24]
+    return folder / f"{name}-{number}.part"
+
+
+def seen_file(folder: Path, unit: Unit, number: int) -> Path:
+    """Name the file that tells of which runs a part of a unit has events."""
+    name = hashlib.sha256(unit.path.encode()).hexdigest()[:24]
+    return folder / f"{name}-{number}.seen"
+
+
+# --- a part ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class ScreenedPart:
+    """What was found in a part of a unit."""
+
+    whole: list[RunState] = field(default_factory=list)
+    """Runs of which no other part has events; they are finished."""
+    cut: list[RunState] = field(default_factory=list)
+    facts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+    """Of the runs that are cut."""
+    lines: int = 0
+    seen: set[str] = field(default_factory=set)
+
+
+def screen_part(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
+    """Screen a part of a unit.
+
+    Raises
+    ------
+    TraceError
+        If it is no trace; the whole unit has to be read then, to say where and why.
+    """
+    found = _screen_stream if part.member >= 0 else _screen_rows
+    return found(unit, part, screening)
+
+
+def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
+    states: dict[str, RunState] = {}
+    finder = FactFinder()
+    cut: set[str] = set()
+    seen: set[str] = set()
+    last = ""
+    with DatasetFile(unit.location) as file:
+        for number, columns in enumerate(file.batches(range(part.first, part.end))):
+            finder.look(columns)
+            for run_id in columns.runs:
+                if run_id not in states:
+                    states[run_id] = _new_state(unit, file.runs[run_id].run)
+            screening.take(states, columns)
+            present = np.unique(columns.run[columns.context :]).tolist()
+            seen.update(columns.runs[at] for at in present)
+            if columns.context and not number:
+                cut.add(columns.runs[int(columns.run[0])])
+            last = columns.runs[int(columns.run[-1])]
+        if not part.last:
+            cut.add(last)
+        cut &= seen
+        for run_id in seen - cut:
+            states[run_id].facts = tuple(finder.facts_of(file.runs[run_id]))
+            screening.end(states[run_id])
+    screening.flush()
+    return ScreenedPart(
+        whole=[states[run_id] for run_id in sorted(seen - cut)],
+        cut=[states[run_id] for run_id in sorted(cut)],
+        facts={run: tuple(f for f in finder.facts if f.run_id == run) for run in cut},
+        seen=seen,
+    )
+
+
+def _new_state(unit: Unit, run: Run) -> RunState:
+    state = RunState(unit.location, run.run_id, run)
+    try:
+        rules_of(run)
+    except ValueError as error:
+        state.malformed = str(error)
+    return state
+
+
+def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
+    folder = RunFolder(unit.location)
+    state = _new_state(unit, folder.run)
+    with _range(folder, part) as opened:
+        for columns in opened.batches():
+            screening.take({state.run_id: state}, columns)
+    screening.flush()
+    reader = opened.reader
+    lines = reader.lines - opened.context
+    return ScreenedPart(
+        cut=[state],
+        facts={state.run_id: tuple(_stream_facts(opened, state.run_id))},
+        lines=lines,
+        seen={state.run_id},
+    )
+
+
+def _range(folder: RunFolder, part: Part) -> RangeReader:
+    run = folder.run
+    path = folder.streams[part.member]
+    return RangeReader(path, part.first, part.end, run.run_id, part.member, run.member_count)
+
+
+def _stream_facts(opened: RangeReader, run_id: str) -> Iterator[Fact]:
+    """Give what is missing from a part of a stream; lines count from the part's first one."""
+    reader, member = opened.reader, opened.reader.member_id
+    for gap in reader.gaps[opened.context :]:
+        line = gap.line - opened.context
+        late = line == 1 and not opened.context
+        kind = FactKind.LATE_START if late else FactKind.GAP
+        yield Fact(kind, run_id, member, gap.step, line)
+    cut = reader.truncated
+    if cut is not None:
+        line = cut.line - opened.context
+        yield Fact(FactKind.TRUNCATED, run_id, member, line=line, detail=cut.reason)
+
+
+def part_of_run(
+    state: RunState, found: ScreenedPart, keys: Mapping[int, bytes]
+) -> tuple[PartOfRun, RunSequence | None]:
+    """Put together what is stored of a part of a run."""
+    parts, state.parts = state.parts, []
+    sequence = RunSequence.joined(parts) if parts else None
+    part = PartOfRun(
+        run_id=state.run_id,
+        malformed=state.malformed,
+        events=state.events,
+        unchecked=state.unchecked,
+        wrong=state.wrong,
+        pending=tuple(keys[number] for number in sorted(state.pending)),
+        facts=found.facts[state.run_id],
+        members=() if sequence is None else tuple(np.unique(sequence.member).tolist()),
+        lines=found.lines,
+        actions=tuple(state.actions.tolist()),
+    )
+    return part, sequence
+
+
+# --- all parts ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JoinedRun:
+    """The verdict on a run that was cut, and what else is told of it."""
+
+    run: Run
+    verdict: RunVerdict
+    actions: tuple[int, ...]
+
+
+def join_parts(unit: Unit, folder: Path, judge: Judge, scratch: Path) -> JoinedRun:
+    """Give the verdict on a run from its stored parts; all its steps are judged.
+
+    Raises
+    ------
+    TlcError
+        If a step has to be asked about to say what is wrong, and the oracle cannot run.
+    """
+    (run_id,) = unit.runs
+    paths = [part_file(folder, unit, part.number, run_id) for part in unit.joined]
+    parts = [stored_part(path) for path in paths]
+    run, facts = _facts(unit, run_id, parts)
+    actions = tuple(map(sum, zip(*(part.actions for part in parts), strict=True)))
+    verdict = _verdict(unit, run, facts, parts, joined_on_disk(paths, scratch), judge)
+    return JoinedRun(run, verdict, actions)
+
+
+def _verdict(
+    unit: Unit,
+    run: Run,
+    facts: tuple[Fact, ...],
+    parts: Sequence[PartOfRun],
+    sequence: RunSequence | None,
+    judge: Judge,
+) -> RunVerdict:
+    malformed = next((part.malformed for part in parts if part.malformed), "")
+    if malformed:
+        return RunVerdict(run.run_id, unit.path, Verdict.MALFORMED, reason=malformed)
+    if sequence is None:
+        reason = "the run has no events: nothing was checked"
+        return RunVerdict(run.run_id, unit.path, Verdict.MALFORMED, facts=facts, reason=reason)
+    whole = check_whole(run, sequence, facts)
+    suspect = [
+        part
+        for part, found in zip(unit.joined, parts, strict=True)
+        if found.wrong or _suspect(found, judge)
+    ]
+    unchecked = sum(part.unchecked for part in parts)
+    verdict = Verdict.INCOMPLETE if whole.facts or unchecked else Verdict.CONFORMS
+    divergences: tuple[Divergence, ...] = ()
+    if suspect or whole.order.found.any() or whole.broken:
+        steps = _wrong_steps(unit, run, suspect, sequence, judge)
+        wrong = np.array(sorted(steps), dtype=np.int64)
+        divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, judge)
+    if divergences:
+        verdict = Verdict.DIVERGES
+    return RunVerdict(
+        run_id=run.run_id,
+        path=unit.path,
+        verdict=verdict,
+        events=len(sequence),
+        unchecked=unchecked,
+        divergences=divergences,
+        facts=whole.facts,
+    )
+
+
+def _suspect(part: PartOfRun, judge: Judge) -> bool:
+    """Whether a step that was open is refused, or is open still."""
+    keys = np.array([key_of(key) for key in part.pending], dtype=np.uint64).reshape(-1, 2)
+    codes = judge.known(keys)
+    return bool(((codes == REFUSED) | (codes == UNKNOWN)).any())
+
+
+def _facts(unit: Unit, run_id: str, parts: Sequence[PartOfRun]) -> tuple[Run, tuple[Fact, ...]]:
+    """Give what is missing from a run, as its reader would tell it."""
+    if unit.joined[0].member < 0:
+        finder = FactFinder()
+        with DatasetFile(unit.location) as file:
+            entry = file.runs[run_id]
+        for part in parts:
+            finder.take_over(run_id, part.members, part.facts)
+        return entry.run, tuple(finder.facts_of(entry))
+    folder = RunFolder(unit.location)
+    facts = list(folder.facts)
+    for member in folder.streams:
+        facts += _facts_of_stream(
+            run_id,
+            member,
+            [p for place, p in zip(unit.joined, parts, strict=True) if place.member == member],
+        )
+    return folder.run, tuple(facts)
+
+
+def _facts_of_stream(run_id: str, member: int, parts: Sequence[PartOfRun]) -> list[Fact]:
+    """Count the lines of a stream on from part to part."""
+    facts: list[Fact] = []
+    before = 0
+    for part in parts:
+        for fact in part.facts:
+            moved = Fact(fact.kind, run_id, member, fact.step, fact.line + before, fact.detail)
+            if fact.kind is FactKind.TRUNCATED or len(facts) < MAX_GAPS:
+                facts.append(moved)
+        before += part.lines
+    if not before:
+        facts.append(Fact(FactKind.EMPTY_STREAM, run_id, member))
+    return facts
+
+
+def _wrong_steps(
+    unit: Unit, run: Run, suspect: Sequence[Part], sequence: RunSequence, judge: Judge
+) -> dict[int, Step]:
+    """Look again at parts with wrong steps; of each member and action give the first two by row."""
+    starts = np.searchsorted(sequence.member, np.arange(run.member_count + 1))
+    taken: dict[tuple[int, int], int] = {}
+    found: dict[int, Step] = {}
+    for part in suspect:
+        for batch in _batches(unit, run, part):
+            checker = StepChecker()
+            results = checker.check(batch)
+            columns = batch.columns
+            for row in wrong_rows(results, judged_codes(checker, results, judge)).tolist():
+                member, action = int(columns.member[row]), int(columns.action[row])
+                taken[member, action] = taken.get((member, action), 0) + 1
+                if taken[member, action] <= 2:
+                    steps = sequence.step[starts[member] : starts[member + 1]]
+                    at = int(starts[member] + np.searchsorted(steps, columns.step[row]))
+                    found[at] = step_at(columns, results.states, row)
+    return found
+
+
+def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
+    """Give the events of a run in a part."""
+    if part.member >= 0:
+        with _range(RunFolder(unit.location), part) as opened:
+            for columns in opened.batches():
+                yield join([({run.run_id: run}, columns)])
+        return
+    with DatasetFile(unit.location) as file:
+        for columns in file.batches(range(part.first, part.end)):
+            for own in rows_of_run(columns, run.run_id):
+                yield join([({run.run_id: run}, own)])
+
+
+def runs_without_events(unit: Unit, folder: Path) -> list[RunState]:
+    """Give the runs of a file that none of its parts has seen."""
+    seen = set[str]()
+    for part in unit.joined:
+        seen.update(seen_file(folder, unit, part.number).read_text().split("\n"))
+    states = []
+    with DatasetFile(unit.location) as file:
+        for run_id, entry in file.runs.items():
+            if run_id not in seen:
+                state = _new_state(unit, entry.run)
+                state.facts = tuple(FactFinder().facts_of(entry))
+                states.append(state)
+    return states

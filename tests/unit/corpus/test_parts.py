@@ -1,0 +1,286 @@
+"""A run that is cut between tasks has the verdict of the whole one, wherever it is cut."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.conformance.screen import Screening
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.plan import Unit, UnitKind, list_units
+from canvass.corpus.questions import key_of
+from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.split import split_large
+from canvass.traces.parquet import RUNS_KEY, DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.schema import Run
+from support.corpora import record_runs
+from support.long_runs import write_long_run
+from support.spoilt_runs import corrupt, edit, edit_event, forged_commit
+
+Told = dict[str | None, tuple[object, ...]]
+
+
+@pytest.fixture(scope="module")
+def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Runs with every kind of trouble, and a folder with what the oracle says of them."""
+    folder = tmp_path_factory.mktemp("parts")
+    corpus = record_runs(folder / "corpus", 12, 120)
+    corrupt(corpus)
+    stream = corpus / "run-8" / "member-1.ndjson"
+    edit(stream, lambda lines: lines[3:])  # Starts late.
+    twice = corpus / "run-9" / "member-0.ndjson"
+    edit_event(twice, 12, forged_commit)
+    edit_event(twice, -1, forged_commit)
+    (corpus / "run-10" / "member-2.ndjson").write_text("")
+    check_units(sorted(corpus.iterdir()), Judge(cache=folder / "cache"))
+    return corpus, folder / "cache"
+
+
+def told_whole(corpus: Path, cache: Path) -> tuple[Told, set[tuple[object, ...]]]:
+    """What the checker of one process says."""
+    units = sorted(corpus.iterdir())
+    found = check_units(units, Judge(_no_oracle, cache=cache)).runs
+    verdicts: Told = {run.run_id: (run.verdict.value, run.events, run.unchecked) for run in found}
+    divergences: set[tuple[object, ...]] = {
+        (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
+        for run in found
+        for one in run.divergences
+    }
+    return verdicts, divergences
+
+
+def _no_oracle(rules: object, steps: object) -> list[Any]:
+    raise AssertionError("all is known")
+
+
+def told_in_parts(
+    units: list[Unit], cost: int, cache: Path, work: Path
+) -> tuple[Told, set[tuple[object, ...]], list[Row]]:
+    """What is said of units that are cut as small as can be."""
+    checker = ConformanceChecker.of(cache=cache)
+    checker.prepare(work)
+    cut = split_large(units, cost)
+    assert len(cut) > len(units)
+    rows = [row for unit in cut for row in checker.check((unit,))]
+    broken = {row.source for row in rows if row.kind is RowKind.PART and row.reason}
+    rows = [row for row in rows if row.source not in broken]
+    for unit in units:
+        if unit.path in broken:
+            rows += checker.check((unit,))
+    rows += [row for unit in joins(cut, rows) for row in checker.check((unit,))]
+    verdicts: Told = {
+        row.run_id or Path(str(row.source)).name: (row.verdict, row.events, row.unchecked)
+        for row in rows
+        if row.kind is RowKind.VERDICT
+    }
+    divergences: set[tuple[object, ...]] = {
+        (row.run_id, row.divergence_class, row.name, row.member_id, row.step, row.rank, row.reason)
+        for row in rows
+        if row.kind is RowKind.DIVERGENCE
+    }
+    return verdicts, divergences, rows
+
+
+def rewrite(
+    path: Path, target: Path, column: str, row: int, change: Callable[[int], int], group: int
+) -> None:
+    """Copy a file of a data set with one cell changed."""
+    table = pq.read_table(path)
+    cells = table[column].to_pylist()
+    cells[row] = change(cells[row])
+    place = table.schema.get_field_index(column)
+    with pq.ParquetWriter(target, table.schema) as writer:
+        writer.write_table(table.set_column(place, table.schema.field(column), [cells]), group)
+        metadata = pq.read_metadata(path).metadata
+        writer.add_key_value_metadata({RUNS_KEY: metadata[RUNS_KEY]})
+
+
+def joins(cut: list[Unit], rows: list[Row]) -> Iterator[Unit]:
+    from msgspec.structs import replace
+
+    parts = {(unit.path, unit.part.number): unit for unit in cut if unit.part is not None}
+    grouped: dict[tuple[Any, Any], list[int]] = {}
+    for row in rows:
+        if row.kind is RowKind.PART and row.part is not None:
+            grouped.setdefault((row.source, row.run_id), []).append(row.part)
+    for (source, run_id), numbers in grouped.items():
+        own = [parts[source, number] for number in sorted(numbers)]
+        yield replace(
+            own[0],
+            kind=UnitKind.JOIN,
+            part=None,
+            runs=() if run_id is None else (run_id,),
+            joined=tuple(unit.part for unit in own if unit.part is not None),
+        )
+
+
+@pytest.mark.parametrize("cost", [3_000, 20_000, 70_000])
+def test_run_folders_in_parts_are_what_they_are_whole(
+    spoilt: tuple[Path, Path], tmp_path: Path, cost: int
+) -> None:
+    corpus, cache = spoilt
+
+    verdicts, divergences, _ = told_in_parts(list_units([corpus]), cost, cache, tmp_path)
+
+    assert (verdicts, divergences) == told_whole(corpus, cache)
+
+
+def test_compressed_streams_are_parts_each(spoilt: tuple[Path, Path], tmp_path: Path) -> None:
+    import gzip
+
+    corpus, cache = spoilt
+    packed = tmp_path / "packed"
+    shutil.copytree(corpus, packed)
+    for stream in packed.glob("*/member-*.ndjson"):
+        stream.with_name(f"{stream.name}.gz").write_bytes(gzip.compress(stream.read_bytes()))
+        stream.unlink()
+    units = list_units([packed])
+
+    verdicts, divergences, rows = told_in_parts(units, 3_000, cache, tmp_path / "work")
+
+    assert (verdicts, divergences) == told_whole(packed, cache)
+    assert max(row.part or 0 for row in rows) == 2
+
+
+@pytest.fixture(scope="module")
+def files(spoilt: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs that can be read, in one file of small row groups."""
+    corpus, cache = spoilt
+    readable = tmp_path_factory.mktemp("files") / "readable"
+    readable.mkdir()
+    for name, (verdict, *_) in told_whole(corpus, cache)[0].items():
+        if verdict != "MALFORMED":
+            shutil.copytree(corpus / str(name), readable / str(name))
+    root = readable.with_name("set")
+    with DatasetWriter(root, events_per_row_group=40) as writer:
+        write_dataset(Corpus(readable), writer)
+        writer.begin(Run("canvass.run/1", "void", "1.50", 3))
+        writer.end()
+    return root
+
+
+@pytest.mark.parametrize("pieces", [3, 5, 30])
+def test_files_in_parts_are_what_they_are_whole(
+    spoilt: tuple[Path, Path], files: Path, tmp_path: Path, pieces: int
+) -> None:
+    _, cache = spoilt
+    units = list_units([files])
+
+    verdicts, divergences, _ = told_in_parts(units, units[0].cost // pieces, cache, tmp_path)
+
+    whole = told_whole(files, cache)
+    assert whole[0]["void"] == ("MALFORMED", 0, 0)
+    assert (verdicts, divergences) == whole
+
+
+def test_all_runs_of_a_file_with_a_bad_part_are_malformed(
+    spoilt: tuple[Path, Path], files: Path, tmp_path: Path
+) -> None:
+    _, cache = spoilt
+    (path,) = files.iterdir()
+    broken = tmp_path / "set" / path.name
+    broken.parent.mkdir()
+    rewrite(path, broken, "step", pq.read_metadata(path).num_rows // 2, lambda _: -7, 40)
+
+    units = list_units([broken.parent])
+    verdicts, divergences, _ = told_in_parts(units, units[0].cost // 5, cache, tmp_path / "work")
+
+    assert {verdict for verdict, *_ in verdicts.values()} == {"MALFORMED"}
+    assert (verdicts, divergences) == told_whole(broken.parent, cache)
+
+
+def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
+    spoilt: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, cache = spoilt
+    path = tmp_path / "long" / "events-3-00000.parquet"
+    events = write_long_run(path, 3_000, rows_per_group=200)
+    check_units([path], Judge(cache=cache))
+    units = list_units([path.parent])
+
+    verdicts, divergences, rows = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "work")
+
+    assert verdicts == {"long": ("CONFORMS", events, 0)}
+    assert not divergences
+    actions = {row.name: row.events for row in rows if row.kind is RowKind.COVERAGE}
+    assert sum(count or 0 for count in actions.values()) == events
+
+    forged = tmp_path / "forged" / path.name
+    forged.parent.mkdir()
+    rewrite(path, forged, "state_commit_position", 1500, lambda value: value + (1 << 20), 200)
+    check_units([forged], Judge(cache=cache))
+    units = list_units([forged])
+
+    verdicts, divergences, _ = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "again")
+
+    assert (verdicts, divergences) == told_whole(forged.parent, cache)
+    assert verdicts == {"long": ("DIVERGES", events, 0)}
+
+
+def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
+    spoilt: tuple[Path, Path], tmp_path: Path
+) -> None:
+    corpus, cache = spoilt
+    only = tmp_path / "only"
+    shutil.copytree(corpus / "run-5", only / "run-5")
+    units = list_units([only])
+    checker = ConformanceChecker.of(cache=tmp_path / "empty")
+    checker.prepare(tmp_path / "work")
+    cut = split_large(units, 20_000)
+    rows = [row for unit in cut for row in checker.check((unit,))]
+    asked = {row.key: row.payload for row in rows if row.kind is RowKind.STEP}
+    known = Judge(cache=cache)
+
+    keys = [key for key in asked if key is not None]
+    codes = known.known(np.array([key_of(key) for key in keys], dtype=np.uint64))
+    checker.learn((key, bytes([code])) for key, code in zip(keys, codes.tolist(), strict=True))
+
+    told = [row for unit in joins(cut, rows) for row in checker.check((unit,))]
+
+    verdicts = {row.run_id: row.verdict for row in told if row.kind is RowKind.VERDICT}
+    assert verdicts == {"run-5": told_whole(only, cache)[0]["run-5"][0]} == {"run-5": "DIVERGES"}
+    places = {
+        (row.member_id, row.step, row.reason) for row in told if row.kind is RowKind.DIVERGENCE
+    }
+    assert places == {(one[3], one[4], one[6]) for one in told_whole(only, cache)[1]}
+
+
+def test_small_and_strange_units_stay_whole(tmp_path: Path) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"x" * 1000)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_bytes(b"{}")
+    (tmp_path / "run" / "member-0.ndjson").write_bytes(b"x" * 1000)
+    units = [*list_units([tmp_path / "bad.parquet"]), *list_units([tmp_path / "run"])]
+
+    assert split_large(units, 10) == units
+
+
+def test_screening_many_small_runs_looks_at_each_run_once(
+    spoilt: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is done at the end of a batch is done for the runs of the batch, not for all."""
+
+    class Listed(list[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            raise AssertionError("all runs are looked at again")
+
+    corpus, cache = spoilt
+    screening = Screening(Judge(_no_oracle, cache=cache))
+    screening.runs = Listed()
+    monkeypatch.setattr("canvass.conformance.screen.BATCH_EVENTS", 100)
+
+    for path in sorted(corpus.iterdir()):
+        screening.add(path)
+    screening.flush()
+
+    assert len(screening.runs) == 12
+    assert not any(screening.runs[place].parts for place in range(12))
