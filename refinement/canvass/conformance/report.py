@@ -1,11 +1,34 @@
-"""The report of a verification as data: what ``canvass verify --format json`` writes."""
+"""The report of a verification: what is said of runs in a few words, and the whole report as data.
+
+``canvass verify --format json`` writes a `Report`; the other forms are in `html`, `sarif` and
+`junit`, what they need to know of one divergence in `report_case`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
+from typing import Final
 
 from canvass.conformance.explain import Explanation
-from canvass.conformance.verdict import VERDICT_SCHEMA, CorpusVerdict, Counts, Record, RunVerdict
+from canvass.conformance.verdict import (
+    VERDICT_SCHEMA,
+    CorpusVerdict,
+    Counts,
+    Divergence,
+    DivergenceClass,
+    Record,
+    RunVerdict,
+)
+
+CLASS_TEXTS: Final = {
+    DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
+    DivergenceClass.CAUSALITY: "something that nobody caused",
+    DivergenceClass.SAFETY_PROPERTY: "a violated safety property",
+    DivergenceClass.INSTRUMENTATION_GAP: "something that was not recorded",
+}
+"""What each class means to a person."""
+_MAX_FACTS: Final = 3
 
 
 class Report(Record, frozen=True):
@@ -28,4 +51,35 @@ def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
         counts=found.counts,
         runs=found.runs,
         explanations=tuple(explained),
+    )
+
+
+def about(run: RunVerdict) -> str:
+    """Say in a few words what is wrong with a run; nothing if nothing is."""
+    if run.divergences:
+        first = run.divergences[0]
+        more = f" (+{len(run.divergences) - 1})" if len(run.divergences) > 1 else ""
+        return f"{first.name} at member {first.member}, step {first.step}{more}"
+    if run.reason:
+        return run.reason
+    parts = [f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts[:_MAX_FACTS]]
+    if run.unchecked:
+        parts.append(f"{run.unchecked} steps from an unknown state")
+    return ", ".join(parts)
+
+
+def show_command(path: str, divergence: Divergence) -> str:
+    """Give the command that shows what led to a divergence."""
+    return f"canvass trace show {quote(path)} --around {divergence.member}:{divergence.step}"
+
+
+def summary(counts: Counts) -> str:
+    """Say in a few words how much was checked, and how."""
+    rate = counts.events / counts.seconds if counts.seconds else 0.0
+    runs = "1 run" if counts.runs == 1 else f"{counts.runs:,} runs"
+    return (
+        f"{runs}, {counts.events:,} events in {counts.seconds:.1f} s"
+        f" ({rate:,.0f} events/s); {counts.distinct_steps:,} distinct steps:"
+        f" {counts.found_in_graph:,} in the graph, {counts.found_in_cache:,} in the cache,"
+        f" {counts.asked_of_oracle:,} asked of TLC"
     )

@@ -42,7 +42,7 @@ def test_verify_a_good_run_exits_with_0(good: Path, capsys: pytest.CaptureFixtur
 
     shown = capsys.readouterr().out
     assert shown.startswith("CONFORMS    good  ")
-    assert "1 runs, 600 events" in shown
+    assert "1 run, 600 events" in shown
 
 
 @pytest.mark.usefixtures("without_tlc")

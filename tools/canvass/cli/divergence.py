@@ -11,12 +11,6 @@ if TYPE_CHECKING:
     from canvass.conformance.explain import Difference, Explanation
     from canvass.traces.schema import Event
 
-_CLASSES: Final = {
-    "IMPLEMENTATION_STEP": "a step that the spec does not allow",
-    "CAUSALITY": "something that nobody caused",
-    "SAFETY_PROPERTY": "a violated safety property",
-    "INSTRUMENTATION_GAP": "something that was not recorded",
-}
 _MAX_LINES: Final = 40
 
 
@@ -24,9 +18,11 @@ def show_divergence(console: Console, explanation: Explanation) -> None:
     """Print the report of one divergence."""
     from rich.text import Text
 
+    from canvass.conformance.report import CLASS_TEXTS
+
     divergence = explanation.divergence
     head = f"{explanation.run_id}, member {divergence.member}, step {divergence.step}"
-    console.print(Text(f"{head}: {_CLASSES[divergence.kind.value]}", "bold red"))
+    console.print(Text(f"{head}: {CLASS_TEXTS[divergence.kind]}", "bold red"))
     console.print(Text(f"  {divergence.name}: {divergence.text}"))
     console.print(Text("\n  The member's steps up to here", "bold"))
     for event in (*explanation.earlier, explanation.event):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
     from canvass.conformance.judge import Judge
-    from canvass.conformance.verdict import Counts, RunVerdict
+    from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
 
 MAX_REPORTS: Final = 10
 """Divergence reports of one invocation; the verdicts of all runs are given in any case."""
@@ -38,6 +38,8 @@ class VerifyFormat(str, Enum):
     HUMAN = "human"
     JSON = "json"
     JUNIT = "junit"
+    SARIF = "sarif"
+    HTML = "html"
 
 
 def register(app: typer.Typer) -> None:
@@ -68,6 +70,10 @@ def register(app: typer.Typer) -> None:
         output: Annotated[
             VerifyFormat, typer.Option("--format", help="For a person, a machine or a CI server.")
         ] = VerifyFormat.HUMAN,
+        html: Annotated[
+            Path | None,
+            typer.Option("--html", metavar="FILE", help="Also write a page of the divergences."),
+        ] = None,
     ) -> None:
         """Check that runs are behaviours of the spec.
 
@@ -85,18 +91,54 @@ def register(app: typer.Typer) -> None:
                 found = check_in_processes(units, judge, jobs, told)
             else:
                 found = check_units(units, judge, told)
-        explained = _explained(found.runs, judge)
+        if html is None and output is not VerifyFormat.HTML:
+            _write(found, judge, output)
+        else:
+            _write_page(found, judge, output, html)
+        raise typer.Exit(found.exit_code)
+
+
+def _write_page(
+    found: CorpusVerdict, judge: Judge, output: VerifyFormat, file: Path | None
+) -> None:
+    """Write the page, to its file or to stdout, and the verdicts besides."""
+    from canvass.conformance.html import to_html
+    from canvass.conformance.report_case import make_cases
+
+    cases = make_cases(found.runs, judge, MAX_REPORTS)
+    page = to_html(found, cases)
+    if file is not None:
+        file.write_text(page, encoding="utf-8")
+    if output is VerifyFormat.HTML:
+        print(page, end="")
+    else:
+        _write(found, judge, output, [case.explanation for case in cases])
+
+
+def _write(
+    found: CorpusVerdict,
+    judge: Judge,
+    output: VerifyFormat,
+    explained: Sequence[Explanation] | None = None,
+) -> None:
+    """Write the verdicts to stdout in one of the forms that need no drawing."""
+    if output is VerifyFormat.JUNIT:
+        from canvass.conformance.junit import to_junit
+
+        print(to_junit(found))
+    elif output is VerifyFormat.SARIF:
+        from canvass.conformance.sarif import to_sarif
+
+        write_json(to_sarif(found))
+    else:
+        if explained is None:
+            explained = _explained(found.runs, judge)
         if output is VerifyFormat.JSON:
             from canvass.conformance.report import to_report
 
             write_json(to_report(found, explained))
-        elif output is VerifyFormat.JUNIT:
-            from canvass.conformance.junit import to_junit
-
-            print(to_junit(found))
         else:
             _show(found.runs, found.counts, explained)
-        raise typer.Exit(found.exit_code)
 
 
 @contextmanager
@@ -138,42 +180,21 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     from rich.text import Text
 
     from canvass.cli.divergence import show_divergence
+    from canvass.conformance.report import about, show_command, summary
 
     console = result_console()
     width = max((len(run.run_id) for run in runs), default=0)
     for run in runs:
         name = run.verdict.value
-        line = f"{run.run_id:<{width}}  {run.events:>9,} events  {_about(run)}"
+        line = f"{run.run_id:<{width}}  {run.events:>9,} events  {about(run)}"
         console.print(Text(f"{name:<10}  ", _STYLE[name]), Text(line.rstrip()), sep="")
-    for explanation in explained:
+    wrong = [run for run in runs if run.divergences]
+    for run, explanation in zip(wrong, explained, strict=False):
         console.print()
         show_divergence(console, explanation)
-    hidden = sum(1 for run in runs if run.divergences) - len(explained)
+        console.print(Text(f"\n  See it again: {show_command(run.path, run.divergences[0])}"))
+    hidden = len(wrong) - len(explained)
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
     console.print()
     console.print(Text(summary(counts)))
-
-
-def _about(run: RunVerdict) -> str:
-    if run.divergences:
-        first = run.divergences[0]
-        more = f" (+{len(run.divergences) - 1})" if len(run.divergences) > 1 else ""
-        return f"{first.name} at member {first.member}, step {first.step}{more}"
-    if run.reason:
-        return run.reason
-    parts = [f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts[:3]]
-    if run.unchecked:
-        parts.append(f"{run.unchecked} steps from an unknown state")
-    return ", ".join(parts)
-
-
-def summary(counts: Counts) -> str:
-    """Say in a few words how much was checked, and how."""
-    rate = counts.events / counts.seconds if counts.seconds else 0.0
-    return (
-        f"{counts.runs:,} runs, {counts.events:,} events in {counts.seconds:.1f} s"
-        f" ({rate:,.0f} events/s); {counts.distinct_steps:,} distinct steps:"
-        f" {counts.found_in_graph:,} in the graph, {counts.found_in_cache:,} in the cache,"
-        f" {counts.asked_of_oracle:,} asked of TLC"
-    )

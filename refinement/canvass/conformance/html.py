@@ -1,0 +1,212 @@
+"""The report of a verification as one self-contained page: verdicts, and each divergence drawn.
+
+The frame of the page and its policy are in `canvass.conformance.page`, the drawing of lanes in
+`canvass.lanes.svg`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from canvass.conformance.explain import Difference, Explanation
+from canvass.conformance.page import block, page, table, text
+from canvass.conformance.report import CLASS_TEXTS, about, summary
+from canvass.conformance.report_case import Case
+from canvass.conformance.verdict import CorpusVerdict, DivergenceClass, RunVerdict, Verdict
+from canvass.lanes import svg
+from canvass.traces.schema import encode
+
+MAX_LISTED: Final = 1_000
+"""Runs in the table; those that do not conform come first."""
+_MAX_SPEC_LINES: Final = 80
+
+_ORDER: Final = (Verdict.MALFORMED, Verdict.DIVERGES, Verdict.INCOMPLETE, Verdict.CONFORMS)
+_SIGNS: Final = {
+    Verdict.CONFORMS: "✔",
+    Verdict.DIVERGES: "✖",
+    Verdict.MALFORMED: "✖",
+    Verdict.INCOMPLETE: "…",
+}
+_WORDS: Final = {
+    Verdict.CONFORMS: "conforms",
+    Verdict.DIVERGES: "diverges",
+    Verdict.MALFORMED: "is malformed",
+    Verdict.INCOMPLETE: "is incomplete",
+}
+_STYLE: Final = """
+details { margin: .6rem 0; } summary { cursor: pointer; }
+.verdict { white-space: nowrap; }
+"""
+
+
+def to_html(found: CorpusVerdict, cases: Sequence[Case]) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    found
+        The verdicts.
+    cases
+        Divergences to show in full.
+    """
+    body = [_headline(found), _figures(found), _listed(found)]
+    for number, case in enumerate(cases, 1):
+        body += _case(case, number)
+    hidden = sum(1 for run in found.runs if run.divergences) - len(cases)
+    if hidden > 0:
+        more = f"{hidden:,} more runs diverge; verify one alone to see it."
+        body.append(f'<p class="note">{more}</p>')
+    title = f"canvass verify: {_title(found)}"
+    return page(title, body, style=_STYLE + svg.STYLE)
+
+
+def _title(found: CorpusVerdict) -> str:
+    runs = found.runs
+    counts = Counter(run.verdict for run in runs)
+    if not runs:
+        return "nothing was checked"
+    if counts[Verdict.CONFORMS] == len(runs):
+        return "the run conforms" if len(runs) == 1 else f"all {len(runs):,} runs conform"
+    if len(runs) == 1:
+        return f"the run {_WORDS[runs[0].verdict]}"
+    told = (f"{counts[verdict]:,} {verdict.value}" for verdict in _ORDER if counts[verdict])
+    return f"{len(runs):,} runs: {', '.join(told)}"
+
+
+def _headline(found: CorpusVerdict) -> str:
+    kind = "good" if found.exit_code == 0 else "bad"
+    title = _title(found)
+    return f'<h1 class="{kind}">{text(title[:1].upper() + title[1:])}</h1>'
+
+
+def _figures(found: CorpusVerdict) -> str:
+    return f'<p class="note">{text(summary(found.counts))}</p>'
+
+
+def _verdict(verdict: Verdict) -> str:
+    kind = {Verdict.CONFORMS: "good", Verdict.INCOMPLETE: "note"}.get(verdict, "bad")
+    return f'<span class="verdict {kind}">{_SIGNS[verdict]} {verdict.value}</span>'
+
+
+def _listed(found: CorpusVerdict) -> str:
+    runs = sorted(found.runs, key=lambda run: _ORDER.index(run.verdict))
+    rows = [
+        (
+            _verdict(run.verdict),
+            text(run.run_id),
+            f"{run.events:,}",
+            text(about(run)),
+            f"<code>{text(run.path)}</code>",
+        )
+        for run in runs[:MAX_LISTED]
+    ]
+    head = ("verdict", "run", "events", "what", "where")
+    more = len(runs) - len(rows)
+    note = f'<p class="note">{more:,} more runs are not listed.</p>' if more > 0 else ""
+    return f'<div class="wide">{table(head, rows, numbers=frozenset({2}))}</div>{note}'
+
+
+# --- one divergence -------------------------------------------------------------------------------
+
+
+def _case(case: Case, number: int) -> Iterator[str]:
+    explanation = case.explanation
+    first = explanation.divergence
+    yield f'<section><h2 id="divergence-{number}">'
+    yield f"{text(case.run.run_id)}: {text(CLASS_TEXTS[first.kind])}</h2>"
+    yield (
+        f'<p><span class="bad">{text(first.name)}</span> at member {first.member},'
+        f" step {first.step}: {text(first.text)}<br>"
+        f'<code>{text(case.place)}</code> <span class="note">{text(first.kind.value)}</span></p>'
+    )
+    yield from _allowed(explanation)
+    yield from _changed(explanation)
+    yield from _others(case.run)
+    drawn = svg.SvgLanes(case.diagram, f"what led to step {first.step} of member {first.member}")
+    yield f'<h3>What led to it</h3><div class="wide">{drawn.draw()}</div>'
+    yield from _operator(explanation)
+    yield from _recorded(explanation)
+    yield f"<h3>See it again</h3>{block(case.commands)}</section>"
+
+
+def _allowed(explanation: Explanation) -> Iterator[str]:
+    """Show what the spec would have allowed, the nearest outcome first."""
+    if explanation.divergence.kind not in (
+        DivergenceClass.IMPLEMENTATION_STEP,
+        DivergenceClass.INSTRUMENTATION_GAP,
+    ):
+        return
+    yield "<h3>Observed, and what the spec allows</h3>"
+    if explanation.note:
+        yield f"<p>{text(explanation.note)}.</p>"
+    elif not explanation.action_enabled:
+        yield "<p>The action is not enabled in the state before the step.</p>"
+    for place, differences in enumerate(explanation.alternatives):
+        shown = _differences(differences)
+        if place == 0:
+            yield shown
+            continue
+        yield f"<details><summary>Outcome {place + 1} of {len(explanation.alternatives)}</summary>"
+        yield f"{shown}</details>"
+    if not explanation.note:
+        names = ", ".join(explanation.enabled) or "none"
+        yield f'<p class="note">Enabled on the same input: {text(names)}.</p>'
+
+
+def _differences(differences: Sequence[Difference]) -> str:
+    rows = (
+        (
+            f"<code>{text(each.field)}</code>",
+            text(each.before),
+            f'<span class="bad">✖ {text(each.observed)}</span>',
+            f'<span class="good">{text(each.allowed)}</span>',
+        )
+        for each in differences
+    )
+    return table(("field that differs", "before", "observed", "allowed"), rows)
+
+
+def _changed(explanation: Explanation) -> Iterator[str]:
+    if explanation.changed:
+        rows = (
+            (f"<code>{text(each.field)}</code>", text(each.before), text(each.allowed))
+            for each in explanation.changed
+        )
+        yield f"<h3>What the step changed</h3>{table(('field', 'before', 'after'), rows)}"
+
+
+def _others(run: RunVerdict) -> Iterator[str]:
+    if len(run.divergences) > 1:
+        rows = (
+            (
+                text(each.name),
+                f"member {each.member}, step {each.step}",
+                text(each.text),
+                text(each.kind.value),
+            )
+            for each in run.divergences[1:]
+        )
+        shown = table(("also", "where", "what", "class"), rows)
+        yield f"<h3>What else is wrong with the run</h3>{shown}"
+
+
+def _operator(explanation: Explanation) -> Iterator[str]:
+    operator = explanation.operator
+    if operator is None:
+        return
+    lines = [
+        f"{operator.line + place:>5}  {line}"
+        for place, line in enumerate(operator.lines[:_MAX_SPEC_LINES])
+    ]
+    more = len(operator.lines) - len(lines)
+    yield f"<h3>The spec: <code>{text(operator.module)}.tla:{operator.line}</code></h3>"
+    yield block([*lines, *([f"       … {more} lines more"] if more > 0 else [])])
+
+
+def _recorded(explanation: Explanation) -> Iterator[str]:
+    events = (*explanation.earlier, explanation.event)
+    yield "<details><summary>The member's steps up to here, as recorded</summary>"
+    yield block(encode(event).decode() for event in events)
+    yield "</details>"

@@ -1,0 +1,97 @@
+"""One self-contained page: its frame, its policy, and the only way text gets into it.
+
+A page loads nothing and runs nothing: the content security policy allows its own style, by the
+style's hash, and nothing else, should an escape ever be missing. Whatever comes from a trace goes
+through `text`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final
+
+from canvass.lanes.model import visible
+
+STYLE: Final = """
+:root { color-scheme: light dark; --line: #8886; --bad: #b3261e; --good: #1b6e3c; --dim: #666; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --good: #7fd19b; --dim: #aaa; } }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+h1, h2, h3, p, li, summary { overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
+  white-space: nowrap; overflow-wrap: normal; }
+dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
+dt { color: var(--dim); } dd { margin: 0; font-size: 1.3rem; }
+.bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); font-weight: 600; }
+.note { color: var(--dim); } code, pre { font-size: .92em; }
+pre, .wide { overflow-x: auto; } pre { padding: .6rem .8rem; border: 1px solid var(--line);
+  border-radius: 4px; }
+"""
+"""What all pages look like."""
+_NUMBER: Final = ' class="number"'
+
+
+def page(title: str, body: Iterable[str], *, style: str = "") -> str:
+    """Put a page together.
+
+    Parameters
+    ----------
+    title
+        Plain text.
+    body
+        Markup, of which every part that is not constant went through `text`.
+    style
+        Constant rules besides `STYLE`.
+    """
+    rules = STYLE + style
+    digest = base64.b64encode(hashlib.sha256(rules.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{text(title)}</title><style>{rules}</style></head><body>",
+            *body,
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def text(value: object) -> str:
+    """Escape a text; control characters, which no page should hold, become their names."""
+    return escape(visible(str(value)))
+
+
+def block(lines: Iterable[str]) -> str:
+    """Give lines as preformatted text."""
+    shown = "\n".join(map(text, lines))
+    return f"<pre>{shown}</pre>"
+
+
+def row(cells: Sequence[str], *, numbers: frozenset[int] = frozenset(), head: bool = False) -> str:
+    """Give a row of a table; the cells are markup."""
+    kind = "th" if head else "td"
+    shown = (
+        f"<{kind}{_NUMBER if place in numbers else ''}>{cell}</{kind}>"
+        for place, cell in enumerate(cells)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()
+) -> str:
+    """Give a table; ``head`` is plain text, the cells of ``rows`` are markup."""
+    names = row([text(name) for name in head], numbers=numbers, head=True)
+    return f"<table>{names}{''.join(row(cells, numbers=numbers) for cells in rows)}</table>"

@@ -1,0 +1,168 @@
+"""Verdicts as a SARIF 2.1.0 log: one result for each divergence, at its line of the trace.
+
+The id of a rule is the class and what is broken, such as ``SAFETY_PROPERTY/ElectionSafety``; a run
+that is no trace or lacks steps has the verdict as its class. Runs that conform have no result.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from canvass.conformance.operators import find_operator
+from canvass.conformance.report import CLASS_TEXTS
+from canvass.conformance.report_case import Place, place_of, stream_place
+from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.lanes.model import visible
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+MAX_RESULTS: Final = 25_000
+"""What code-scanning services take of one log; how many are left out is said."""
+
+_SPEC: Final = "CANVASS_SPEC"
+"""Stands for the folder of the TLA+ modules, wherever canvass is installed."""
+_PLACE: Final = re.compile(
+    r"(?P<file>.+?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<code>[A-Z_0-9]+): "
+)
+
+
+class _Log:
+    """Results and the rules they break, each rule once."""
+
+    def __init__(self) -> None:
+        self.rules: dict[str, dict[str, Any]] = {}
+        self.results: list[dict[str, Any]] = []
+        self.left_out = 0
+
+    def add(self, rule: dict[str, Any], result: dict[str, Any]) -> None:
+        if len(self.results) >= MAX_RESULTS:
+            self.left_out += 1
+            return
+        self.rules.setdefault(rule["id"], rule)
+        index = list(self.rules).index(rule["id"])
+        self.results.append({"ruleId": rule["id"], "ruleIndex": index, **result})
+
+
+def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
+    """Give the log as a JSON document."""
+    log = _Log()
+    for run in found.runs:
+        for rule, result in _results(run):
+            log.add(rule, result)
+    driver = {"name": "canvass", "version": version("canvass"), "rules": list(log.rules.values())}
+    invocation = {
+        "executionSuccessful": found.exit_code != 2,
+        "exitCode": found.exit_code,
+    }
+    run_log: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "originalUriBaseIds": {_SPEC: {"description": {"text": "The TLA+ modules of canvass."}}},
+        "columnKind": "unicodeCodePoints",
+        "results": log.results,
+        "properties": {"runs": len(found.runs), "resultsLeftOut": log.left_out},
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run_log]}
+
+
+def _results(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    if run.verdict is Verdict.DIVERGES:
+        for divergence in run.divergences:
+            yield _diverges(run, divergence)
+    elif run.verdict is Verdict.MALFORMED:
+        yield _malformed(run)
+    elif run.verdict is Verdict.INCOMPLETE:
+        yield from _incomplete(run)
+
+
+def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], dict[str, Any]]:
+    kind, name = divergence.kind, divergence.name
+    operator = find_operator(name)
+    rule = _rule(f"{kind.value}/{name}", f"{name}: {CLASS_TEXTS[kind]}", "error")
+    step = f"{run.run_id}/member {divergence.member}/step {divergence.step}"
+    result = _result(
+        f"{run.run_id}, member {divergence.member}, step {divergence.step}: {name}:"
+        f" {divergence.text}",
+        "error",
+        place_of(run, divergence),
+        step,
+    )
+    if operator is not None:
+        rule["help"] = {"text": "\n".join(operator.lines)}
+        where = {"uri": f"{operator.module}.tla", "uriBaseId": _SPEC}
+        result["relatedLocations"] = [
+            {
+                "id": 1,
+                "message": {"text": f"{name} in the spec"},
+                "physicalLocation": {
+                    "artifactLocation": where,
+                    "region": {
+                        "startLine": operator.line,
+                        "endLine": operator.line + len(operator.lines) - 1,
+                    },
+                },
+            }
+        ]
+    return rule, result
+
+
+def _malformed(run: RunVerdict) -> tuple[dict[str, Any], dict[str, Any]]:
+    told = _PLACE.match(run.reason)
+    code = told["code"] if told else "NOTHING_CHECKED"
+    place = Place(run.path)
+    column = 0
+    if told and told["line"]:
+        place, column = Place(told["file"], int(told["line"])), int(told["column"])
+    rule = _rule(f"MALFORMED/{code}", "The input is not a trace", "error")
+    result = _result(run.reason, "error", place, run.run_id)
+    if column:
+        region = result["locations"][0]["physicalLocation"]["region"]
+        region["startColumn"] = column
+    return rule, result
+
+
+def _incomplete(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for fact in run.facts:
+        rule = _rule(f"INCOMPLETE/{fact.kind.value}", "Steps are missing", "warning")
+        place = stream_place(run, fact.member_id, fact.line)
+        text = f"{run.run_id}, member {fact.member_id}: {fact.kind.value} {fact.detail}".strip()
+        yield rule, _result(text, "warning", place, f"{run.run_id}/member {fact.member_id}")
+    if run.unchecked:
+        rule = _rule("INCOMPLETE/UNKNOWN_STATE", "Steps from an unknown state", "warning")
+        text = f"{run.run_id}: {run.unchecked} steps from an unknown state"
+        yield rule, _result(text, "warning", Place(run.path), run.run_id)
+
+
+def _rule(identity: str, text: str, level: str) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "shortDescription": {"text": text},
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def _result(message: str, level: str, place: Place, logical: str) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
+    if place.line:
+        physical["region"] = {"startLine": place.line}
+    return {
+        "level": level,
+        "message": {"text": visible(message)},
+        "locations": [
+            {
+                "physicalLocation": physical,
+                "logicalLocations": [{"fullyQualifiedName": visible(logical)}],
+            }
+        ],
+    }
+
+
+def _uri(file: str) -> str:
+    """Give a path as a URI reference: relative ones stay so, for readers of a checkout."""
+    path = Path(file)
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path))

@@ -1,0 +1,250 @@
+"""Diagrams of runs: the events of a run in an order of causes, and windows of them as diagrams.
+
+The columns of a run are looked at as a whole; only the events of a window become objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from canvass.lanes.changes import state_changes, value_text
+from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
+from canvass.lanes.order import Lane, causal_order
+from canvass.traces.columns import EventColumns
+from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
+from canvass.traces.names import wire_name
+from canvass.traces.schema import Event
+
+_ID: Final = MESSAGE_INDEX["id"]
+_PEER: Final = MESSAGE_INDEX["peer"]
+_MARKED: Final = {
+    "Restart": (Mark.RESTART, "restarts with what is on disk"),
+    "ElectionError": (Mark.ERROR, "an error ends the election"),
+    "Terminate": (Mark.ENDS, "terminates"),
+}
+
+
+class RunLanes:
+    """The events of one run in an order of causes.
+
+    Parameters
+    ----------
+    columns
+        All events of one run, without a context row.
+
+    Attributes
+    ----------
+    rows
+        Rows of the columns, in an order of causes.
+    place
+        For each row its place in that order.
+    """
+
+    def __init__(self, columns: EventColumns) -> None:
+        self.columns = columns
+        member = columns.member
+        self._starts = np.searchsorted(member, np.arange(columns.member_count + 1)).tolist()
+        self._received: list[int] = columns.message[:, _ID].tolist()
+        offsets: list[int] = columns.send_offsets.tolist()
+        sent: list[int] = columns.sends[:, _ID].tolist()
+        sends = [sent[a:b] for a, b in pairwise(offsets)]
+        time = columns.time_ns.tolist()
+        lanes = []
+        for start, end in pairwise(self._starts):
+            wanted = [None if one == NONE else one for one in self._received[start:end]]
+            lanes.append(Lane(time[start:end], wanted, sends[start:end]))
+        order = causal_order(lanes)
+        self.rows = [self._starts[lane] + place for lane, place in order]
+        self.place = [0] * len(self.rows)
+        for place, row in enumerate(self.rows):
+            self.place[row] = place
+        self._sender = {one: row for row, sending in enumerate(sends) for one in sending}
+        self._receiver: dict[int, int] = {}
+        for row, one in enumerate(self._received):
+            if one != NONE:
+                self._receiver.setdefault(one, row)
+
+    def row_of(self, member: int, step: int) -> int | None:
+        """Give the row of a member's step, or None if there is no such step."""
+        if not 0 <= member < self.columns.member_count:
+            return None
+        start, end = self._starts[member], self._starts[member + 1]
+        row = start + int(np.searchsorted(self.columns.step[start:end], step))
+        return row if row < end and int(self.columns.step[row]) == step else None
+
+    def leading_to(self, row: int, count: int) -> list[int]:
+        """Give the last ``count`` events that an event rests on, and itself, in their order."""
+        first = self.place[row]
+        heap, seen = [-first], {first}
+        found: list[int] = []
+        while heap and len(found) <= count:
+            place = -heappop(heap)
+            found.append(self.rows[place])
+            for cause in self._causes(self.rows[place]):
+                # In a circle a cause may stand later; it is left out.
+                if self.place[cause] < place and self.place[cause] not in seen:
+                    seen.add(self.place[cause])
+                    heappush(heap, -self.place[cause])
+        return found[::-1]
+
+    def _causes(self, row: int) -> list[int]:
+        before = int(self.columns.predecessor[row])
+        sender = self._sender.get(self._received[row])
+        return [one for one in (before, sender) if one is not None and one >= 0]
+
+    def diagram(
+        self,
+        rows: Sequence[int],
+        *,
+        members: Collection[int] | None = None,
+        marks: Mapping[int, str] | None = None,
+    ) -> Diagram:
+        """Draw some events.
+
+        Parameters
+        ----------
+        rows
+            Rows of the columns, in the order in which they are to stand.
+        members
+            Whose lanes to draw; all if not given. Rows of others are left out.
+        marks
+            Rows at which the run diverges, with what to say there.
+        """
+        lanes = sorted(range(self.columns.member_count) if members is None else set(members))
+        lane_of = {member: lane for lane, member in enumerate(lanes)}
+        shown = [row for row in rows if int(self.columns.member[row]) in lane_of]
+        number = {row: place for place, row in enumerate(shown)}
+        events = []
+        messages: list[LaneMessage] = []
+        last = self.place[shown[0]] - 1 if shown else -1
+        for row in shown:
+            event = self.columns.event(row)
+            skipped = 0 if members is not None else max(0, self.place[row] - last - 1)
+            last = self.place[row]
+            events.append(self._event(row, event, lane_of, skipped, marks or {}))
+            messages += self._messages(row, event, lane_of, number)
+        return Diagram(
+            lanes=tuple(f"member {member}" for member in lanes),
+            events=tuple(events),
+            messages=tuple(messages),
+            before=self.place[shown[0]] if shown else 0,
+            after=len(self.rows) - 1 - last if shown else len(self.rows),
+        )
+
+    def _event(
+        self,
+        row: int,
+        event: Event,
+        lane_of: Mapping[int, int],
+        skipped: int,
+        marks: Mapping[int, str],
+    ) -> LaneEvent:
+        member = int(self.columns.member[row])
+        before = int(self.columns.predecessor[row])
+        changes: tuple[str, ...]
+        if before >= 0:
+            found = state_changes(self.columns.event(before).state, event.state)
+            changes = tuple(str(change) for change in found)
+        else:
+            changes = (f"electionState: {event.state.election_state.value}",)
+        mark, remark = self._mark(row, event, before)
+        if row in marks:
+            mark, remark = Mark.DIVERGES, marks[row]
+        return LaneEvent(
+            lane=lane_of[member],
+            title=ACTION_NAMES[int(self.columns.action[row])],
+            reference=f"{member}:{event.step}",
+            given=_given(event),
+            aside=tuple(_aside(event, lane_of)),
+            changes=changes,
+            mark=mark,
+            remark=remark,
+            skipped=skipped,
+        )
+
+    def _mark(self, row: int, event: Event, before: int) -> tuple[Mark | None, str]:
+        if before < 0 and event.step:
+            starts = row == self._starts[int(self.columns.member[row])]
+            due = 0 if starts else int(self.columns.step[row - 1]) + 1
+            if due + 1 == event.step:
+                return Mark.GAP, f"step {due} is missing"
+            return Mark.GAP, f"steps {due} to {event.step - 1} are missing"
+        if event.action.value == "Restart" and not event.step:
+            return None, ""
+        return _MARKED.get(event.action.value, (None, ""))
+
+    def _messages(
+        self, row: int, event: Event, lane_of: Mapping[int, int], number: Mapping[int, int]
+    ) -> list[LaneMessage]:
+        """Give what an event sends; and what it receives, if that is not told by its sender."""
+        member = int(self.columns.member[row])
+        found = []
+        first = int(self.columns.send_offsets[row])
+        for place, send in enumerate(event.sends):
+            receiver = self._receiver.get(int(self.columns.sends[first + place, _ID]))
+            if receiver is not None and int(self.columns.member[receiver]) != send.to:
+                receiver = None
+            if send.to in lane_of:
+                found.append(
+                    LaneMessage(
+                        name=type(send.message).__name__,
+                        sender=lane_of[member],
+                        receiver=lane_of[send.to],
+                        sent=number[row],
+                        received=None if receiver is None else number.get(receiver),
+                        fate=Fate.LOST if receiver is None else Fate.DELIVERED,
+                        text=value_text(send.message),
+                    )
+                )
+        given = event.input
+        sender = self._sender.get(self._received[row])
+        again = self._receiver.get(self._received[row]) != row
+        told = sender in number and self._goes_to(sender, self._received[row]) == member
+        told &= not again
+        if given.message is not None and not told and given.from_ in lane_of:
+            found.append(
+                LaneMessage(
+                    name=type(given.message).__name__,
+                    sender=lane_of[given.from_],
+                    receiver=lane_of[member],
+                    received=number[row],
+                    fate=Fate.UNSENT if sender is None or again else Fate.DELIVERED,
+                    text=value_text(given.message),
+                )
+            )
+        return found
+
+    def _goes_to(self, row: int | None, identity: int) -> int:
+        """Give the receiver that a send names."""
+        if row is None:
+            return NONE
+        start, end = (int(self.columns.send_offsets[row + k]) for k in (0, 1))
+        for send in self.columns.sends[start:end].tolist():
+            if send[_ID] == identity:
+                return int(send[_PEER])
+        return NONE
+
+
+def _aside(event: Event, lane_of: Mapping[int, int]) -> Iterator[str]:
+    """Tell the messages of an event that have no lane at their other end."""
+    given = event.input
+    if given.message is not None and given.from_ not in lane_of:
+        yield f"← {given.from_} {type(given.message).__name__}"
+    for send in event.sends:
+        if send.to not in lane_of:
+            yield f"→ {send.to} {type(send.message).__name__}"
+
+
+def _given(event: Event) -> str:
+    """Say what an event consumed besides a message."""
+    given = event.input
+    names = ("position", "leadership_term_id", "term_base_log_position")
+    values = ((wire_name(name), getattr(given, name)) for name in names)
+    found = [f"{name}={value}" for name, value in values if value != NONE]
+    found += [name for name in ("timeout", "interval") if getattr(given, name)]
+    return ", ".join(found)

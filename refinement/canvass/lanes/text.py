@@ -1,0 +1,200 @@
+"""A diagram as text: one column for each lane, arrows where messages arrive.
+
+    ● 12 CandidateBallot      │                        │
+    │   → 0 RequestVote       │                        │
+    ├──────RequestVote───────▶│                        │
+    │                         ● 14 OnRequestVote       │
+
+Lines are parts of text with a style, so that a terminal can colour them and a pipe need not; no
+meaning is in the colour alone.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from canvass.lanes.model import Diagram, Fate, Index, LaneEvent, LaneMessage, Mark, visible
+
+Style: TypeAlias = Literal["", "dim", "title", "bad", "fault", "message"]
+Line: TypeAlias = list[tuple[str, Style]]
+
+MIN_WIDTH: Final = 18
+"""Columns of a lane in which an action's name and little more can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """The characters that lanes are drawn with, each one column wide."""
+
+    axis: str
+    event: str
+    across: str
+    cross: str
+    leave_right: str
+    leave_left: str
+    right: str
+    left: str
+    bad: str
+    fault: str
+    gap: str
+    to: str
+    came: str
+
+
+UNICODE: Final = Glyphs("│", "●", "─", "┼", "├", "┤", "▶", "◀", "✖", "◆", "⋮", "→", "←")
+ASCII: Final = Glyphs("|", "*", "-", "+", "|", "|", ">", "<", "X", "#", ":", "->", "<-")
+
+
+class TextLanes:
+    """Draws a diagram as lines of text.
+
+    Parameters
+    ----------
+    diagram
+        What to draw.
+    width
+        Columns there are. Lanes get `MIN_WIDTH` at least, whatever it is.
+    glyphs
+        What to draw with.
+    contents
+        Whether to say what is in each message where it arrives.
+    """
+
+    def __init__(
+        self,
+        diagram: Diagram,
+        width: int,
+        *,
+        glyphs: Glyphs = UNICODE,
+        contents: bool = False,
+    ) -> None:
+        self._diagram = diagram
+        self._glyphs = glyphs
+        self._contents = contents
+        self._column = max(MIN_WIDTH, width // max(1, len(diagram.lanes)))
+
+    def lines(self) -> Iterator[Line]:
+        """Draw line by line, from the top."""
+        diagram, index = self._diagram, Index(self._diagram)
+        yield self._row(dict(enumerate(diagram.lanes)), "title", axis=False)
+        if diagram.before:
+            yield self._left_out(diagram.before, "before")
+        for number, event in enumerate(diagram.events):
+            if event.skipped:
+                yield self._left_out(event.skipped, "between")
+            for message in index.received[number]:
+                yield self._arrow(message)
+            yield from self._event(event, index.sent[number], index.received[number])
+        if diagram.after:
+            yield self._left_out(diagram.after, "after")
+
+    def _row(self, cells: dict[int, str], style: Style, *, axis: bool = True) -> Line:
+        """Draw one line of which some lanes hold text."""
+        line: Line = []
+        for lane in range(len(self._diagram.lanes)):
+            text = cells.get(lane)
+            if text is None:
+                line.append(((self._glyphs.axis if axis else "").ljust(self._column), "dim"))
+            else:
+                line.append((visible(text)[: self._column].ljust(self._column), style))
+        return _stripped(line)
+
+    def _left_out(self, count: int, where: str) -> Line:
+        events = "1 event" if count == 1 else f"{count:,} events"
+        return [(f"{self._glyphs.gap} {events} {where}, not shown", "dim")]
+
+    def _arrow(self, message: LaneMessage) -> Line:
+        """Draw the line on which a message arrives."""
+        glyphs, column = self._glyphs, self._column
+        start, end = message.sender, message.receiver
+        first, last = sorted((start, end))
+        if first == last:
+            return self._row({start: f"{glyphs.left}{glyphs.across} {message.name}"}, "message")
+        line: Line = [(glyphs.axis.ljust(column), "dim") for _ in range(first)]
+        body = [glyphs.across] * ((last - first) * column + 1)
+        for lane in range(first + 1, last):
+            body[(lane - first) * column] = glyphs.cross
+        body[0] = glyphs.leave_right if start == first else glyphs.left
+        body[-1] = glyphs.right if end == last else glyphs.leave_left
+        name = f" {visible(message.name)[: column - 6]}{self._origin(message)} "
+        if len(name) > column - 4:
+            name = f" {visible(message.name)[: column - 6]} "
+        place = (column - len(name)) // 2 + 1
+        body[place : place + len(name)] = name
+        style: Style = "bad" if message.fate is Fate.UNSENT else "message"
+        line.append(("".join(body), style))
+        rest = len(self._diagram.lanes) - last - 1
+        if rest:
+            line.append((" " * (column - 1), ""))
+        line += [(glyphs.axis.ljust(column), "dim") for _ in range(rest)]
+        return _stripped(line)
+
+    def _origin(self, message: LaneMessage) -> str:
+        if message.fate is Fate.UNSENT:
+            return ", not sent"
+        return "" if message.sent is not None else ", sent before"
+
+    def _event(
+        self, event: LaneEvent, sent: list[LaneMessage], received: list[LaneMessage]
+    ) -> Iterator[Line]:
+        """Draw an event: its title, its mark, what it sends, what it changes."""
+        glyphs = self._glyphs
+        style: Style = "title"
+        sign = glyphs.event
+        if event.mark is not None:
+            bad = event.mark is Mark.DIVERGES
+            style, sign = ("bad", glyphs.bad) if bad else ("fault", glyphs.fault)
+        step = event.reference.rpartition(":")[2]
+        for line in self._wrapped(f"{step} {event.title}".strip(), f"{sign} "):
+            yield self._row({event.lane: line}, style)
+        for text, kind in self._said(event, style, sent, received):
+            for line in self._wrapped(text, f"{glyphs.axis}   "):
+                yield self._row({event.lane: line}, kind)
+
+    def _said(
+        self,
+        event: LaneEvent,
+        style: Style,
+        sent: list[LaneMessage],
+        received: list[LaneMessage],
+    ) -> Iterator[tuple[str, Style]]:
+        """Give what stands below the title of an event."""
+        glyphs = self._glyphs
+        if event.mark is not None:
+            yield f"{event.mark.value}: {event.remark}".removesuffix(": "), style
+        if event.given:
+            yield f"given {event.given}", ""
+        if self._contents:
+            for message in received:
+                if message.text:
+                    yield f"{glyphs.came} {message.text}", "message"
+        for message in sent:
+            to = self._diagram.lanes[message.receiver].rpartition(" ")[2]
+            if message.fate is Fate.LOST:
+                yield f"{glyphs.to} {to} {message.name}, never received", "fault"
+            else:
+                yield f"{glyphs.to} {to} {message.name}", "message"
+        for told in (*event.aside, *event.changes):
+            yield told.replace("→", glyphs.to).replace("←", glyphs.came), ""
+
+    def _wrapped(self, text: str, indent: str) -> list[str]:
+        return textwrap.wrap(
+            visible(text),
+            self._column - 1,
+            initial_indent=indent,
+            subsequent_indent=f"{self._glyphs.axis}     ",
+            break_on_hyphens=False,
+        ) or [indent]
+
+
+def _stripped(line: Line) -> Line:
+    """Leave the spaces at the end of a line out."""
+    while line and not line[-1][0].strip():
+        line.pop()
+    if line:
+        text, style = line[-1]
+        line[-1] = (text.rstrip(), style)
+    return line

@@ -1,0 +1,178 @@
+"""The page of a verification: what it says, and that nothing from a trace becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from canvass.conformance.check import check_units
+from canvass.conformance.explain import Difference
+from canvass.conformance.html import to_html
+from canvass.conformance.operators import Operator
+from canvass.conformance.report_case import Case, Place, make_case
+from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.lanes.model import Diagram, LaneEvent
+from support import corruptions
+from support.corruptions import corrupted
+from support.judging import core_judge
+
+_TAGS = """
+html head meta title style body h1 h2 h3 p br span code pre table tr th td div section details
+summary svg path rect text g circle
+"""
+TAGS = set(_TAGS.split())
+_ATTRIBUTES = """
+lang charset http-equiv content name class id viewbox width height xmlns role aria-label d x y
+rx cx cy r textlength lengthadjust stroke-dasharray
+"""
+ATTRIBUTES = set(_ATTRIBUTES.split())
+HOSTILE = (
+    "<script>alert(1)</script><!-- ",
+    "\"'><img src=x onerror=alert(1)>",
+    "</style></title></svg><iframe>",
+    "\x00\x1b[31m\u202e\ud800\uffff\x7f",
+    "x" * 3_000,
+)
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.policy = ""
+        self.words: list[str] = []
+        self.style = ""
+        self._open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        values = dict(attrs)
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"] or ""
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "style":
+            self.style += data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def bad(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return corrupted(good_run, tmp_path_factory.mktemp("bad") / "run", corruptions.commit_too_far)
+
+
+@pytest.fixture(scope="module")
+def found(good_run: Path, bad: Path) -> CorpusVerdict:
+    return check_units([good_run, bad], core_judge())
+
+
+@pytest.fixture(scope="module")
+def case(found: CorpusVerdict) -> Case:
+    return make_case(found.runs[1], core_judge())
+
+
+def test_the_page_tells_verdicts_divergence_spec_and_commands(
+    found: CorpusVerdict, case: Case, bad: Path
+) -> None:
+    page = Page(to_html(found, [case]))
+    first = found.runs[1].divergences[0]
+    assert case.explanation.operator is not None
+
+    for told in (
+        "2 runs: 1 DIVERGES, 1 CONFORMS",
+        first.text,
+        f"at member {first.member}, step {first.step}",
+        f"member-{first.member}.ndjson:{first.step + 1}",
+        "commitPosition",
+        case.explanation.operator.lines[0],
+        f"canvass trace show {bad} --around {first.member}:{first.step}",
+        f"canvass verify {bad}",
+        f"DIVERGES: {first.name}",
+    ):
+        assert told in page.text
+
+
+def test_the_page_allows_itself_its_own_style_and_nothing_else(
+    found: CorpusVerdict, case: Case
+) -> None:
+    page = Page(to_html(found, [case]))
+    digest = base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()
+
+    assert page.policy == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    assert page.tags <= TAGS
+    assert page.attributes <= ATTRIBUTES
+    assert not re.search(r"url\(|@import", page.style)
+
+
+@pytest.mark.parametrize("payload", HOSTILE)
+def test_no_text_of_a_trace_becomes_markup(case: Case, payload: str) -> None:
+    def spoilt(divergence: Divergence) -> Divergence:
+        return msgspec.structs.replace(divergence, name=payload, text=payload)
+
+    difference = Difference(payload, payload, payload, payload)
+    divergence = spoilt(case.explanation.divergence)
+    explanation = msgspec.structs.replace(
+        case.explanation,
+        run_id=payload,
+        divergence=divergence,
+        changed=(difference,),
+        enabled=(payload,),
+        alternatives=((difference,), (difference,)),
+        operator=Operator(payload, 1, (payload,)),
+    )
+    run = RunVerdict(
+        payload,
+        payload,
+        Verdict.DIVERGES,
+        divergences=tuple(spoilt(each) for each in case.run.divergences),
+        reason=payload,
+    )
+    malformed = RunVerdict(payload, payload, Verdict.MALFORMED, reason=payload)
+    diagram = Diagram((payload,), (LaneEvent(0, payload, payload, payload, (), (payload,)),))
+    spoilt_case = replace(
+        case, run=run, explanation=explanation, place=Place(payload, 1), diagram=diagram
+    )
+
+    page = Page(to_html(CorpusVerdict((run, malformed)), [spoilt_case]))
+
+    assert page.tags <= TAGS
+    assert page.attributes <= ATTRIBUTES
+    assert all(c.isprintable() or c == "\n" for word in page.words for c in word)
+    page_text = "".join(page.words)
+    assert page_text.encode()
+
+
+def test_nothing_checked_does_not_look_like_a_pass() -> None:
+    page = to_html(CorpusVerdict(()), [])
+
+    assert '<h1 class="bad">Nothing was checked</h1>' in page
+
+
+def test_a_run_that_conforms_is_told_so(found: CorpusVerdict) -> None:
+    page = to_html(CorpusVerdict(found.runs[:1]), [])
+
+    assert '<h1 class="good">The run conforms</h1>' in page
