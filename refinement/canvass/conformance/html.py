@@ -105,7 +105,7 @@ def _listed(found: CorpusVerdict) -> str:
     head = ("verdict", "run", "events", "what", "where")
     more = len(runs) - len(rows)
     note = f'<p class="note">{more:,} more runs are not listed.</p>' if more > 0 else ""
-    return f'<div class="wide">{table(head, rows, numbers=frozenset({2}))}</div>{note}'
+    return f"{table(head, rows, numbers=frozenset({2}))}{note}"
 
 
 # --- one divergence -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from canvass.lanes.model import visible
+from canvass.lanes.model import shortened
 
 STYLE: Final = """
 :root { color-scheme: light dark; --line: #8886; --bad: #b3261e; --good: #1b6e3c; --dim: #666; }
@@ -23,7 +23,7 @@ body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem;
 h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
 h1, h2, h3, p, li, summary { overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; }
+table { border-collapse: collapse; width: 100%; min-width: 40rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
   vertical-align: top; overflow-wrap: anywhere; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
@@ -36,6 +36,10 @@ pre, .wide { overflow-x: auto; } pre { padding: .6rem .8rem; border: 1px solid v
   border-radius: 4px; }
 """
 """What all pages look like."""
+MAX_TEXT: Final = 400
+"""Characters of a text in a sentence or a cell: more than any message of canvass has."""
+MAX_LINE: Final = 20_000
+"""Characters of a preformatted line: an event of nine members."""
 _NUMBER: Final = ' class="number"'
 
 
@@ -68,14 +72,17 @@ def page(title: str, body: Iterable[str], *, style: str = "") -> str:
     )
 
 
-def text(value: object) -> str:
-    """Escape a text; control characters, which no page should hold, become their names."""
-    return escape(visible(str(value)))
+def text(value: object, limit: int = MAX_TEXT) -> str:
+    """Escape a text; control characters, which no page should hold, become their names.
+
+    A text beyond the limit is cut and ends with an ellipsis: reports as data hold the whole.
+    """
+    return escape(shortened(str(value), limit))
 
 
 def block(lines: Iterable[str]) -> str:
     """Give lines as preformatted text."""
-    shown = "\n".join(map(text, lines))
+    shown = "\n".join(text(line, MAX_LINE) for line in lines)
     return f"<pre>{shown}</pre>"
 
 
@@ -94,4 +101,5 @@ def table(
 ) -> str:
     """Give a table; ``head`` is plain text, the cells of ``rows`` are markup."""
     names = row([text(name) for name in head], numbers=numbers, head=True)
-    return f"<table>{names}{''.join(row(cells, numbers=numbers) for cells in rows)}</table>"
+    body = "".join(row(cells, numbers=numbers) for cells in rows)
+    return f'<div class="wide"><table>{names}{body}</table></div>'
