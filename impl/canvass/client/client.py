@@ -1,0 +1,277 @@
+"""A client of a cluster, stepped: finds the leader, opens a session, offers requests exactly once.
+
+Time is given, what is to be sent is handed to the caller, and what has arrived is handed in. The
+client offers a request again until it is answered, to whoever leads; together with
+`canvass.services.exactly_once` each is applied once, in order.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from canvass.client.messages import (
+    PROTOCOL_VERSION,
+    Challenge,
+    ChallengeResponse,
+    ClientMessage,
+    Egress,
+    EventCode,
+    Ingress,
+    NewLeaderEvent,
+    SessionCloseRequest,
+    SessionConnectRequest,
+    SessionEvent,
+    SessionKeepAlive,
+    parse_endpoints,
+)
+from canvass.log.messages import SessionMessageHeader
+from canvass.services.exactly_once import REQUEST, WINDOW
+
+
+class ClientState(str, Enum):
+    """How far a client has come."""
+
+    CONNECTING = "CONNECTING"
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What a client is told once.
+
+    The times are those of Aeron's defaults, in milliseconds.
+    """
+
+    client_id: int
+    """Tells this client from all others, for ever."""
+    response_channel: str
+    """Where the cluster reaches it."""
+    credentials: bytes = b""
+    connect_retry_ms: int = 500
+    """Until it tries the next member."""
+    offer_retry_ms: int = 500
+    """Until it offers again what is not answered."""
+    keep_alive_ms: int = 1_000
+    silence_ms: int = 5_000
+    """Until it takes its session for lost, if nothing is answered."""
+
+
+class ClusterClient:
+    """A client.
+
+    Parameters
+    ----------
+    settings
+        Of the client.
+    endpoints
+        The ingress endpoints of the members.
+    send
+        Sends a message to an endpoint; it may be lost.
+    answer_challenge
+        Gives the answer to a challenge, or None if there is none.
+
+    Attributes
+    ----------
+    closed_reason
+        Why the client is closed.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        endpoints: Mapping[int, str],
+        send: Callable[[str, Ingress], None],
+        answer_challenge: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self._settings, self._send = settings, send
+        self.endpoints = dict(endpoints)
+        self._answer_challenge = answer_challenge
+        self.state = ClientState.CONNECTING
+        self.closed_reason = ""
+        self.leader_member_id = min(self.endpoints)
+        self.leadership_term_id = -1
+        self.session_id = -1
+        self.new_leader_count = 0
+        self.now_ms = 0
+        self._correlation_id = 0
+        self._deadline_ms = 0
+        self._keep_alive_due_ms = 0
+        self._heard_ms = 0
+        self._number = 0
+        self._unanswered: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
+        """Body of each request, and when it is to be offered again."""
+        self.answers: OrderedDict[int, bytes] = OrderedDict()
+        """Of the requests, by number; taken by the caller."""
+
+    @property
+    def unanswered_count(self) -> int:
+        """How many requests wait for an answer."""
+        return len(self._unanswered)
+
+    @property
+    def deadline_ms(self) -> int:
+        """When `work` has something to do, if nothing comes in before."""
+        if self.state is ClientState.CONNECTING:
+            return self._deadline_ms
+        due = [self._keep_alive_due_ms, *(again for _, again in self._unanswered.values())]
+        return min(due)
+
+    def offer(self, body: bytes) -> int:
+        """Offer a request; give its number, or -1 if an answer has to come first."""
+        if self.state is ClientState.CLOSED:
+            return -1
+        if not self._unanswered:
+            self._heard_ms = self.now_ms
+        elif self._number >= next(iter(self._unanswered)) + WINDOW - 1:
+            return -1  # The cluster would forget the answer that is missing.
+        self._number += 1
+        self._unanswered[self._number] = body, self.now_ms
+        self._offer_due()
+        return self._number
+
+    def close(self) -> None:
+        """End the session."""
+        if self.state is ClientState.OPEN:
+            self._to_leader(SessionCloseRequest(self.leadership_term_id, self.session_id))
+        self._close("closed by the client")
+
+    def work(self, now_ms: int) -> None:
+        """Send what is due."""
+        self.now_ms = now_ms
+        if self.state is ClientState.CONNECTING:
+            if now_ms >= self._deadline_ms:
+                self._connect(self._next_member() if self._correlation_id else None)
+        elif self.state is ClientState.OPEN:
+            if self._unanswered and now_ms >= self._heard_ms + self._settings.silence_ms:
+                self._reconnect()
+                return
+            self._offer_due()
+            if now_ms >= self._keep_alive_due_ms:
+                self._keep_alive_due_ms = now_ms + self._settings.keep_alive_ms
+                self._to_leader(SessionKeepAlive(self.leadership_term_id, self.session_id))
+
+    def on_egress(self, message: Egress | ClientMessage) -> None:
+        """Take something that the cluster has sent."""
+        match message:
+            case SessionEvent():
+                self._on_session_event(message)
+            case NewLeaderEvent(cluster_session_id=session_id):
+                if session_id == self.session_id and self.state is ClientState.OPEN:
+                    self._on_new_leader(message)
+            case Challenge(correlation_id=correlation_id, cluster_session_id=session_id):
+                if correlation_id == self._correlation_id and self._answer_challenge is not None:
+                    answer = self._answer_challenge(message.encoded_challenge)
+                    self._to_leader(ChallengeResponse(correlation_id, session_id, answer))
+            case SessionMessageHeader(cluster_session_id=session_id, payload=payload):
+                if session_id == self.session_id and len(payload) >= REQUEST.size:
+                    self._on_answer(payload)
+            case _:
+                pass
+
+    # Connecting.
+
+    def _next_member(self) -> int:
+        members = sorted(self.endpoints)
+        place = members.index(self.leader_member_id) if self.leader_member_id in members else -1
+        return members[(place + 1) % len(members)]
+
+    def _connect(self, member_id: int | None) -> None:
+        if member_id is not None:
+            self.leader_member_id = member_id
+        if not self._correlation_id:
+            self._correlation_id = (self._settings.client_id << 16 & (1 << 62) - 1) + 1
+        self._deadline_ms = self.now_ms + self._settings.connect_retry_ms
+        self._to_leader(
+            SessionConnectRequest(
+                self._correlation_id,
+                0,
+                PROTOCOL_VERSION,
+                self._settings.response_channel,
+                self._settings.credentials,
+            )
+        )
+
+    def _reconnect(self) -> None:
+        self.state, self.session_id = ClientState.CONNECTING, -1
+        self._correlation_id += 1
+        self._connect(self._next_member())
+
+    def _on_session_event(self, event: SessionEvent) -> None:
+        if event.cluster_session_id == self.session_id and self.state is ClientState.OPEN:
+            if event.code is EventCode.CLOSED:
+                self._reconnect()
+            return
+        if event.correlation_id != self._correlation_id or self.state is not ClientState.CONNECTING:
+            return
+        match event.code:
+            case EventCode.OK:
+                self.state, self.session_id = ClientState.OPEN, event.cluster_session_id
+                self._follow(event.leadership_term_id, event.leader_member_id)
+            case EventCode.REDIRECT:
+                self._on_redirect(event)
+            case EventCode.AUTHENTICATION_REJECTED:
+                self._close(event.detail)
+            case EventCode.ERROR:
+                self.closed_reason = event.detail  # It may be otherwise at the next attempt.
+            case EventCode.CLOSED:
+                pass
+
+    def _on_redirect(self, event: SessionEvent) -> None:
+        self._learn(event.detail)
+        leader = event.leader_member_id
+        if leader in self.endpoints and leader != self.leader_member_id:
+            self._connect(leader)
+
+    def _on_new_leader(self, event: NewLeaderEvent) -> None:
+        if event.leadership_term_id > self.leadership_term_id:
+            self.new_leader_count += 1
+            self._learn(event.ingress_endpoints)
+            self._follow(event.leadership_term_id, event.leader_member_id)
+
+    def _learn(self, endpoints: str) -> None:
+        try:
+            self.endpoints.update(parse_endpoints(endpoints))
+        except ValueError:
+            return
+
+    def _follow(self, term: int, leader: int) -> None:
+        """Offer everything again to a leader."""
+        self.leadership_term_id, self.leader_member_id = term, leader
+        self._heard_ms = self.now_ms
+        self._keep_alive_due_ms = self.now_ms + self._settings.keep_alive_ms
+        for number, (body, _) in self._unanswered.items():
+            self._unanswered[number] = body, self.now_ms
+        self._offer_due()
+
+    # Requests.
+
+    def _offer_due(self) -> None:
+        if self.state is not ClientState.OPEN:
+            return
+        for number, (body, again_ms) in self._unanswered.items():
+            if self.now_ms >= again_ms:
+                self._unanswered[number] = body, self.now_ms + self._settings.offer_retry_ms
+                payload = REQUEST.pack(self._settings.client_id, number) + body
+                self._to_leader(
+                    SessionMessageHeader(self.leadership_term_id, self.session_id, 0, payload)
+                )
+
+    def _on_answer(self, payload: bytes) -> None:
+        client_id, number = REQUEST.unpack_from(payload)
+        if client_id != self._settings.client_id:
+            return
+        self._heard_ms = self.now_ms
+        if self._unanswered.pop(number, None) is not None:
+            self.answers[number] = payload[REQUEST.size :]
+
+    def _to_leader(self, message: Ingress) -> None:
+        endpoint = self.endpoints.get(self.leader_member_id)
+        if endpoint is not None:
+            self._send(endpoint, message)
+
+    def _close(self, reason: str) -> None:
+        self.state, self.closed_reason = ClientState.CLOSED, reason

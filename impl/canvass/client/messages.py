@@ -1,0 +1,144 @@
+"""What clients and the consensus module tell each other, and the bytes of it.
+
+The classes bear the names of Aeron's SBE schema, as do template ids and fields. Ingress goes from a
+client to the leader, egress from the leader to the channel that the client has named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from canvass.log.layout import Codec
+from canvass.log.messages import SCHEMA_ID, SessionMessageHeader
+
+PROTOCOL_VERSION: Final = 1 << 16
+"""1.0.0; another major version is rejected."""
+
+
+class EventCode(IntEnum):
+    """What a session event says."""
+
+    OK = 0
+    ERROR = 1
+    REDIRECT = 2
+    AUTHENTICATION_REJECTED = 3
+    CLOSED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SessionConnectRequest:
+    """Open a session (ingress, SBE id 3)."""
+
+    correlation_id: int
+    response_stream_id: int
+    version: int
+    response_channel: str
+    encoded_credentials: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCloseRequest:
+    """End a session (ingress, SBE id 4)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeepAlive:
+    """Keep a session from timing out (ingress, SBE id 5)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeResponse:
+    """Answer a challenge (ingress, SBE id 8)."""
+
+    correlation_id: int
+    cluster_session_id: int
+    encoded_credentials: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """What has become of a session (egress, SBE id 2)."""
+
+    cluster_session_id: int
+    correlation_id: int
+    leadership_term_id: int
+    leader_member_id: int
+    code: EventCode
+    version: int
+    detail: str
+    """Why; for a redirect the ingress endpoints, ``id=host:port`` with commas between."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewLeaderEvent:
+    """Another member leads now, and has taken the session over (egress, SBE id 6)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+    leader_member_id: int
+    ingress_endpoints: str
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The credentials are not enough (egress, SBE id 7)."""
+
+    correlation_id: int
+    cluster_session_id: int
+    encoded_challenge: bytes
+
+
+Ingress: TypeAlias = (
+    SessionMessageHeader
+    | SessionConnectRequest
+    | SessionCloseRequest
+    | SessionKeepAlive
+    | ChallengeResponse
+)
+Egress: TypeAlias = SessionMessageHeader | SessionEvent | NewLeaderEvent | Challenge
+ClientMessage: TypeAlias = Ingress | Egress
+
+CLIENT_MESSAGES: Final[Codec[ClientMessage]] = Codec(
+    SCHEMA_ID,
+    (
+        (1, SessionMessageHeader),
+        (2, SessionEvent),
+        (3, SessionConnectRequest),
+        (4, SessionCloseRequest),
+        (5, SessionKeepAlive),
+        (6, NewLeaderEvent),
+        (7, Challenge),
+        (8, ChallengeResponse),
+    ),
+    short=("response_stream_id", "version", "leader_member_id"),
+)
+
+
+def format_endpoints(endpoints: dict[int, str]) -> str:
+    """Write ingress endpoints as they stand in messages."""
+    return ",".join(f"{member_id}={endpoint}" for member_id, endpoint in sorted(endpoints.items()))
+
+
+def parse_endpoints(text: str) -> dict[int, str]:
+    """Read ingress endpoints.
+
+    Raises
+    ------
+    ValueError
+        If the text is no list of them.
+    """
+    found = {}
+    for part in text.split(","):
+        member_id, equals, endpoint = part.partition("=")
+        if not equals or ":" not in endpoint:
+            raise ValueError(f"{part!r} is no endpoint of a member, as 0=host:port is")
+        found[int(member_id)] = endpoint
+    return found

@@ -1,0 +1,367 @@
+"""The consensus module beside its elections: what it appends, what it makes of the log, and how it
+guides the services.
+
+Its election and the replication are the duty cycle's. What that asks for in effects comes here
+from `canvass.node.port`: written, committed, rolled back, joined, snapshot, elected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from canvass.archive.archive import Archive, Snapshot
+from canvass.archive.recording_log_file import MODULE_SERVICE_ID
+from canvass.archive.storage import ArchiveError
+from canvass.client.messages import Egress, EventCode, Ingress, NewLeaderEvent, SessionEvent
+from canvass.cluster.member import Role
+from canvass.cluster.messages import NULL_VALUE
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    CloseReason,
+    ClusterAction,
+    ClusterActionRequest,
+    LogMessage,
+    SessionCloseEvent,
+    SessionMessageHeader,
+    SessionOpenEvent,
+    TimerEvent,
+    aligned_length,
+)
+from canvass.node.authentication import AcceptEveryone, Authenticator
+from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.node.ingress import ClientIngress
+from canvass.node.module import ModuleState
+from canvass.node.sessions import ClusterSession, SessionState
+from canvass.node.streams import MAX_POSITION
+from canvass.services.agent import ServiceAgent
+from canvass.services.messages import CloseSession, JoinLog, ServiceAck
+from canvass.services.service import ClusteredService
+
+SESSION_TIMEOUT_MS: Final = 10_000
+"""Aeron's default."""
+_ACTIONS: Final = {
+    ControlToggle.SUSPEND: (ModuleControlState.ACTIVE, ClusterAction.SUSPEND),
+    ControlToggle.RESUME: (ModuleControlState.SUSPENDED, ClusterAction.RESUME),
+    ControlToggle.SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+    ControlToggle.SHUTDOWN: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+    ControlToggle.STANDBY_SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+}
+"""The state in which a switch takes effect, and what is appended then."""
+
+
+@dataclass(frozen=True)
+class ModuleSettings:
+    """What a consensus module is told once."""
+
+    member_id: int
+    ingress_endpoints: str
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
+
+
+class ConsensusModule:
+    """The consensus module of one process of one member, beside its elections.
+
+    Parameters
+    ----------
+    settings
+        Of the cluster.
+    archive
+        Of the member.
+    services
+        The applications, new ones; they begin with the last snapshot.
+    send
+        Sends something to an egress channel; it may be lost.
+    authenticator
+        Decides about clients.
+    """
+
+    def __init__(
+        self,
+        settings: ModuleSettings,
+        archive: Archive,
+        services: Sequence[ClusteredService],
+        send: Callable[[str, Egress], None],
+        authenticator: Authenticator | None = None,
+    ) -> None:
+        self._settings, self._archive, self._send = settings, archive, send
+        self.state = ModuleState(len(services))
+        snapshot = archive.last_snapshot()
+        position = 0 if snapshot is None else snapshot.log_position
+        parts = {} if snapshot is None else snapshot.parts
+        if snapshot is not None:
+            self.state.restore(parts[MODULE_SERVICE_ID])
+        self.commit_position = position
+        """Up to where the module has processed the log, and services may."""
+        self.agents = [
+            ServiceAgent(
+                number,
+                settings.member_id,
+                service,
+                archive.recording,
+                self._on_service_egress,
+                parts.get(number),
+                position,
+            )
+            for number, service in enumerate(services)
+        ]
+        self.ingress = ClientIngress(
+            settings.member_id,
+            settings.ingress_endpoints,
+            self.state.sessions,
+            authenticator or AcceptEveryone(),
+            send,
+        )
+        self.counters: Counter[str] = Counter()
+        self.time_ms = 0
+        self._next: LogMessage | None = None
+        self._action: ControlToggle | None = None
+        self._written_from = MAX_POSITION
+        """The messages from here on were acted on when this leader appended them."""
+        self._is_startup = True
+        self.termination_is_asked_for = False
+
+    # Appending.
+
+    def poll(self, position: int) -> LogMessage | None:
+        """The message that a leader is to append next, after a position; None if there is none."""
+        if self._next is None:
+            self._next = self._find(position)
+        return self._next
+
+    def _find(self, position: int) -> LogMessage | None:
+        term, now = self.ingress.leadership_term_id, self.time_ms
+        if self._action is not None:
+            flags = int(self._action is ControlToggle.STANDBY_SNAPSHOT)
+            asked = ClusterActionRequest(term, 0, now, _ACTIONS[self._action][1], flags)
+            end = position + aligned_length(len(LOG_MESSAGES.encode(asked)))
+            return replace(asked, log_position=end)
+        if self.state.control.state is not ModuleControlState.ACTIVE:
+            return None
+        pending = self.ingress.next_authenticated()
+        if pending is not None:
+            request = pending.request
+            return SessionOpenEvent(
+                term,
+                request.correlation_id,
+                pending.id,
+                now,
+                request.response_stream_id,
+                request.response_channel,
+                pending.encoded_principal,
+            )
+        for session in self.state.sessions.by_id.values():
+            if session.state is SessionState.CLOSING:
+                return SessionCloseEvent(term, session.id, now, session.close_reason)
+        expired = self.state.timers.expired(now)
+        if expired != NULL_VALUE:
+            return TimerEvent(term, expired, now)
+        return self._find_message(term, now)
+
+    def _find_message(self, term: int, now: int) -> LogMessage | None:
+        for tracker in self.state.trackers:
+            offered = tracker.next_to_append()
+            if offered is not None:
+                return SessionMessageHeader(term, offered.session_id, now, offered.payload)
+        while self.ingress.messages:
+            message = self.ingress.messages.popleft()
+            session = self.state.sessions.by_id.get(message.cluster_session_id)
+            if session is not None and session.state is SessionState.OPEN:
+                return replace(message, timestamp=now)
+        return None
+
+    def written(self, position: int) -> None:
+        """Act on the message that was polled: it is in the log up to a position."""
+        message, self._next = self._next, None
+        assert message is not None
+        closed = None
+        if isinstance(message, SessionCloseEvent):
+            closed = self.state.sessions.by_id.get(message.cluster_session_id)
+        self.state.on_append(position, message)
+        if isinstance(message, SessionOpenEvent):
+            self.ingress.opened(message.cluster_session_id)
+        elif closed is not None:
+            self._event(closed, EventCode.CLOSED, closed.close_reason.name)
+        elif isinstance(message, ClusterActionRequest):
+            toggle, self._action = self._action, None
+            if toggle is ControlToggle.SHUTDOWN:
+                self.termination_is_asked_for = True
+            elif toggle is ControlToggle.STANDBY_SNAPSHOT:
+                self.state.control.toggle = ControlToggle.NEUTRAL
+
+    def publication_opened(self, position: int) -> None:
+        """Take note of where this leader's own messages begin."""
+        self._written_from = position
+
+    # The log.
+
+    def committed(self, position: int) -> None:
+        """Process the log up to a position, and let the services do so."""
+        start = self.commit_position
+        if position <= start:
+            return
+        for frame in self._archive.recording.replay(start, min(position, self._written_from)):
+            self.state.on_replay(frame.end, LOG_MESSAGES.decode(frame.payload))
+        self.commit_position = position
+        self.state.sweep(position)
+
+    def rolled_back(self, position: int) -> None:
+        """Undo what may never commit, and leave the clients: an election begins."""
+        for session in self.state.roll_back(position):
+            self._event(session, EventCode.CLOSED, "election")
+        self.ingress.clear()
+        self._next = self._action = None
+        self._written_from = MAX_POSITION
+
+    def elected(self, role: Role, term: int, leader: int) -> None:
+        """Serve in the role that an election has found."""
+        self.ingress.leads = role is Role.LEADER
+        self.ingress.leadership_term_id, self.ingress.leader_member_id = term, leader
+        self.counters["elections"] += 1
+        if role is Role.LEADER:
+            self.state.control.on_leader()
+            for session in self.state.sessions.opened():
+                session.last_activity = max(session.last_activity, self.time_ms)
+                session.is_new_leader_event_pending = True
+                if self._is_startup:
+                    session.state, session.close_reason = SessionState.CLOSING, CloseReason.TIMEOUT
+        self._is_startup = False
+
+    # Services.
+
+    def join(self, position: int, role: Role) -> None:
+        """Let the services follow the log from a position on."""
+        self._join(JoinLog(position, MAX_POSITION, self._settings.member_id, False, role))
+
+    def replay(self, position: int, stop_position: int) -> None:
+        """Let the services follow a replay of the own recording."""
+        member_id = self._settings.member_id
+        self._join(JoinLog(position, stop_position, member_id, True, Role.FOLLOWER))
+
+    def _join(self, message: JoinLog) -> None:
+        for agent in self.agents:
+            agent.inbox.append(message)
+        for agent in self.agents:
+            self._await_ack(agent, message.log_position, snapshot=False)
+
+    def snapshot(self, term: int, base: int, position: int) -> None:
+        """Keep a snapshot of the module and of all services, which are all at that position."""
+        parts = {MODULE_SERVICE_ID: b""}
+        for agent in self.agents:
+            ack = self._await_ack(agent, position, snapshot=True)
+            parts[agent.service_id] = ack.snapshot or b""
+        parts[MODULE_SERVICE_ID] = self.state.snapshot()
+        self._archive.write_snapshot(Snapshot(term, base, position, parts), self.time_ms)
+        self.state.control.on_snapshot_taken()
+        self.counters["snapshots"] += 1
+
+    def _await_ack(self, agent: ServiceAgent, position: int, *, snapshot: bool) -> ServiceAck:
+        """Wait for a service to acknowledge that it is at a position, as Aeron's module does."""
+        while True:
+            ack = self._poll_service(agent)
+            if ack is None:
+                if not agent.do_work(self.commit_position):
+                    raise ArchiveError(
+                        f"service {agent.service_id} stands at {agent.log_position} and is awaited"
+                        f" at {position}"
+                    )
+            elif ack.log_position == position and (ack.snapshot is not None) == snapshot:
+                return ack
+            elif ack.log_position > position:
+                raise ArchiveError(f"service {agent.service_id} acknowledges {ack.log_position}")
+
+    def _poll_service(self, agent: ServiceAgent) -> ServiceAck | None:
+        """Act on what a service has asked for, up to an acknowledgement."""
+        while agent.outbox:
+            message = agent.outbox.popleft()
+            if isinstance(message, ServiceAck):
+                return message
+            if isinstance(message, CloseSession):
+                session = self.state.sessions.by_id.get(message.cluster_session_id)
+                if session is not None and self.ingress.leads:
+                    session.state = SessionState.CLOSING
+                    session.close_reason = CloseReason.SERVICE_ACTION
+            else:
+                self.state.on_service(message)
+        return None
+
+    def services_work(self) -> bool:
+        """Let every service do one cycle."""
+        worked = False
+        for agent in self.agents:
+            worked = agent.do_work(self.commit_position) or worked
+            if agent.outbox and not isinstance(agent.outbox[0], ServiceAck):
+                self._serve(agent)
+        return worked
+
+    def _serve(self, agent: ServiceAgent) -> None:
+        """Act on what a service asks for; an acknowledgement stays until it is awaited."""
+        ack = self._poll_service(agent)
+        if ack is not None:
+            agent.outbox.appendleft(ack)
+
+    # Slow work, and clients.
+
+    def slow_tick(self) -> None:
+        """Look at the switch and at the sessions, as a leader does."""
+        if not self.ingress.leads:
+            return
+        self._check_toggle()
+        if self.state.control.state is not ModuleControlState.ACTIVE:
+            return
+        timeout = self._settings.session_timeout_ms
+        self.ingress.check(timeout)
+        for session in self.state.sessions.opened():
+            if session.state is not SessionState.OPEN:
+                continue
+            if self.time_ms >= session.last_activity + timeout:
+                session.state, session.close_reason = SessionState.CLOSING, CloseReason.TIMEOUT
+                self.counters["sessions timed out"] += 1
+            elif session.is_new_leader_event_pending:
+                session.is_new_leader_event_pending = False
+                self._send(
+                    session.response_channel,
+                    NewLeaderEvent(
+                        self.ingress.leadership_term_id,
+                        session.id,
+                        self._settings.member_id,
+                        self._settings.ingress_endpoints,
+                    ),
+                )
+
+    def _check_toggle(self) -> None:
+        control = self.state.control
+        if control.toggle is ControlToggle.ABORT:
+            if control.state is ModuleControlState.ACTIVE:
+                control.state = ModuleControlState.TERMINATING
+                self.termination_is_asked_for = True
+            return
+        found = _ACTIONS.get(control.toggle)
+        if found is not None and control.state is found[0] and self._next is None:
+            self._action = control.toggle
+
+    def on_ingress(self, message: Ingress) -> None:
+        """Take something that a client has sent."""
+        self.ingress.now = self.time_ms
+        self.ingress.on_message(message)
+
+    def _on_service_egress(self, session_id: int, payload: bytes) -> None:
+        session = self.state.sessions.by_id.get(session_id)
+        if session is not None:
+            term = self.ingress.leadership_term_id
+            message = SessionMessageHeader(term, session_id, self.time_ms, payload)
+            self._send(session.response_channel, message)
+
+    def _event(self, session: ClusterSession, code: EventCode, detail: str) -> None:
+        event = SessionEvent(
+            session.id,
+            session.correlation_id,
+            self.ingress.leadership_term_id,
+            self.ingress.leader_member_id,
+            code,
+            0,
+            detail,
+        )
+        self._send(session.response_channel, event)

@@ -1,0 +1,95 @@
+"""The switch by which an operator controls a cluster, and the state of the consensus module.
+
+The names are Aeron's. What appends to the log and who polls the switch is told elsewhere.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from canvass.log.messages import ClusterAction
+
+
+class ModuleControlState(IntEnum):
+    """What the consensus module is about, in Aeron's codes."""
+
+    ACTIVE = 1
+    SUSPENDED = 2
+    SNAPSHOT = 3
+    TERMINATING = 5
+
+
+class ControlToggle(IntEnum):
+    """The switch of the whole cluster, in Aeron's codes."""
+
+    INACTIVE = 0
+    NEUTRAL = 1
+    SUSPEND = 2
+    RESUME = 3
+    SNAPSHOT = 4
+    SHUTDOWN = 5
+    ABORT = 6
+    STANDBY_SNAPSHOT = 7
+
+
+_STATE_AFTER: Final = {
+    ClusterAction.SUSPEND: ModuleControlState.SUSPENDED,
+    ClusterAction.RESUME: ModuleControlState.ACTIVE,
+    ClusterAction.SNAPSHOT: ModuleControlState.SNAPSHOT,
+}
+
+
+class Control:
+    """The switch and the state of one member."""
+
+    def __init__(self) -> None:
+        self.toggle = ControlToggle.INACTIVE
+        self.state = ModuleControlState.ACTIVE
+        self._previous: list[tuple[int, ModuleControlState]] = []
+        """Position of each appended action that is not committed, and the state before it."""
+
+    def set_toggle(self, toggle: ControlToggle) -> bool:
+        """Set the switch; false if it is not ready for that."""
+        ready = self.toggle is ControlToggle.NEUTRAL or (
+            toggle is ControlToggle.RESUME and self.toggle is ControlToggle.SUSPEND
+        )
+        if ready:
+            self.toggle = toggle
+        return ready
+
+    def on_append(self, position: int, action: ClusterAction) -> None:
+        """Note that this leader has appended an action."""
+        self._previous.append((position, self.state))
+        self.state = _STATE_AFTER[action]
+        if action is ClusterAction.RESUME:
+            self.toggle = ControlToggle.NEUTRAL
+
+    def on_replay(self, action: ClusterAction) -> None:
+        """The log holds an action."""
+        self.state = _STATE_AFTER[action]
+
+    def on_snapshot_taken(self) -> None:
+        """The snapshot that was asked for is there."""
+        if self.state is ModuleControlState.SNAPSHOT:
+            ends = self.toggle is ControlToggle.SHUTDOWN
+            self.state = ModuleControlState.TERMINATING if ends else ModuleControlState.ACTIVE
+        if self.toggle is ControlToggle.SNAPSHOT:
+            self.toggle = ControlToggle.NEUTRAL
+
+    def sweep(self, commit_position: int) -> None:
+        """Forget what can no more be undone."""
+        self._previous = [one for one in self._previous if one[0] > commit_position]
+
+    def roll_back(self, commit_position: int) -> None:
+        """Undo the actions that may never commit."""
+        self.sweep(commit_position)
+        if self._previous and self.state is not ModuleControlState.TERMINATING:
+            self.state = self._previous[0][1]
+        self._previous.clear()
+        self.toggle = ControlToggle.INACTIVE
+
+    def on_leader(self) -> None:
+        """Let the switch be ready: the member leads now."""
+        suspended = self.state is ModuleControlState.SUSPENDED
+        self.toggle = ControlToggle.SUSPEND if suspended else ControlToggle.NEUTRAL

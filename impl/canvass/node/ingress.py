@@ -1,0 +1,204 @@
+"""What comes from clients: sessions on their way to be opened, and messages on theirs to the log.
+
+A follower redirects to the leader. A leader lets the authenticator decide, and keeps in order what
+is to be appended. Nothing here is replicated: an election forgets all of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from canvass.client.messages import (
+    Challenge,
+    ChallengeResponse,
+    Egress,
+    EventCode,
+    Ingress,
+    SessionCloseRequest,
+    SessionConnectRequest,
+    SessionEvent,
+    SessionKeepAlive,
+)
+from canvass.log.messages import CloseReason, SessionMessageHeader
+from canvass.node.authentication import Authenticated, Authenticator, Challenged, Decision
+from canvass.node.sessions import Sessions, SessionState
+
+MAX_SESSIONS: Final = 10
+"""Aeron's default."""
+MAX_WAITING: Final = 4_096
+"""Messages that wait to be appended; what comes beyond is dropped, and clients offer it again."""
+_MAJOR_SHIFT: Final = 16
+
+
+class PendingState(str, Enum):
+    """How far a client has come that connects."""
+
+    CHALLENGED = "CHALLENGED"
+    AUTHENTICATED = "AUTHENTICATED"
+
+
+@dataclass(slots=True)
+class PendingSession:
+    """A client that connects."""
+
+    id: int
+    request: SessionConnectRequest
+    state: PendingState
+    since: int
+    encoded_principal: bytes = b""
+
+
+class ClientIngress:
+    """What clients have sent to one member.
+
+    Parameters
+    ----------
+    i, endpoints
+        The member, and the ingress endpoints of all as they stand in messages.
+    sessions
+        Those that are open.
+    authenticator
+        Decides about clients.
+    send
+        Sends something to an egress channel; it may be lost.
+    """
+
+    def __init__(
+        self,
+        i: int,
+        endpoints: str,
+        sessions: Sessions,
+        authenticator: Authenticator,
+        send: Callable[[str, Egress], None],
+    ) -> None:
+        self._id, self._endpoints, self._sessions = i, endpoints, sessions
+        self._authenticator, self._send = authenticator, send
+        self.leads = False
+        self.leader_member_id = -1
+        self.leadership_term_id = -1
+        self.now = 0
+        self.messages: deque[SessionMessageHeader] = deque()
+        self._pending: dict[int, PendingSession] = {}
+        self.counters: Counter[str] = Counter()
+
+    def on_message(self, message: Ingress) -> None:
+        """Take something that a client has sent."""
+        if isinstance(message, SessionConnectRequest):
+            self._on_connect(message)
+        elif not self.leads:
+            self.counters["ingress messages dropped"] += 1
+        elif isinstance(message, ChallengeResponse):
+            self._on_challenge_response(message)
+        else:
+            self._on_session(message)
+
+    def next_authenticated(self) -> PendingSession | None:
+        """The client whose session is to be opened next."""
+        for pending in self._pending.values():
+            if pending.state is PendingState.AUTHENTICATED:
+                return pending
+        return None
+
+    def opened(self, session_id: int) -> None:
+        """Tell a client that its session is open."""
+        pending = self._pending.pop(session_id)
+        self._event(pending.request, EventCode.OK, "", session_id)
+
+    def check(self, timeout: int) -> None:
+        """Forget the clients that do not answer."""
+        late = [one.id for one in self._pending.values() if self.now >= one.since + timeout]
+        for session_id in late:
+            del self._pending[session_id]
+
+    def clear(self) -> None:
+        """Forget everything: an election begins."""
+        self.leads = False
+        self.messages.clear()
+        self._pending.clear()
+
+    def _event(
+        self, request: SessionConnectRequest, code: EventCode, detail: str, session_id: int = -1
+    ) -> None:
+        event = SessionEvent(
+            session_id,
+            request.correlation_id,
+            self.leadership_term_id,
+            self.leader_member_id,
+            code,
+            request.version,
+            detail,
+        )
+        self._send(request.response_channel, event)
+
+    def _on_connect(self, request: SessionConnectRequest) -> None:
+        if not self.leads:
+            self.counters["clients redirected"] += 1
+            self._event(request, EventCode.REDIRECT, self._endpoints)
+            return
+        asked = request.response_channel, request.correlation_id
+        for session in self._sessions.by_id.values():
+            if (session.response_channel, session.correlation_id) == asked:
+                self._event(request, EventCode.OK, "", session.id)  # It is asked for again.
+                return
+        for pending in self._pending.values():
+            if (pending.request.response_channel, pending.request.correlation_id) == asked:
+                return
+        if request.version >> _MAJOR_SHIFT != 1:
+            self._event(request, EventCode.ERROR, "another version of the protocol")
+        elif len(self._sessions.by_id) + len(self._pending) >= MAX_SESSIONS:
+            self._event(request, EventCode.ERROR, "there are too many sessions")
+        else:
+            session_id = self._sessions.allocate_id()
+            decision = self._authenticator.on_connect(session_id, request.encoded_credentials)
+            challenged = PendingState.CHALLENGED
+            self._decide(PendingSession(session_id, request, challenged, self.now), decision)
+
+    def _on_challenge_response(self, message: ChallengeResponse) -> None:
+        pending = self._pending.get(message.cluster_session_id)
+        if pending is None or pending.state is not PendingState.CHALLENGED:
+            return
+        decision = self._authenticator.on_challenge_response(
+            pending.id, message.encoded_credentials
+        )
+        self._decide(pending, decision)
+
+    def _decide(self, pending: PendingSession, decision: Decision) -> None:
+        request = pending.request
+        self._pending[pending.id] = pending
+        match decision:
+            case Authenticated(encoded_principal=principal):
+                pending.state, pending.encoded_principal = PendingState.AUTHENTICATED, principal
+            case Challenged(encoded_challenge=challenge):
+                challenged = Challenge(request.correlation_id, pending.id, challenge)
+                self._send(request.response_channel, challenged)
+            case _:
+                del self._pending[pending.id]
+                self._event(request, EventCode.AUTHENTICATION_REJECTED, "credentials are wrong")
+
+    def _on_session(
+        self, message: SessionMessageHeader | SessionKeepAlive | SessionCloseRequest | object
+    ) -> None:
+        if not isinstance(message, SessionMessageHeader | SessionKeepAlive | SessionCloseRequest):
+            return
+        session = self._sessions.by_id.get(message.cluster_session_id)
+        known = session is not None and session.state is SessionState.OPEN
+        if session is None or not known or message.leadership_term_id != self.leadership_term_id:
+            self.counters["ingress messages dropped"] += 1
+            return
+        match message:
+            case SessionKeepAlive():
+                session.last_activity = max(session.last_activity, self.now)
+            case SessionCloseRequest():
+                session.state, session.close_reason = (
+                    SessionState.CLOSING,
+                    CloseReason.CLIENT_ACTION,
+                )
+            case SessionMessageHeader():
+                if len(self.messages) >= MAX_WAITING:
+                    self.counters["ingress messages dropped"] += 1
+                else:
+                    self.messages.append(message)

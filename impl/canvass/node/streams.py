@@ -1,0 +1,265 @@
+"""The streams that fill a member's recording from another member's, and its own to others.
+
+A follower has one request under way and sends the next one when that is answered; a leader keeps a
+request until it has something to say. So whatever is lost is asked for again, and nothing is kept
+for a follower that asks for nothing. What runs follows from the effects of the protocol's steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.archive.recording import Recording
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.timing import Timing
+from canvass.node.wire import LogData, LogRequest, StreamFlag, StreamMessage
+
+MAX_POSITION: Final = (1 << 63) - 1
+
+
+@dataclass
+class Publication:
+    """The log stream of one leader in one term: from a position on, its recording."""
+
+    term: int
+    start: int
+    end: int
+
+
+@dataclass
+class Image:
+    """A follower's view of its leader's log stream."""
+
+    leader: int
+    term: int
+    live: bool
+    catchup: bool
+    heard_ns: int
+    joined_position: int = NULL_VALUE
+    closed: bool = False
+
+
+@dataclass
+class Replication:
+    """A copy of a leader's recording that runs."""
+
+    leader: int
+    term: int
+    stop_position: int
+
+
+class LogStreams:
+    """The streams of one member.
+
+    Parameters
+    ----------
+    recording
+        What is filled, and what is sent from.
+    timing
+        How long silence lasts.
+    send
+        Sends a message of the streams to a member; it may be lost.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        timing: Timing,
+        send: Callable[[int, StreamMessage], None],
+    ) -> None:
+        self._recording, self._timing, self._send = recording, timing, send
+        self.now_ns = 0
+        self.recording_on = False
+        self.publication: Publication | None = None
+        self._ended: Publication | None = None
+        self.image: Image | None = None
+        self.replication: Replication | None = None
+        self.catchups: dict[int, int] = {}
+        """The replays to followers that run, with where they began."""
+        self._kept: dict[int, tuple[LogRequest, int]] = {}
+        """The request of each follower that is not answered, and when it came."""
+        self._request: LogRequest | None = None
+        self._request_id = 0
+        self._asked_ns = 0
+
+    # What the effects of steps ask for.
+
+    def open_publication(self, term: int, position: int) -> None:
+        """Begin the own log stream."""
+        self.publication = Publication(term, position, position)
+
+    def close_publication(self) -> None:
+        """End the own log stream in good order."""
+        self._ended, self.publication = self.publication, None
+
+    def stop_recording(self, position: int) -> None:
+        """Record no more; what the module has not noted is cut off."""
+        self.recording_on = False
+        self.truncate(position)
+
+    def truncate(self, position: int) -> None:
+        """Cut the recording off."""
+        self.forget_beyond(position)
+        self._recording.truncate(position)
+
+    def forget_beyond(self, position: int) -> None:
+        """Take note that the recording is about to be cut off."""
+        if self._ended is not None and position < self._ended.end:
+            self._ended = None  # It cannot be told to its end any more.
+
+    # As a follower.
+
+    def join_position(self) -> int:
+        """Where the stream subscribed to has been joined, or -1."""
+        return NULL_VALUE if self.image is None else self.image.joined_position
+
+    def log_closed(self) -> bool | None:
+        """Whether the stream has ended: None if it goes on, true if it ended in good order."""
+        image = self.image
+        if image is None or image.joined_position == NULL_VALUE:
+            return None
+        if image.closed:
+            return True
+        # Aeron's image liveness timeout, which has the default of the heartbeat timeout.
+        silent_ns = self.now_ns - image.heard_ns
+        return False if silent_ns >= self._timing.leader_heartbeat_timeout_ns else None
+
+    def _wanted(self) -> tuple[int, int, int, StreamFlag] | None:
+        """Leader, term, bound and kind of what is to be asked for now."""
+        replication, image = self.replication, self.image
+        if replication is not None:
+            if self._recording.end >= replication.stop_position:
+                return None
+            kind = StreamFlag.REPLICATION
+            return replication.leader, replication.term, replication.stop_position, kind
+        if image is None or image.closed:
+            return None
+        kind = StreamFlag.LIVE if image.live else StreamFlag(0)
+        kind |= StreamFlag.CATCHUP if image.catchup else StreamFlag(0)
+        if image.joined_position == NULL_VALUE:
+            kind |= StreamFlag.JOIN
+        elif not self.recording_on:
+            return None
+        return image.leader, image.term, MAX_POSITION, kind
+
+    def ask(self) -> bool:
+        """Send the request that is due; false if none is."""
+        wanted = self._wanted()
+        if wanted is None:
+            self._request = None
+            return False
+        leader, term, stop_position, kind = wanted
+        position, now_ns = self._recording.end, self.now_ns
+        last = self._request
+        if last is not None:
+            same = (last.leadership_term_id, last.position, last.stop_position, last.flags) == (
+                term,
+                position,
+                stop_position,
+                kind,
+            )
+            retry_ns = self._asked_ns + 2 * self._timing.leader_heartbeat_interval_ns
+            if same and now_ns < retry_ns:
+                return False
+        self._request_id += 1
+        self._request = LogRequest(self._request_id, term, position, stop_position, int(kind))
+        self._asked_ns = now_ns
+        self._send(leader, self._request)
+        return True
+
+    def _on_data(self, sender: int, data: LogData) -> None:
+        request = self._request
+        if request is None or data.request_id != request.request_id:
+            return
+        self._request = None
+        flags = StreamFlag(request.flags)
+        if flags & StreamFlag.REPLICATION:
+            if self.replication is not None and self.replication.leader == sender:
+                self._record(data, self.replication.stop_position)
+            return
+        image = self.image
+        if image is None or (image.leader, image.term) != (sender, data.leadership_term_id):
+            return
+        image.heard_ns = self.now_ns
+        if flags & StreamFlag.JOIN:
+            image.joined_position = data.position
+        elif self.recording_on:
+            self._record(data, MAX_POSITION)
+            image.closed = bool(data.flags & StreamFlag.CLOSED)
+
+    def _record(self, data: LogData, stop_position: int) -> None:
+        if data.payload and data.position == self._recording.end:
+            self._recording.extend(data.payload, stop_position)
+
+    # As a leader.
+
+    def on_message(self, sender: int, message: StreamMessage) -> None:
+        """Take a message of another member's streams."""
+        if isinstance(message, LogRequest):
+            self._kept[sender] = message, self.now_ns
+        else:
+            self._on_data(sender, message)
+
+    def serve(self) -> bool:
+        """Answer the requests that can be answered; false if none can."""
+        answered = [
+            follower
+            for follower, (request, since_ns) in self._kept.items()
+            if self._answer(follower, request, since_ns)
+        ]
+        for follower in answered:
+            del self._kept[follower]
+        return bool(answered)
+
+    def _answer(self, follower: int, request: LogRequest, since_ns: int) -> bool:
+        flags = StreamFlag(request.flags)
+        if flags & StreamFlag.REPLICATION:
+            bound = min(request.stop_position, self._recording.synced_position)
+            return self._tell(follower, request, bound)
+        stream = self.publication or self._ended
+        if stream is None or stream.term != request.leadership_term_id:
+            return False
+        ended = self.publication is None
+        serving = self.catchups.get(follower, NULL_VALUE)
+        if flags & StreamFlag.JOIN:
+            position = stream.end if flags & StreamFlag.LIVE else serving
+            if position == NULL_VALUE or ended:
+                return False
+            self._say(follower, request, position)
+            return True
+        if flags & StreamFlag.LIVE and request.position >= stream.start:
+            if ended and request.position == stream.end:
+                self._say(follower, request, request.position, StreamFlag.CLOSED)
+                return True
+            if self._tell(follower, request, stream.end):
+                return True
+        elif flags & StreamFlag.CATCHUP and serving != NULL_VALUE and not ended:
+            if self._tell(follower, request, self._recording.synced_position):
+                return True
+        else:
+            return False
+        if self.now_ns < since_ns + self._timing.leader_heartbeat_interval_ns:
+            return False
+        self._say(follower, request, request.position)
+        return True
+
+    def _tell(self, follower: int, request: LogRequest, bound: int) -> bool:
+        data = self._recording.raw(request.position, bound)
+        if not data:
+            return False
+        self._say(follower, request, request.position, payload=data)
+        return True
+
+    def _say(
+        self,
+        follower: int,
+        request: LogRequest,
+        position: int,
+        flags: StreamFlag = StreamFlag(0),  # noqa: B008 - a constant
+        payload: bytes = b"",
+    ) -> None:
+        term = request.leadership_term_id
+        data = LogData(request.request_id, term, position, int(flags), payload)
+        self._send(follower, data)

@@ -1,0 +1,280 @@
+"""The agent of one service: joins logs, feeds them to the service up to the commit position, and
+tells the consensus module.
+
+It shares nothing with the module but the recording of the log, the commit position and messages,
+and it works in its own time.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
+
+from canvass.archive.frames import Frame
+from canvass.archive.storage import ArchiveError
+from canvass.cluster.member import Role
+from canvass.cluster.messages import NULL_VALUE
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    STANDBY_FLAG,
+    ClusterAction,
+    ClusterActionRequest,
+    LogMessage,
+    NewLeadershipTermEvent,
+    SessionCloseEvent,
+    SessionMessageHeader,
+    SessionOpenEvent,
+    TimerEvent,
+)
+from canvass.services.messages import (
+    CancelTimer,
+    CloseSession,
+    FromService,
+    JoinLog,
+    ScheduleTimer,
+    ServiceAck,
+    ServiceMessage,
+)
+from canvass.services.service import ClientSession, ClusteredService
+
+FRAGMENT_LIMIT: Final = 50
+"""Entries processed in one cycle at most."""
+_HEAD: Final = struct.Struct("<qqI")
+"""Position, timestamp, number of sessions."""
+_SESSION: Final = struct.Struct("<qiII")
+
+
+class Log(Protocol):
+    """The recorded log, as `canvass.archive.recording.Recording` gives it."""
+
+    def replay(self, position: int, stop_position: int) -> Iterator[Frame]:
+        """Read entries."""
+        ...
+
+
+class BoundedLogAdapter:
+    """Reads a log up to a bound that moves: no entry is delivered before it is committed.
+
+    Parameters
+    ----------
+    log
+        Where entries are read.
+    position
+        Where to begin.
+    """
+
+    def __init__(self, log: Log, position: int) -> None:
+        self._log = log
+        self.position = position
+        self.max_log_position = NULL_VALUE
+        """Where the stream ends for this reader; -1 if it has none."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more can come of the stream."""
+        return self.position >= self.max_log_position
+
+    def poll(self, commit_position: int, on_entry: Callable[[LogMessage], None]) -> int:
+        """Deliver entries up to the commit position; say how many."""
+        bound = min(commit_position, self.max_log_position)
+        count = 0
+        if self.position >= bound:
+            return 0
+        for frame in self._log.replay(self.position, bound):
+            self.position = frame.end
+            on_entry(LOG_MESSAGES.decode(frame.payload))
+            count += 1
+            if count == FRAGMENT_LIMIT:
+                break
+        return count
+
+
+class ServiceAgent:
+    """Runs one service; see `canvass.services.service.Cluster` for what the service sees of it.
+
+    Parameters
+    ----------
+    service_id, member_id
+        Which one it is.
+    service
+        The application.
+    log
+        The recorded log.
+    egress
+        Sends a payload to a client's session.
+    snapshot, position
+        What the service begins with, and where in the log.
+    """
+
+    def __init__(
+        self,
+        service_id: int,
+        member_id: int,
+        service: ClusteredService,
+        log: Log,
+        egress: Callable[[int, bytes], None],
+        snapshot: bytes | None = None,
+        position: int = 0,
+    ) -> None:
+        self.service_id, self.member_id = service_id, member_id
+        self.service = service
+        self._egress = egress
+        self.inbox: deque[JoinLog] = deque()
+        self.outbox: deque[FromService] = deque()
+        self.role = Role.FOLLOWER
+        self.timestamp = 0
+        self._sessions: dict[int, ClientSession] = {}
+        self._joining: JoinLog | None = None
+        self._ack_id = 0
+        self._adapter = BoundedLogAdapter(log, position)
+        content = None if snapshot is None else self._restore(snapshot, position)
+        service.on_start(self, content)
+
+    @property
+    def log_position(self) -> int:
+        """Up to where the service has processed the log."""
+        return self._adapter.position
+
+    def do_work(self, commit_position: int) -> bool:
+        """Do one cycle; say whether there was anything to do."""
+        worked = self._poll_module()
+        worked = self._adapter.poll(commit_position, self._on_entry) > 0 or worked
+        return self._join_when_done() or worked
+
+    def terminate(self) -> None:
+        """Tell the service that the process ends."""
+        self.service.on_terminate()
+
+    # The module's messages.
+
+    def _poll_module(self) -> bool:
+        if self._joining is not None or not self.inbox:
+            return False
+        self._joining = self.inbox.popleft()
+        if self._adapter.max_log_position != NULL_VALUE:
+            self._adapter.max_log_position = self._joining.log_position
+        return True
+
+    def _join_when_done(self) -> bool:
+        """Leave the stream once it has been read to the bound, and join the next one."""
+        join = self._joining
+        if join is None:
+            return False
+        if self._adapter.max_log_position != NULL_VALUE:
+            if not self._adapter.is_done:
+                return False
+            self._adapter.max_log_position = NULL_VALUE
+            self._become(Role.FOLLOWER)
+        if join.log_position != self.log_position:
+            raise ArchiveError(
+                f"service {self.service_id} stands at {self.log_position} and is to join the log"
+                f" at {join.log_position}"
+            )
+        self._joining = None
+        self._adapter.max_log_position = join.max_log_position
+        self._acknowledge()
+        self._become(join.role)
+        return True
+
+    def _become(self, role: Role) -> None:
+        if role is not self.role:
+            self.role = role
+            self.service.on_role_change(role)
+
+    def _acknowledge(self, snapshot: bytes | None = None) -> None:
+        ack = ServiceAck(self.log_position, self.timestamp, self._ack_id, self.service_id, snapshot)
+        self._ack_id += 1
+        self.outbox.append(ack)
+
+    # The log.
+
+    def _on_entry(self, message: LogMessage) -> None:
+        self.timestamp = message.timestamp
+        match message:
+            case SessionMessageHeader():
+                self._on_session_message(message)
+            case TimerEvent():
+                self.service.on_timer_event(message.correlation_id, message.timestamp)
+            case SessionOpenEvent():
+                session = ClientSession(
+                    message.cluster_session_id,
+                    message.response_stream_id,
+                    message.response_channel,
+                    message.encoded_principal,
+                )
+                self._sessions[session.id] = session
+                self.service.on_session_open(session, message.timestamp)
+            case SessionCloseEvent():
+                closed = self._sessions.pop(message.cluster_session_id, None)
+                if closed is not None:
+                    self.service.on_session_close(closed, message.timestamp, message.close_reason)
+            case NewLeadershipTermEvent():
+                self.service.on_new_leadership_term_event(message)
+            case ClusterActionRequest():
+                asked = message.action is ClusterAction.SNAPSHOT
+                if asked and not message.flags & STANDBY_FLAG:
+                    self._acknowledge(self._snapshot())
+
+    def _on_session_message(self, message: SessionMessageHeader) -> None:
+        session_id = message.cluster_session_id
+        session = self._sessions.get(session_id)
+        if session is not None or session_id < 0:
+            self.service.on_session_message(session, message.timestamp, message.payload)
+
+    # What the service asks for.
+
+    def client_sessions(self) -> tuple[ClientSession, ...]:
+        """See `canvass.services.service.Cluster`."""
+        return tuple(self._sessions[key] for key in sorted(self._sessions))
+
+    def offer(self, cluster_session_id: int, payload: bytes) -> None:
+        """See `canvass.services.service.Cluster`."""
+        if self.role is Role.LEADER:
+            self._egress(cluster_session_id, payload)
+
+    def offer_to_log(self, payload: bytes) -> None:
+        """See `canvass.services.service.Cluster`."""
+        self.outbox.append(ServiceMessage(self.service_id, payload))
+
+    def schedule_timer(self, correlation_id: int, deadline: int) -> None:
+        """See `canvass.services.service.Cluster`."""
+        self.outbox.append(ScheduleTimer(correlation_id, deadline))
+
+    def cancel_timer(self, correlation_id: int) -> None:
+        """See `canvass.services.service.Cluster`."""
+        self.outbox.append(CancelTimer(correlation_id))
+
+    def close_session(self, cluster_session_id: int) -> None:
+        """See `canvass.services.service.Cluster`."""
+        self.outbox.append(CloseSession(cluster_session_id))
+
+    # Snapshots: the agent's sessions, then what the service writes.
+
+    def _snapshot(self) -> bytes:
+        sessions = self.client_sessions()
+        parts = [_HEAD.pack(self.log_position, self.timestamp, len(sessions))]
+        for session in sessions:
+            channel, principal = session.response_channel.encode(), session.encoded_principal
+            parts.append(
+                _SESSION.pack(session.id, session.response_stream_id, len(channel), len(principal))
+            )
+            parts += (channel, principal)
+        return b"".join((*parts, self.service.on_take_snapshot()))
+
+    def _restore(self, snapshot: bytes, position: int) -> bytes:
+        written_at, self.timestamp, count = _HEAD.unpack_from(snapshot)
+        if written_at != position:
+            raise ArchiveError(f"the snapshot at {position} says that it was taken at {written_at}")
+        offset = _HEAD.size
+        for _ in range(count):
+            key, stream, channel, principal = _SESSION.unpack_from(snapshot, offset)
+            offset += _SESSION.size
+            text = snapshot[offset : offset + channel].decode()
+            offset += channel
+            self._sessions[key] = ClientSession(
+                key, stream, text, snapshot[offset : offset + principal]
+            )
+            offset += principal
+        return snapshot[offset:]

@@ -1,0 +1,121 @@
+"""Requests that are applied once, in the order of their client, however often they are offered.
+
+A client numbers its requests from 1 and repeats those that it has no answer to. The service that is
+wrapped sees each number once; to a repetition the answer of the first time is given again. Clients
+are known by ids of their own, so this holds across sessions, leaders and restarts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.log.messages import CloseReason
+from canvass.services.service import ClientSession, Cluster, ClusteredService
+
+REQUEST: Final = struct.Struct("<QQ")
+"""Client id and number of the request, before its body; before the body of an answer, too."""
+WINDOW: Final = 64
+"""How many answers are kept for each client: it may not be further ahead of the first one that it
+lacks."""
+MAX_CLIENTS: Final = 10_000
+"""When there are more, the one that has been silent for longest is forgotten."""
+_COUNTS: Final = struct.Struct("<QQI")
+_ANSWER: Final = struct.Struct("<QI")
+
+
+class Application:
+    """A deterministic state machine: what is wrapped."""
+
+    def apply(self, request: bytes) -> bytes:
+        """Apply a request and give the answer."""
+        raise NotImplementedError
+
+    def snapshot(self) -> bytes:
+        """Write down all state."""
+        raise NotImplementedError
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take up the state that was written down."""
+        raise NotImplementedError
+
+
+@dataclass
+class _Client:
+    applied: int = 0
+    """The number of the last request."""
+    answers: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
+
+
+class ExactlyOnce(ClusteredService):
+    """A service that applies each request of each client once.
+
+    Parameters
+    ----------
+    application
+        What the requests are applied to.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self._clients: OrderedDict[int, _Client] = OrderedDict()
+        self._cluster: Cluster
+
+    def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
+        """See `ClusteredService`."""
+        self._cluster = cluster
+        if snapshot is not None:
+            self._restore(snapshot)
+
+    def on_session_message(
+        self,
+        session: ClientSession | None,
+        timestamp: int,  # noqa: ARG002 - of the callback
+        payload: bytes,
+    ) -> None:
+        """Apply a request, unless it was applied before or an earlier one is missing."""
+        if session is None or len(payload) < REQUEST.size:
+            return
+        client_id, number = REQUEST.unpack_from(payload)
+        client = self._clients.setdefault(client_id, _Client())
+        self._clients.move_to_end(client_id)
+        if len(self._clients) > MAX_CLIENTS:
+            self._clients.popitem(last=False)
+        if number == client.applied + 1:
+            client.answers[number] = self.application.apply(payload[REQUEST.size :])
+            client.applied = number
+            if len(client.answers) > WINDOW:
+                client.answers.popitem(last=False)
+        answer = client.answers.get(number)
+        if answer is not None:
+            self._cluster.offer(session.id, payload[: REQUEST.size] + answer)
+
+    def on_session_close(
+        self, session: ClientSession, timestamp: int, close_reason: CloseReason
+    ) -> None:
+        """Keep what is known of the client: it may come back in another session."""
+
+    def on_take_snapshot(self) -> bytes:
+        """See `ClusteredService`."""
+        parts = [struct.pack("<I", len(self._clients))]
+        for client_id, client in self._clients.items():
+            parts.append(_COUNTS.pack(client_id, client.applied, len(client.answers)))
+            for number, answer in client.answers.items():
+                parts += (_ANSWER.pack(number, len(answer)), answer)
+        return b"".join((*parts, self.application.snapshot()))
+
+    def _restore(self, snapshot: bytes) -> None:
+        (count,) = struct.unpack_from("<I", snapshot)
+        offset = 4
+        for _ in range(count):
+            client_id, applied, answers = _COUNTS.unpack_from(snapshot, offset)
+            offset += _COUNTS.size
+            client = self._clients[client_id] = _Client(applied)
+            for _ in range(answers):
+                number, length = _ANSWER.unpack_from(snapshot, offset)
+                offset += _ANSWER.size
+                client.answers[number] = snapshot[offset : offset + length]
+                offset += length
+        self.application.restore(snapshot[offset:])

@@ -1,0 +1,214 @@
+"""One whole member in virtual time: a disk that can fail, and the process that runs on it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from canvass.archive.archive import Archive
+from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.node.consensus_module import ModuleSettings
+from canvass.node.node import Node, NodeSettings
+from canvass.node.port import StepRecorder
+from canvass.node.resume import resumption
+from canvass.node.wire import StreamMessage
+from canvass.services.exactly_once import Application, ExactlyOnce
+from canvass.services.service import ClientSession
+from canvass.simulation.options import rng_of
+
+if TYPE_CHECKING:
+    from canvass.simulation.whole import WholeSimulator
+
+SEGMENT_LENGTH = 8_192
+
+
+class HeldRecorder:
+    """Holds the last step back, so that it can still be forgotten.
+
+    Parameters
+    ----------
+    recorder
+        Where steps go that are past doubt, or None.
+    """
+
+    recording = True
+
+    def __init__(self, recorder: StepRecorder | None) -> None:
+        self._recorder = recorder
+        self._held: Callable[[StepRecorder], int] | None = None
+        self._number = self._held_from = 0
+        self.last: Member | None = None
+        self._previous: Member | None = None
+
+    @property
+    def previous(self) -> Member | None:
+        """The state before the last step."""
+        return self._previous
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Hold a step, and let the one before go."""
+        self.flush()
+        self._held = lambda recorder: recorder.record(
+            time_ns,
+            action,
+            state,
+            inputs=inputs,
+            sender=sender,
+            number=number,
+            sends=sends,
+            log_checksums=log_checksums,
+        )
+        self._previous, self.last = self.last, state
+        self._held_from = self._number
+        self._number += len(sends)
+        return self._held_from
+
+    def forget_last(self) -> None:
+        """Forget the step that is held."""
+        self._held, self.last, self._number = None, self._previous, self._held_from
+
+    def flush(self) -> None:
+        """Let the step that is held go."""
+        held, self._held = self._held, None
+        if held is not None and self._recorder is not None:
+            held(self._recorder)
+
+
+class WatchedService(ExactlyOnce):
+    """Tells the watch what is processed where."""
+
+    def __init__(self, application: Application, told: Callable[[int, bytes], None]) -> None:
+        super().__init__(application)
+        self._told = told
+
+    def on_session_message(
+        self, session: ClientSession | None, timestamp: int, payload: bytes
+    ) -> None:
+        """See `ClusteredService`."""
+        self._told(self._cluster.log_position, payload)
+        super().on_session_message(session, timestamp, payload)
+
+
+class WholeMember:
+    """A member, up or down.
+
+    Parameters
+    ----------
+    simulator
+        The cluster.
+    i
+        The member's id.
+    application
+        Makes the application that the service runs.
+    recorder
+        Where steps go, or None.
+    """
+
+    def __init__(
+        self,
+        simulator: WholeSimulator,
+        i: int,
+        application: Callable[[], Application],
+        recorder: StepRecorder | None,
+    ) -> None:
+        self._simulator, self.id = simulator, i
+        self._application = application
+        self.rng: random.Random = rng_of(simulator.options.seed, f"whole member {i}")
+        self.storage = MemoryStorage()
+        self.recorder = HeldRecorder(recorder)
+        self.node: Node | None = None
+        self.service: WatchedService
+        self.paused_until_ns = 0
+        self.clock_offset_ms = 0
+        self.due_ns = -1
+
+    # The transport of the node.
+
+    def send_consensus(self, to: int, number: int, message: Message) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._simulator.send(self.id, to, "consensus", (number, message))
+
+    def send_stream(self, to: int, message: StreamMessage) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._simulator.send(self.id, to, "log", message)
+
+    def accepts(self, to: int) -> bool:
+        """See `canvass.node.port.Transport`."""
+        return self._simulator.connects(self.id, to)
+
+    # Its life.
+
+    def start(self) -> None:
+        """Start a process on what is on the disk."""
+        simulator, i = self._simulator, self.id
+        options = simulator.options
+        self.storage.fail_before = -1
+        archive = Archive(self.storage, SEGMENT_LENGTH)
+        self._resume(archive)
+        self.service = WatchedService(self._application(), simulator.on_processed)
+        settings = NodeSettings(
+            i,
+            options.rules,
+            options.timing,
+            ModuleSettings(i, simulator.endpoints, session_timeout_ms=3_000),
+        )
+        self.node = Node(
+            settings,
+            archive,
+            [self.service],
+            self,
+            lambda channel, message: simulator.send_egress(i, channel, message),
+            self.rng.randrange,
+            self.recorder,
+        )
+        self.node.start(simulator.now_ns, self._time_ms())
+
+    def _resume(self, archive: Archive) -> None:
+        rules = self._simulator.options.rules
+        held = self.recorder
+        found = archive.found(rules)
+        todo = resumption(rules, self.id, found, held.last, held.previous)
+        if todo.drop_last:
+            held.forget_last()
+        if todo.truncate_position is not None:
+            archive.recording.truncate(todo.truncate_position)
+        if todo.noted is not None:
+            x, outcome = todo.noted
+            held.record(self._simulator.now_ns, "RecordLog", outcome.next, inputs=x)
+
+    def work(self) -> bool:
+        """Do one cycle; the power may fail in it."""
+        node = self.node
+        assert node is not None
+        try:
+            worked = node.work(self._simulator.now_ns, self._time_ms())
+        except PowerFailure:
+            self._simulator.crash(self.id, "power failure at a write", power=True)
+            return True
+        if node.ended:
+            self._simulator.crash(self.id, "end asked for", power=False)
+        return worked
+
+    def end(self, *, power: bool) -> None:
+        """End the process; with the machine, if that is said."""
+        self.node = None
+        self.storage.fail_before = -1
+        if power:
+            self.storage.crash(self.rng)
+
+    def _time_ms(self) -> int:
+        return 1_000_000 + self._simulator.now_ns // 1_000_000 + self.clock_offset_ms
