@@ -77,9 +77,11 @@ def summary(counts: Counts) -> str:
     """Say in a few words how much was checked, and how."""
     rate = counts.events / counts.seconds if counts.seconds else 0.0
     runs = "1 run" if counts.runs == 1 else f"{counts.runs:,} runs"
+    done = f"{runs}, {counts.events:,} events in {counts.seconds:.1f} s ({rate:,.0f} events/s)"
+    if counts.by_tlc:
+        return f"{done}; behaviours looked for by TLC"
     return (
-        f"{runs}, {counts.events:,} events in {counts.seconds:.1f} s"
-        f" ({rate:,.0f} events/s); {counts.distinct_steps:,} distinct steps:"
+        f"{done}; {counts.distinct_steps:,} distinct steps:"
         f" {counts.found_in_graph:,} in the graph, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )

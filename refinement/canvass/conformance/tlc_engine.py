@@ -3,7 +3,8 @@
 `check_with_tlc` hands whole runs to `TraceSpec.tla`, many in one run of TLC, and gives the same
 verdicts as the first engine. It rests on nothing of the canonical form, the state graphs, the
 oracle, causality or the monitors, so that the two can be held against each other. How runs are
-written for TLC is in `tlc_engine_runs` and `tlc_engine_rows`, how its answers are read in `tlc_engine_answers`.
+written for TLC is in `tlc_engine_runs` and `tlc_engine_rows`, how its answers are read in
+`tlc_engine_answers`.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def check_with_tlc(
         if progress is not None:
             progress(done, len(waiting), events)
     verdicts = tuple(unit.verdict for unit in listed if unit.verdict is not None)
-    counts = Counts(runs=len(verdicts), events=events, seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    counts = Counts(runs=len(verdicts), events=events, seconds=seconds, by_tlc=True)
     return CorpusVerdict(verdicts, counts)
 
 
@@ -211,9 +213,7 @@ def config_of(rules: Rules) -> TlcConfig:
             "MemberCount": f"= {rules.member_count}",
             "Revision": f'= "{rules.revision}"',
             "Hardening": f"= {{{hardening}}}",
-            "AppointedLeaderId": "<- NoAppointedLeader"
-            if appointed == NULL_VALUE
-            else f"= {appointed}",
+            "AppointedLeaderId": appointed,
             "ChannelCapacity": f"= {_UNBOUNDED}",
             "NetworkCapacity": f"= {_UNBOUNDED}",
             "Runs": "<- GivenRuns",

@@ -48,6 +48,7 @@ class Rows:
 
 
 def rows_of(columns: EventColumns, start: int, end: int) -> Rows:
+    """Take the events from one row to another, which are of one run."""
     rows = slice(start, end)
 
     def ragged(offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
@@ -79,6 +80,7 @@ TABLES: Final = (
 
 
 def places_of(columns: Sequence[str], wanted: Kind) -> list[int]:
+    """Give the places of the columns of a kind."""
     return [place for place, name in enumerate(columns) if kind(name) is wanted]
 
 

@@ -101,6 +101,8 @@ class Counts(Record, frozen=True):
     found_in_cache: int = 0
     asked_of_oracle: int = 0
     seconds: float = 0.0
+    by_tlc: bool = False
+    """Whether TLC looked for behaviours, instead of steps being judged."""
 
 
 class CorpusVerdict(Record, frozen=True):

@@ -32,6 +32,15 @@ _STYLE: Final = {
 }
 
 
+class Engine(str, Enum):
+    """Who decides whether a run is a behaviour of the spec."""
+
+    STEPS = "steps"
+    """Each distinct step by state graphs and TLC's kept answers, then causality and monitors."""
+    TLC = "tlc"
+    """TLC alone, which looks for the behaviour: independent of the above, and slow."""
+
+
 class VerifyFormat(str, Enum):
     """How verdicts are written to stdout."""
 
@@ -67,6 +76,16 @@ def register(app: typer.Typer) -> None:
         jobs: Annotated[
             int, typer.Option("--jobs", "-j", min=1, help="Processes that read and check.")
         ] = 1,
+        engine: Annotated[
+            Engine, typer.Option(help="Step by step, or whole runs by TLC: independent, and slow.")
+        ] = Engine.STEPS,
+        timeout: Annotated[
+            float | None,
+            typer.Option(metavar="SECONDS", help="For each run of TLC, with --engine tlc."),
+        ] = None,
+        heap: Annotated[
+            str | None, typer.Option(metavar="SIZE", help="Java heap with --engine tlc: 4g, 512m.")
+        ] = None,
         output: Annotated[
             VerifyFormat, typer.Option("--format", help="For a person, a machine or a CI server.")
         ] = VerifyFormat.HUMAN,
@@ -84,10 +103,16 @@ def register(app: typer.Typer) -> None:
         from canvass.conformance.check import check_units, units_of
         from canvass.conformance.parallel import check_in_processes
 
+        if engine is Engine.TLC and (graph or jobs > 1):
+            raise typer.BadParameter("--graph and --jobs are for --engine steps")
+        if engine is Engine.STEPS and (timeout is not None or heap is not None):
+            raise typer.BadParameter("--timeout and --heap are for --engine tlc")
         judge = make_judge(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
         with _progress() as told:
-            if jobs > 1 and len(units) > 1:
+            if engine is Engine.TLC:
+                found = _check_with_tlc(units, timeout, heap, told)
+            elif jobs > 1 and len(units) > 1:
                 found = check_in_processes(units, judge, jobs, told)
             else:
                 found = check_units(units, judge, told)
@@ -96,6 +121,17 @@ def register(app: typer.Typer) -> None:
         else:
             _write_page(found, judge, output, html)
         raise typer.Exit(found.exit_code)
+
+
+def _check_with_tlc(
+    units: Sequence[Path], timeout: float | None, heap: str | None, told: Progress | None
+) -> CorpusVerdict:
+    from canvass.cli.check import heap_mib
+    from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
+
+    if heap is None:
+        return check_with_tlc(units, EngineOptions(timeout_s=timeout), told)
+    return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), told)
 
 
 def _write_page(

@@ -1,0 +1,256 @@
+"""Ways to spoil a recorded run at a place that chance chooses; some leave it as good as it was.
+
+Each takes the streams of a run and a source of chance and changes the streams in place. What
+verdict is due is not said: these are for holding two checkers against each other.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from support.corruptions import Line, Streams
+
+Spoil = Callable[[Streams, random.Random], None]
+
+_ELECTION_STATES = ("CANVASS", "NOMINATE", "FOLLOWER_REPLAY", "LEADER_READY", "CLOSED")
+
+
+def _choose(streams: Streams, rng: random.Random, *, first: int = 1) -> tuple[int, int]:
+    """A member and the place of one of its events."""
+    member = rng.choice([m for m, lines in streams.items() if len(lines) > first + 1])
+    return member, rng.randrange(first, len(streams[member]))
+
+
+def _where(
+    streams: Streams, rng: random.Random, wanted: Callable[[Line], object]
+) -> tuple[int, int] | None:
+    found = [(m, k) for m, lines in streams.items() for k, line in enumerate(lines) if wanted(line)]
+    return rng.choice(found) if found else None
+
+
+def _renumber(lines: list[Line]) -> None:
+    for step, line in enumerate(lines):
+        line["step"] = step
+
+
+def _other(value: Any, name: str, rng: random.Random) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + rng.choice((-1, 1, 32, 64)) if value >= 0 else rng.choice((0, 1))
+    if name == "electionState":
+        return rng.choice([state for state in _ELECTION_STATES if state != value])
+    if name == "role":
+        return "LEADER" if value != "LEADER" else "FOLLOWER"
+    return "CLOSED" if value == "ACTIVE" else "ACTIVE"
+
+
+def field_once(streams: Streams, rng: random.Random) -> None:
+    """A field of the state is wrong in one event."""
+    member, place = _choose(streams, rng)
+    state = streams[member][place]["state"]
+    name = rng.choice([n for n, v in state.items() if not isinstance(v, list)])
+    state[name] = _other(state[name], name, rng)
+
+
+def field_from_on(streams: Streams, rng: random.Random) -> None:
+    """A field is wrong for as long as it should have kept its value."""
+    member, place = _choose(streams, rng)
+    lines = streams[member]
+    names = [n for n, v in lines[place]["state"].items() if not isinstance(v, list)]
+    name = rng.choice(names)
+    right = lines[place]["state"][name]
+    wrong = _other(right, name, rng)
+    for line in lines[place:]:
+        if line["state"][name] != right:
+            break
+        line["state"][name] = wrong
+
+
+def record_of_a_member(streams: Streams, rng: random.Random) -> None:
+    """What a member believes of another is wrong in one event."""
+    member, place = _choose(streams, rng)
+    record = rng.choice(streams[member][place]["state"]["members"])
+    name = rng.choice(list(record))
+    record[name] = _other(record[name], name, rng)
+
+
+def recording_log(streams: Streams, rng: random.Random) -> None:
+    """An entry of the recording log is wrong from one event on."""
+    where = _where(streams, rng, lambda line: line["state"]["recordingLog"])
+    if where is not None:
+        member, place = where
+        name = rng.choice(("leadershipTermId", "termBaseLogPosition", "logPosition"))
+        for line in streams[member][place:]:
+            if line["state"]["recordingLog"]:
+                line["state"]["recordingLog"][0][name] += 1
+
+
+def commit_forged(streams: Streams, rng: random.Random) -> None:
+    """A member says from one event on that more is committed."""
+    member, place = _choose(streams, rng)
+    for line in streams[member][place:]:
+        line["state"]["commitPosition"] += 32
+
+
+def action_renamed(streams: Streams, rng: random.Random) -> None:
+    """A step bears the name of another action without a message."""
+    where = _where(streams, rng, lambda line: "message" not in line["input"])
+    if where is not None:
+        member, place = where
+        others = ("Canvass", "FollowerReady", "UpdateFollowerPosition", "ElectionInit", "Restart")
+        streams[member][place]["action"] = rng.choice(others)
+
+
+def input_changed(streams: Streams, rng: random.Random) -> None:
+    """A fact of an input is another."""
+    where = _where(streams, rng, lambda line: line["step"] and "message" not in line["input"])
+    if where is not None:
+        given = streams[where[0]][where[1]]["input"]
+        name = rng.choice(("position", "timeout", "leadershipTermId", "termBaseLogPosition"))
+        value = given.get(name, -1 if name != "timeout" else False)
+        given[name] = _other(value, name, rng)
+
+
+def event_missing(streams: Streams, rng: random.Random) -> None:
+    """An event is missing, and its number with it."""
+    member, place = _choose(streams, rng)
+    del streams[member][place]
+
+
+def event_missing_unseen(streams: Streams, rng: random.Random) -> None:
+    """An event is missing, and the numbers do not tell."""
+    member, place = _choose(streams, rng)
+    del streams[member][place]
+    _renumber(streams[member])
+
+
+def events_swapped(streams: Streams, rng: random.Random) -> None:
+    """Two steps that follow each other stand in the other order."""
+    member, place = _choose(streams, rng, first=2)
+    lines = streams[member]
+    lines[place - 1], lines[place] = lines[place], lines[place - 1]
+    _renumber(lines)
+
+
+def event_twice(streams: Streams, rng: random.Random) -> None:
+    """An event stands in the stream twice."""
+    member, place = _choose(streams, rng)
+    streams[member].insert(place, json.loads(json.dumps(streams[member][place])))
+    _renumber(streams[member])
+
+
+def stream_cut(streams: Streams, rng: random.Random) -> None:
+    """A stream ends early."""
+    member, place = _choose(streams, rng)
+    del streams[member][place:]
+
+
+def stream_missing(streams: Streams, rng: random.Random) -> None:
+    """A member has no stream."""
+    streams.pop(rng.choice(list(streams)))
+
+
+def send_missing(streams: Streams, rng: random.Random) -> None:
+    """A send is not recorded."""
+    where = _where(streams, rng, lambda line: line["sends"])
+    if where is not None:
+        sends = streams[where[0]][where[1]]["sends"]
+        sends.pop(rng.randrange(len(sends)))
+
+
+def send_forged(streams: Streams, rng: random.Random) -> None:
+    """A message was sent with other contents than it was received with."""
+    where = _where(streams, rng, lambda line: line["sends"])
+    if where is not None:
+        _forge(rng.choice(streams[where[0]][where[1]]["sends"])["message"], rng)
+
+
+def receipt_forged(streams: Streams, rng: random.Random) -> None:
+    """A message is received with other contents than it was sent with."""
+    where = _where(streams, rng, lambda line: "message" in line["input"])
+    if where is not None:
+        _forge(streams[where[0]][where[1]]["input"]["message"], rng)
+
+
+def _forge(message: Line, rng: random.Random) -> None:
+    names = [n for n, v in message.items() if isinstance(v, int) and not n.endswith("MemberId")]
+    if names:
+        name = rng.choice(names)
+        message[name] = _other(message[name], name, rng)
+
+
+def receipts_exchanged(streams: Streams, rng: random.Random) -> None:
+    """Two receipts of one channel bear each other's ids."""
+    where = _where(streams, rng, lambda line: "message" in line["input"])
+    if where is not None:
+        member, place = where
+        sender = streams[member][place]["input"]["from"]
+        later = [
+            line["input"]
+            for line in streams[member][place + 1 :]
+            if line["input"].get("from") == sender
+        ]
+        if later:
+            one, other = streams[member][place]["input"], later[0]
+            one["id"], other["id"] = other["id"], one["id"]
+
+
+def checksum_forged(streams: Streams, rng: random.Random) -> None:
+    """A checksum of the log is another."""
+    where = _where(streams, rng, lambda line: line.get("logChecksums"))
+    if where is not None:
+        witness = rng.choice(streams[where[0]][where[1]]["logChecksums"])
+        first = witness["checksum"][0]
+        witness["checksum"] = ("0" if first != "0" else "1") + witness["checksum"][1:]
+
+
+def recorded_beyond(streams: Streams, rng: random.Random) -> None:
+    """A stream ends with a record of bytes that nobody has written."""
+    where = _where(streams, rng, lambda line: line["action"] == "RecordLog")
+    if where is not None:
+        member, place = where
+        del streams[member][place + 1 :]
+        last = streams[member][place]
+        last["input"]["position"] += 1 << 20
+        last["state"]["recordedPosition"] += 1 << 20
+        last.pop("logChecksums", None)
+
+
+def leader_forged(streams: Streams, rng: random.Random) -> None:
+    """A member says that it leads the term that another one leads."""
+    where = _where(streams, rng, lambda line: line["state"]["role"] == "LEADER")
+    if where is not None:
+        state = streams[where[0]][where[1]]["state"]
+        other = rng.choice([m for m in streams if m != where[0]] or [where[0]])
+        line = rng.choice(streams[other])
+        for name in ("role", "electionState", "leadershipTermId", "moduleLeadershipTermId"):
+            line["state"][name] = state[name]
+        line["state"]["publicationPosition"] = max(line["state"]["recordedPosition"], 0)
+
+
+SPOILS: tuple[Spoil, ...] = (
+    field_once,
+    field_from_on,
+    record_of_a_member,
+    recording_log,
+    commit_forged,
+    action_renamed,
+    input_changed,
+    event_missing,
+    event_missing_unseen,
+    events_swapped,
+    event_twice,
+    stream_cut,
+    stream_missing,
+    send_missing,
+    send_forged,
+    receipt_forged,
+    receipts_exchanged,
+    checksum_forged,
+    recorded_beyond,
+    leader_forged,
+)
