@@ -31,6 +31,12 @@ Enters(term, base, position) ==
 Commit(position) == IF Rev149 THEN NULL_POSITION ELSE position
 
 (***************************************************************************)
+(* Hardened against HZ5 a leader waits until a quorum has opened its term. *)
+(***************************************************************************)
+OpenedBy(from, term, position) ==
+    IF Hardened("HZ5") THEN <<Receives(AppendPosition(term, position, from, 0))>> ELSE <<>>
+
+(***************************************************************************)
 (* A leader's life.  Elected by all in term 0 it writes two entries, takes *)
 (* a snapshot after the first and helps a follower to catch up.  It loses  *)
 (* its followers, and member 1 wins term 1 without the second entry, which *)
@@ -45,8 +51,9 @@ LifeOfLeader ==
       <<"CandidateBallot", [NoInput EXCEPT !.accepted = Peers]>>,
       Receives(Vote(0, NULL_VALUE, 0, Self, 1, TRUE)),
       Receives(Vote(0, NULL_VALUE, 0, Self, 2, TRUE)),
-      Does("CandidateBallot"),
-      Leads("LeaderLogReplication"),
+      Does("CandidateBallot")>>
+    \o OpenedBy(1, 0, 0) \o
+    <<Leads("LeaderLogReplication"),
       Leads("LeaderReplay"),
       Does("LeaderInit"),
       Receives(AppendPosition(0, 0, 1, 0)),
@@ -187,8 +194,9 @@ LifeOfPersistent ==
       TimesOut("CandidateBallot")>>
     \o HearsBoth \o
     <<Receives(Vote(1, NULL_VALUE, 0, Self, 1, TRUE)),
-      TimesOut("CandidateBallot"),
-      Leads("LeaderLogReplication"),
+      TimesOut("CandidateBallot")>>
+    \o OpenedBy(1, 1, 0) \o
+    <<Leads("LeaderLogReplication"),
       Leads("LeaderReplay"),
       Does("LeaderInit"),
       Receives(AppendPosition(1, 0, 1, 0)),
@@ -234,8 +242,9 @@ LifeOfOther ==
       TimesOut("Nominate"),
       <<"CandidateBallot", [NoInput EXCEPT !.accepted = {1}]>>,
       Receives(Vote(1, 0, 1, Self, 1, TRUE)),
-      TimesOut("CandidateBallot"),
-      Leads("LeaderLogReplication"),
+      TimesOut("CandidateBallot")>>
+    \o OpenedBy(1, 1, 1) \o
+    <<Leads("LeaderLogReplication"),
       Leads("LeaderReplay"),
       Does("LeaderInit"),
       Receives(AppendPosition(1, 1, 1, 0)),
