@@ -1,0 +1,122 @@
+---------------------------- MODULE BallotMutants -----------------------------
+(***************************************************************************)
+(* Where mistakes about votes are found: three members with empty logs.    *)
+(*                                                                         *)
+(* Three stories.  FirstBallot: 0 and 1 are about to stand, in term 0.     *)
+(* SecondBallot: 0 has given up its ballot in term 0, 1's vote for it is   *)
+(* still under way, and both are about to stand in term 1.  NextLeader: 0  *)
+(* leads term 0, and 1, which has voted for it, is about to stand again.   *)
+(*                                                                         *)
+(* From here everything is explored that comes of these ballots; members   *)
+(* restart as they like, nobody canvasses, and a leader does nothing more. *)
+(***************************************************************************)
+EXTENDS MutantScenes
+
+BothAboutToStand(c) == AboutToStand(AboutToStand(TellAll(TellAll(TellAll(c, 2), 1), 0), 1), 0)
+
+FirstBallot == BothAboutToStand(Begin)
+
+SecondBallot ==
+    LET a == Get(AskedBy(FirstBallot, 0, {1}), 0, 1)
+        b == Timely(GivesUp(a, 0), 1, "FollowerBallot")
+        c == BothAboutToStand([b EXCEPT !.channel = NoChannels])
+    IN  [c EXCEPT !.channel = a.channel]
+
+NextLeader ==
+    LET a == Get(Get(AskedBy(FirstBallot, 0, {1, 2}), 0, 1), 0, 2)
+        b == Quiet(Get(Get(a, 1, 0), 2, 0), 0, "CandidateBallot")
+        c == Timely(Timely(b, 1, "FollowerBallot"), 2, "FollowerBallot")
+    IN  Timely(Silence(Get(Publish(c, 2, "Canvass"), 2, 1)), 1, "Canvass")
+
+BallotInit == StartsWith({FirstBallot, SecondBallot, NextLeader})
+
+BallotBoundTerm(i, term) == i # 2 /\ term <= MaxTerm
+BallotBoundRestart(i) == member[i].electionState # "CANVASS"
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* MUT_VoteTwice: a member does not notice that it has voted already in    *)
+(* the candidate's term.                                                   *)
+(***************************************************************************)
+MutVoteUsedUp(s, m) == m.candidateTermId < s.candidateTermId
+
+(***************************************************************************)
+(* MUT_CandidacyNotOnDisk: a candidate tells others of a term that it will *)
+(* have forgotten after a restart.                                         *)
+(***************************************************************************)
+MutBecomeCandidate(i, s, term) ==
+    [s EXCEPT
+        !.electionState = "CANDIDATE_BALLOT",
+        !.role = "CANDIDATE",
+        !.candidateTermId = term,
+        !.members = [j \in Members |->
+            [s.members[j] EXCEPT !.candidateTermId = IF j = i THEN term ELSE NULL_VALUE,
+                                 !.vote = IF j = i THEN 1 ELSE NULL_VALUE,
+                                 !.ballotSent = (j = i)]]]
+
+(***************************************************************************)
+(* MUT_CandidateTermLost: the file that holds the candidate term is not    *)
+(* there after a crash.                                                    *)
+(***************************************************************************)
+MutDisk(s) == Persistent(NULL_VALUE, s.recordingLog, s.recordedPosition,
+                         s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                         s.snapshotLogPosition)
+
+(***************************************************************************)
+(* MUT_CandidateTermNotReloaded: a new election begins with the term that  *)
+(* the log ends with, and not with what was voted in.                      *)
+(***************************************************************************)
+MutPrepareForNewLeadership(s) ==
+    [EndReplication(s) EXCEPT
+        !.role = "FOLLOWER",
+        !.publicationPosition = NULL_POSITION,
+        !.logSubscription = FALSE,
+        !.catchupDestination = FALSE,
+        !.appendPosition = s.recordedPosition,
+        !.notifiedCommitPosition = 0,
+        !.catchupJoinPosition = NULL_POSITION,
+        !.replayStopPosition = NULL_POSITION,
+        !.candidateTermId = s.leadershipTermId]
+
+(***************************************************************************)
+(* MUT_QuorumOfOne: half of the members is taken for a quorum.             *)
+(***************************************************************************)
+MutQuorum == MemberCount \div 2
+
+(***************************************************************************)
+(* MUT_OwnVoteWins: the ballot counts who did not vote against.            *)
+(***************************************************************************)
+MutIsQuorumLeader(s) ==
+    Cardinality({j \in Members : s.members[j].vote # 0}) >= Quorum
+
+(***************************************************************************)
+(* MUT_StaleVoteCounts: a vote of an earlier ballot is counted.            *)
+(***************************************************************************)
+MutOnVote(i, s, x) ==
+    LET m == x.message
+        j == m.followerMemberId
+    IN  IF At(s, "CANDIDATE_BALLOT") /\ m.candidateMemberId = i
+        THEN Ignore([s EXCEPT !.members = UpdateMemberLogPosition(s.members, j,
+                                            m.logLeadershipTermId, m.logPosition),
+                              !.members[j].candidateTermId = s.candidateTermId,
+                              !.members[j].vote = IF m.vote THEN 1 ELSE 0])
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* MUT_SameTermAgain: who stands does not open a new term.                 *)
+(***************************************************************************)
+MutNominate(i, s, x) ==
+    IF ~At(s, "NOMINATE") THEN {}
+    ELSE IF x.timeout
+    THEN Outcome(BecomeCandidate(i, s, Max(0, s.candidateTermId)), <<>>)
+    ELSE Outcome(s, IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>)
+
+(***************************************************************************)
+(* MUT_LeadsOldTerm: the winner goes on in the term before.                *)
+(***************************************************************************)
+MutEnterLeaderLogReplication(i, s) ==
+    [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
+              !.role = "LEADER",
+              !.leaderMemberId = i,
+              !.publicationPosition = s.appendPosition]
+=============================================================================

@@ -1,0 +1,140 @@
+------------------------------ MODULE LogMutants ------------------------------
+(***************************************************************************)
+(* Where mistakes about the comparison and the truncation of logs are      *)
+(* found.  In each story one of three members is down, and the other two   *)
+(* elect a leader.                                                         *)
+(*                                                                         *)
+(* In most, 2 has led term 0, and with 1 it has committed the first entry; *)
+(* the second only 2 has, and 0 has none.  Then                            *)
+(*   Deposed: 2 is down, 0 and 1 have heard each other canvass;            *)
+(*   Reelected: 1 is down, 2 has won term 1 with 0's vote;                 *)
+(*   Succeeded: 1 has won term 1 with 0's vote, and 0 is down;             *)
+(*   Interrupted: 2 is down, 0 has begun to follow 1 in term 1, both have  *)
+(*   had to start again, and have heard each other canvass.                *)
+(* Overtaken: 2 has led term 0 and has two entries of it that nobody else  *)
+(* has; 2 would not vote for 1, but 1 has led term 1, with 0 it has        *)
+(* committed that term's first entry, and is down; 0 and 2 have heard each *)
+(* other canvass.                                                          *)
+(*                                                                         *)
+(* From here everything is explored up to the point where the next leader  *)
+(* would write.                                                            *)
+(***************************************************************************)
+EXTENDS MutantScenes
+
+FirstEntryCommitted ==
+    LET a == Keep(Keep(Elected(Begin, 2, {0, 1}), 2), 1)
+        b == Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2)
+    IN  Silence(Lead(b, 2, "UpdateLeaderPosition"))
+
+LeaderLost == EnterElections(Keep(Write(FirstEntryCommitted, 2), 2), Members)
+
+Deposed == HearEachOther(Down(LeaderLost, 2), 0, 1)
+
+Reelected == Stand(Down(LeaderLost, 1), 2, 0)
+
+Succeeded == Down(Stand(LeaderLost, 1, 0), 0)
+
+Interrupted ==
+    LET a == Announce(Stand(Down(LeaderLost, 2), 1, 0), 1, {0})
+    IN  HearEachOther(Quiet(GivesUp(a, 0), 1, "Restart"), 0, 1)
+
+Overtaken ==
+    LET a == EnterElections(Keep(Write(Keep(Elected(Begin, 2, {0, 1}), 2), 2), 2), Members)
+        b == AskedBy(AboutToStand(HearEachOther(a, 0, 1), 1), 1, {0, 2})
+        c == Timely(Get(Get(Drop(Get(b, 1, 2), 2, 1), 1, 0), 0, 1), 1, "CandidateBallot")
+        d == Keep(Keep(Settled(c, 1, {0}), 1), 0)
+        e == Get(Quiet(d, 0, "UpdateFollowerPosition"), 0, 1)
+        f == Down(Silence(Lead(e, 1, "UpdateLeaderPosition")), 1)
+    IN  HearEachOther(GivesUp(EnterElections(f, {0}), 2), 0, 2)
+
+LogsInit == StartsWith({Deposed, Reelected, Succeeded, Interrupted, Overtaken})
+
+NoLeaderYet(i, term) == term <= MaxTerm /\ \A j \in Members : member[j].role # "LEADER"
+UntilReady(i) == IF At(member[i], "LEADER_READY") THEN {} ELSE {Members}
+Repeats(i) ==
+    /\ NotAgain(i)
+    /\ \/ member[i].role = "LEADER"
+       \/ At(member[i], "CANVASS") /\ \E j \in Members : member[j].role = "LEADER"
+InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* MUT_ShorterLogWins: logs are compared by their last terms only.         *)
+(***************************************************************************)
+MutCompareTerms(t1, p1, t2, p2) == IF t1 > t2 THEN 1 ELSE IF t1 < t2 THEN -1 ELSE 0
+
+(***************************************************************************)
+(* MUT_OlderLogWins: logs are compared by their lengths only.              *)
+(***************************************************************************)
+MutCompareLengths(t1, p1, t2, p2) == IF p1 > p2 THEN 1 ELSE IF p1 < p2 THEN -1 ELSE 0
+
+(***************************************************************************)
+(* MUT_AsksInWrongTerm: a candidate says which term it has followed last,  *)
+(* not which term its log ends with.                                       *)
+(***************************************************************************)
+MutCandidateBallot(i, s, x) ==
+    LET unsent == {j \in x.accepted : ~s.members[j].ballotSent}
+        ballot == RequestVote(s.leadershipTermId, s.appendPosition, s.candidateTermId, i)
+    IN  IF ~At(s, "CANDIDATE_BALLOT") THEN {}
+        ELSE IF IsUnanimousLeader(s) \/ (x.timeout /\ IsQuorumLeader(s))
+        THEN Outcome(EnterLeaderLogReplication(i, s), <<>>)
+        ELSE IF x.timeout THEN Outcome(EnterCanvass(i, s), <<>>)
+        ELSE Outcome([s EXCEPT !.members = [j \in Members |->
+                        [s.members[j] EXCEPT !.ballotSent = @ \/ j \in unsent]]],
+                     SendToEach(i, unsent, ballot))
+
+(***************************************************************************)
+(* MUT_CutsTooMuch: the whole log is thrown away, to be copied again.      *)
+(***************************************************************************)
+MutTruncateLog(s, position) ==
+    EnterInit([s EXCEPT !.recordedPosition = 0,
+                        !.appendPosition = 0,
+                        !.recordingLog = CommitLogPosition(s.recordingLog,
+                                                           s.logLeadershipTermId, 0)])
+
+(***************************************************************************)
+(* MUT_CutsNothing: a follower keeps what its leader does not have.        *)
+(***************************************************************************)
+MutAcceptWithoutCut(i, s, m) ==
+    LET t == FollowLeader(s, m)
+        a == s.appendPosition
+    IN  IF m.logLeadershipTermId # s.logLeadershipTermId
+        THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
+        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
+        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
+        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
+        ELSE IF a < m.nextTermBaseLogPosition
+        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
+        ELSE IF m.nextLogPosition # NULL_POSITION
+        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
+        ELSE t
+
+(***************************************************************************)
+(* MUT_AnyLogFits: a follower does not ask whether the leader speaks of    *)
+(* the term that its own log ends with.                                    *)
+(***************************************************************************)
+MutAcceptAnyLog(i, s, m) ==
+    LET t == FollowLeader(s, m)
+        a == s.appendPosition
+    IN  IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
+        THEN TruncateLog(s, m.nextTermBaseLogPosition)
+        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
+        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
+        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
+        ELSE IF a < m.nextTermBaseLogPosition
+        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
+        ELSE IF m.nextLogPosition # NULL_POSITION
+        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
+        ELSE t
+
+(***************************************************************************)
+(* MUT_AppliesOwnTail: a new leader does not wait until a quorum has what  *)
+(* it has before it replays it.                                            *)
+(***************************************************************************)
+MutLeaderLogReplication(i, s, x) ==
+    LET t == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.leadershipTermId,
+                                                           s.appendPosition)]
+        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
+    IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"], PublishLeadership(i, t, x, q))
+=============================================================================

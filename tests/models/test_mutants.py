@@ -1,0 +1,123 @@
+"""The mutants of the spec: each differs from a model that holds in one operator, and dies of it.
+
+That each mutant dies, and by the property that the manifest names, and that the families without a
+mutant hold, is run with all other models in `test_models`. Here is what makes that mean something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from canvass.spec import Expected, ModelEntry, load_manifest, spec_root
+from canvass.tlc.config import TlcConfig, parse_config
+
+MODELS = load_manifest().models
+MUTANTS = [model for model in MODELS if model.name.startswith("MUT_")]
+FAMILIES = {
+    model.module: model
+    for model in MODELS
+    if model.module.startswith("mutants/") and model not in MUTANTS
+}
+
+each_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+
+
+def config_of(model: ModelEntry) -> TlcConfig:
+    return parse_config((spec_root() / model.config).read_text(), model.config)
+
+
+def claims(config: TlcConfig) -> set[str]:
+    return {*config.invariants, *config.properties}
+
+
+def override(mutant: ModelEntry) -> tuple[str, str]:
+    """The operator that a mutant replaces, and by which."""
+    family = config_of(FAMILIES[mutant.module]).constants
+    changed = {
+        name: value
+        for name, value in config_of(mutant).constants.items()
+        if family.get(name) != value
+    }
+    assert len(changed) == 1, f"{mutant.name} changes {sorted(changed)}"
+    ((name, value),) = changed.items()
+    arrow, by = value.split()
+    assert arrow == "<-", f"{mutant.name} gives {name} a value"
+    return name, by
+
+
+@cache
+def definitions(module: Path) -> dict[str, int]:
+    """Operators that a module defines, with the number of their parameters."""
+    found = re.finditer(r"^(\w+)(?:\(([^)]*)\))?\s*==", module.read_text(), re.MULTILINE)
+    return {one[1]: len(one[2].split(",")) if one[2] else 0 for one in found}
+
+
+def box_above(module: Path, name: str) -> str:
+    """The comment that ends on the line before a definition."""
+    text = module.read_text()
+    found = re.search(rf"((?:^\(\*.*\*\)\n)+){name}\b", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+@each_mutant
+def test_a_mutant_is_expected_to_die_of_the_one_property_that_it_claims(mutant: ModelEntry) -> None:
+    assert mutant.expected is Expected.SAFETY
+    assert claims(config_of(mutant)) == {mutant.violates}
+
+
+@each_mutant
+def test_a_mutant_differs_from_a_model_that_holds_in_one_operator(mutant: ModelEntry) -> None:
+    """So it is the operator that kills it, and not the setup."""
+    family = FAMILIES[mutant.module]
+    name, by = override(mutant)
+    healthy, sick = config_of(family), config_of(mutant)
+    constants = {key: value for key, value in sick.constants.items() if key != name}
+    if name in healthy.constants:
+        constants[name] = healthy.constants[name]
+
+    assert family.expected is Expected.SUCCESS
+    assert claims(sick) <= claims(healthy)
+    assert healthy == replace(
+        sick, constants=constants, invariants=healthy.invariants, properties=healthy.properties
+    )
+    assert by != name
+
+
+@each_mutant
+def test_a_mutant_replaces_an_operator_of_the_protocol_by_one_of_its_family(
+    mutant: ModelEntry,
+) -> None:
+    name, by = override(mutant)
+    protocol: dict[str, int] = {}
+    for module in spec_root().glob("*.tla"):
+        if not module.stem.startswith("MC"):
+            protocol |= definitions(module)
+    family = definitions(spec_root() / f"{mutant.module}.tla")
+
+    assert protocol[name] == family[by]
+
+
+@each_mutant
+def test_the_box_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None:
+    _, by = override(mutant)
+
+    assert f"{mutant.name}:" in box_above(spec_root() / f"{mutant.module}.tla", by)
+
+
+def test_every_operator_of_a_mutant_has_its_mutant() -> None:
+    written = {
+        (module, name)
+        for module in FAMILIES
+        for name in definitions(spec_root() / f"{module}.tla")
+        if name.startswith("Mut")
+    }
+    used = Counter((mutant.module, override(mutant)[1]) for mutant in MUTANTS)
+
+    assert written == used.keys()
+    assert max(used.values()) == 1
