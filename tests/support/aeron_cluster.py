@@ -28,6 +28,21 @@ MS = 1_000_000
 
 
 @dataclass
+class Taken:
+    """A step that was really taken: ``received`` is sender and number of the message consumed,
+    ``first`` the number of the first message sent.
+    """
+
+    time: int
+    action: str
+    given: Input
+    state: Member
+    received: tuple[int, int] | None
+    sends: tuple[tuple[int, Message], ...]
+    first: int
+
+
+@dataclass
 class Node:
     """One member: its core, its log, and what its clock is for."""
 
@@ -35,7 +50,8 @@ class Node:
     alive: bool = True
     paused_until: int = 0
     lines: list[LogRecord] = field(default_factory=list)
-    steps: list[tuple[int, str, tuple[tuple[int, Message], ...]]] = field(default_factory=list)
+    steps: list[Taken] = field(default_factory=list)
+    sent: int = 0
     terms: list[tuple[int, int, int]] = field(default_factory=list)
     entered: int = 0
     deadline: int = 0
@@ -56,7 +72,8 @@ class AeronCluster:
         self.faults = faults
         self.now = 1_000_000 * MS
         self.nodes = [Node(persistent_member(self.rules)) for _ in range(count)]
-        self.channels: dict[tuple[int, int], deque[tuple[int, Message]]] = {
+        self._received: tuple[int, int] | None = None
+        self.channels: dict[tuple[int, int], deque[tuple[int, Message, int]]] = {
             (a, b): deque() for a in range(count) for b in range(count) if a != b
         }
         self.cut_until: dict[tuple[int, int], int] = {}
@@ -128,7 +145,7 @@ class AeronCluster:
         for _ in range(self.random.randint(1, 6)):
             if not channel or channel[0][0] > self.now or self.cut_until.get((j, i), 0) > self.now:
                 return
-            _, message = channel.popleft()
+            _, message, number = channel.popleft()
             self.now += self.random.randint(100, 3000)
             node = self.nodes[i]
             node.heard[j] = self.now
@@ -143,7 +160,9 @@ class AeronCluster:
             for key in kind.__struct_fields__[4:]:
                 values.setdefault(key, "" if key == "catchup_endpoint" else 0)
             self._log(i, kind, i, **values)
+            self._received = j, number
             self._step(i, "On" + name, Input(message=message, active=self._active(i)))
+            self._received = None
 
     def _active(self, i: int) -> frozenset[int]:
         heard = self.nodes[i].heard
@@ -299,12 +318,14 @@ class AeronCluster:
             node.terms = [entry for entry in node.terms if entry[1] < end]
         node.state = outcome.next
         sends = tuple((send.to, send.message) for send in outcome.sends)
-        node.steps.append((self.now, action, sends))
+        first = node.sent
+        node.steps.append(Taken(self.now, action, given, node.state, self._received, sends, first))
+        node.sent += len(sends)
         self._log_changes(i, before, outcome, action, reason)
-        for to, message in sends:
+        for number, (to, message) in enumerate(sends, first):
             if self.nodes[to].alive:
                 delay = self.random.randint(50, 3000) * 1000
-                self.channels[i, to].append((self.now + delay, message))
+                self.channels[i, to].append((self.now + delay, message, number))
         return True
 
     def _log(

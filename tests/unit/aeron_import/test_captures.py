@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from canvass.traces.aeron_import.importer import events_of, import_logs, propose
+from canvass.traces.aeron_import.importer import events_of, import_logs
+from canvass.traces.aeron_import.proposing import propose
 from canvass.traces.aeron_import.summary import EXPLAINED
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.core import step as core_step
-from canvass.traces.aeron_import.importer import Imported, events_of, import_logs, propose
+from canvass.traces.aeron_import.importer import events_of, import_logs
+from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.facts import FactKind

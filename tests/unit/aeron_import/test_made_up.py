@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from canvass.traces.aeron_import.importer import Imported, propose
+from canvass.traces.aeron_import.proposing import Imported, propose
 from support.aeron_cluster import AeronCluster
 from support.aeron_runs import logs_of_nodes, wrong_steps
 

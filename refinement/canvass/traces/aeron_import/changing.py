@@ -20,8 +20,9 @@ from canvass.cluster.messages import (
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_unanimous_candidate
 from canvass.traces.aeron_import.places import UNPLANNED
-from canvass.traces.aeron_import.proposal import Proposal, Step
+from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.sending import consume_to, record_to, send
+from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_log.records import ElectionStateChange
 
 EVENT_BYTES: Final = 96

@@ -16,12 +16,12 @@ from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CatchupPosition,
-    Message,
     NewLeadershipTerm,
     StopCatchup,
     TerminationPosition,
     Vote,
 )
+from canvass.traces.aeron_import.channels import Channel, Delivery
 from canvass.traces.aeron_import.evidence import (
     STARTED,
     MemberEvidence,
@@ -44,40 +44,6 @@ _ALWAYS = (-(1 << 63), 1 << 63)
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
 
 
-@dataclass(slots=True, eq=False)
-class Delivery:
-    """One message that was received, and where its send belongs.
-
-    Parameters
-    ----------
-    sender, receiver, message
-        As logged by the receiver.
-    index
-        Of the record in the receiver's log.
-    time
-        Of the receipt, on the common clock.
-    not_before
-        When the receiver's process was started: what was on its way then is lost.
-    due
-        Index of the record in the sender's log before which it is to be sent, or at which if it is
-        a reply; `UNPLANNED` if the sender could not have sent it.
-    reply
-        Whether it is sent in the step that record ``due`` causes.
-    number
-        Running number of the send, once it is found; -1 until then.
-    """
-
-    sender: int
-    receiver: int
-    message: Message
-    index: int
-    time: int
-    not_before: int
-    due: int = UNPLANNED
-    reply: bool = False
-    number: int = -1
-
-
 @dataclass(slots=True)
 class Plan:
     """The deliveries of a run.
@@ -96,6 +62,8 @@ class Plan:
         How far the clocks of two members may be wrong against each other.
     event_bases, event_ends
         For each term where its first entry begins and ends, as far as that was logged.
+    places, known
+        From where each member can have sent what, and what receipts say of leaders' logs.
     """
 
     by_record: dict[tuple[int, int], Delivery] = field(default_factory=dict)
@@ -105,6 +73,8 @@ class Plan:
     published: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     event_ends: dict[int, int] = field(default_factory=dict)
     event_bases: dict[int, int] = field(default_factory=dict)
+    places: dict[int, Places] = field(default_factory=dict)
+    known: Known = field(default_factory=lambda: Known(()))
 
 
 def find_leaders(members: Mapping[int, MemberEvidence]) -> dict[int, int]:
@@ -144,27 +114,54 @@ def make_plan(
                 sender = plan.leaders.get(message.leadership_term_id, NULL_VALUE)
             delivery = Delivery(sender, receiver, message, index, evidence.times[index], started)
             plan.by_record[receiver, index] = delivery
-            plan.queues[sender, receiver].append(delivery)
-    known = Known((d.time, d.message) for queue in plan.queues.values() for d in queue)
-    for sender, evidence in members.items():
-        places = Places(evidence, known)
-        for (origin, receiver), queue in plan.queues.items():
-            if origin == sender:
-                first, last = (spans or {}).get(sender, _ALWAYS)
-                there = [delivery for delivery in queue if first <= delivery.time <= last]
-                _plan_channel(places, known, evidence, receiver, there)
-    _plan_published(plan, members)
+    own = _own_reports(members)
+    known = plan.known = Known(
+        (d.time, d.message)
+        for d in plan.by_record.values()
+        if not isinstance(d.message, AppendPosition) or _report_of(d) not in own
+    )
+    plan.places = {sender: Places(evidence, known) for sender, evidence in members.items()}
+    for delivery in plan.by_record.values():
+        if isinstance(delivery.message, StopCatchup):
+            delivery.sender = _find_stopper(plan, members, delivery)
+        plan.queues[delivery.sender, delivery.receiver].append(delivery)
+    for (sender, receiver), queue in plan.queues.items():
+        if sender in members:
+            first, last = (spans or {}).get(sender, _ALWAYS)
+            there = [delivery for delivery in queue if first <= delivery.time <= last]
+            _plan_channel(plan, members[sender], receiver, there)
+            for place, delivery in enumerate(queue):
+                delivery.place, delivery.planned = place, delivery.due
+                delivery.lost = not first <= delivery.time <= last
+    _plan_published(plan, members, own)
     return plan
 
 
+def _find_stopper(plan: Plan, members: Mapping[int, MemberEvidence], delivery: Delivery) -> int:
+    """Who ended a catch-up: who led, and heard last of what is answered."""
+    receiver, term = delivery.receiver, delivery.message.leadership_term_id  # type: ignore[union-attr]
+    best = -_ALWAYS[1], delivery.sender
+    for sender, evidence in members.items():
+        if sender == receiver:
+            continue
+        before = bisect_right(evidence.times, delivery.time)
+        for kind in ("STOP", "STOP?"):
+            place = plan.places[sender].latest_record((kind, receiver, term), before)
+            if place != UNPLANNED:
+                best = max(best, (evidence.times[place], sender))
+                break
+    return best[1]
+
+
 def _plan_channel(
-    places: Places, known: Known, evidence: MemberEvidence, receiver: int, queue: list[Delivery]
+    plan: Plan, evidence: MemberEvidence, receiver: int, queue: list[Delivery]
 ) -> None:
     """Give each delivery of a channel its place, from the last to the first.
 
     Of two that cannot both have one the odd one goes without: if the delivery before agrees with
     this one, that is the later of the two.
     """
+    places, known = plan.places[evidence.member_id], plan.known
     limits = [len(evidence.records)]
     hinted = False
     setters: list[Delivery] = []
@@ -200,14 +197,18 @@ def _place(
     receiver: int,
     delivery: Delivery,
     limit: int,
+    *,
+    bounded: bool = True,
 ) -> int:
-    """The latest place of a delivery that is at most ``limit``."""
+    """The latest place of a delivery that is at most ``limit``, if it is ``bounded`` not after what
+    it says was out of date.
+    """
     message = delivery.message
     before = min(bisect_right(evidence.times, delivery.time), limit)
     answer = reply_key(message, receiver)
     replied = lasting = UNPLANNED
     if answer is not None:
-        bound = known.bound(message)
+        bound = known.bound(message) if bounded else None
         latest = before if bound is None else bisect_right(evidence.times, bound)
         replied = places.latest_record(answer, min(before, latest))
         if replied == UNPLANNED and isinstance(message, StopCatchup):
@@ -221,17 +222,92 @@ def _place(
     due = max(replied, lasting)
     if due == UNPLANNED:
         return due
-    latest = evidence.times[min(due, len(evidence.times) - 1)]
-    return due if latest >= delivery.not_before else UNPLANNED
+    if due == len(evidence.times) or evidence.times[due] >= delivery.not_before:
+        return due
+    return UNPLANNED
 
 
-def _plan_published(plan: Plan, members: Mapping[int, MemberEvidence]) -> None:
+def replan(
+    plan: Plan, evidence: MemberEvidence, channel: Channel, delivery: Delivery, limit: int
+) -> list[tuple[Delivery, int, bool]] | None:
+    """Let a delivery be sent at ``limit`` at the latest, and those before it on its channel too.
+
+    Returns
+    -------
+    list or None
+        What has changed, as it was: for `Plan` to be put back; None if it is not possible, and then
+        nothing has changed.
+    """
+    places, known = plan.places[evidence.member_id], plan.known
+    changed: list[tuple[Delivery, int, bool]] = []
+    place = delivery.place
+    hinted = False
+    while place >= 0:
+        one = channel.items[place]
+        place -= 1
+        if one.lost:
+            continue
+        was = (one, one.planned, one.reply)
+        room = limit + (hinted and isinstance(one.message, Vote))
+        if one is not delivery and UNPLANNED < one.planned <= limit:
+            break
+        free = one is delivery
+        due = _place(places, known, evidence, one.receiver, one, room, bounded=not free)
+        changed.append(was)
+        one.planned = one.due = due
+        if due == UNPLANNED:
+            put_back(changed)
+            return None
+        hinted = one.reply and isinstance(one.message, NewLeadershipTerm)
+        limit = due
+    return changed
+
+
+def put_back(changed: list[tuple[Delivery, int, bool]]) -> None:
+    """Undo what `replan` has done."""
+    for one, planned, reply in changed:
+        one.planned = one.due = planned
+        one.reply = reply
+
+
+def _own_reports(members: Mapping[int, MemberEvidence]) -> set[tuple[int, int, int]]:
+    """Sender, term and position of reports that are not of what the leader of the term has written:
+    a member that waits in FOLLOWER_REPLAY says how long its own log is, one in FOLLOWER_READY how
+    far it has processed, even if its log was cut below that.
+    """
+    own = set()
+    for member_id, evidence in members.items():
+        for segment in evidence.segments:
+            record = evidence.records[segment.start]
+            if segment.state == "FOLLOWER_REPLAY":
+                own.add((member_id, segment.term, segment.append))
+            elif segment.state == "FOLLOWER_READY" and isinstance(record, ElectionStateChange):
+                own.add((member_id, segment.term, max(record.log_position, segment.append + 1)))
+    return own
+
+
+def _report_of(delivery: Delivery) -> tuple[int, int, int]:
+    message = delivery.message
+    assert isinstance(message, AppendPosition)
+    return delivery.sender, message.leadership_term_id, message.log_position
+
+
+def _plan_published(
+    plan: Plan, members: Mapping[int, MemberEvidence], own: set[tuple[int, int, int]]
+) -> None:
     """Note from when on a leader must have written what others have recorded of its term."""
-    for (sender, _), queue in plan.queues.items():
+    for (sender, receiver), queue in plan.queues.items():
         evidence = members.get(sender)
         for delivery in queue:
             message = delivery.message
-            if isinstance(message, AppendPosition) and delivery.due != UNPLANNED and evidence:
+            if (
+                isinstance(message, AppendPosition)
+                and delivery.due != UNPLANNED
+                and evidence
+                # Who catches up reports in an older term what it has of a newer leader.
+                and plan.leaders.get(message.leadership_term_id) == receiver
+                and _report_of(delivery) not in own
+            ):
                 place = min(delivery.due, len(evidence.times) - 1)
                 sent = min(delivery.time, evidence.times[place])
                 plan.published[message.leadership_term_id].append((sent, message.log_position))

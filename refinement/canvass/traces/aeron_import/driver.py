@@ -26,8 +26,10 @@ from canvass.traces.aeron_import.evidence import (
     message_of,
 )
 from canvass.traces.aeron_import.meeting import meet
-from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step
+from canvass.traces.aeron_import.proposal import NEVER, Proposal
+from canvass.traces.aeron_import.search import Search
 from canvass.traces.aeron_import.sending import flush, publish
+from canvass.traces.aeron_import.step import Contradiction, Step
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -73,17 +75,7 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
     elif evidence.lacks_lives:
         proposal.late = proposal.gap = True
     try:
-        for index in range(begin, len(evidence.records)):
-            proposal.index = index
-            flush(proposal, index)
-            proposal.time = max(proposal.time, times[index])
-            publish(proposal, proposal.time)
-            meet(proposal, index)
-        proposal.index = len(evidence.records)
-        flush(proposal, proposal.index)
-        for queue in proposal.queues.values():
-            proposal.unsent += queue
-            queue.clear()
+        Search(proposal, _meet, begin).run()
     except Contradiction as found:
         proposal.time = max(proposal.time, times[found.index])
         _observe(proposal, found.index)
@@ -93,6 +85,22 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
         proposal.steps[-1].lines += proposal.waiting
         proposal.waiting = []
     return proposal, None
+
+
+def _meet(proposal: Proposal, index: int) -> None:
+    """Send what is to be sent before a record, and meet it; or send what is left at the end."""
+    proposal.index = index
+    flush(proposal, index)
+    times = proposal.evidence.times
+    if index < len(times):
+        proposal.time = max(proposal.time, times[index])
+        publish(proposal, proposal.time)
+        meet(proposal, index)
+        return
+    publish(proposal, NEVER)
+    for queue in proposal.queues.values():
+        while queue:
+            proposal.pass_over(queue[0])
 
 
 def find_begin(evidence: MemberEvidence) -> int:

@@ -22,6 +22,7 @@ from canvass.traces.aeron_log.records import (
     Line,
     NewElection,
     RoleChange,
+    StateChange,
     TruncatedLine,
     TruncateLogEntry,
 )
@@ -192,6 +193,10 @@ def cause_index(evidence: MemberEvidence, index: int) -> int:
     return first
 
 
+def _ends_process(record: Line) -> bool:
+    return isinstance(record, StateChange) and record.new_state == "CLOSED"
+
+
 def set_segments(evidence: MemberEvidence) -> None:
     """Find the segments: each begins with an ``ELECTION_STATE_CHANGE``."""
     segments: list[Segment] = []
@@ -211,9 +216,12 @@ def set_segments(evidence: MemberEvidence) -> None:
                     record.append_position,
                 )
             )
-        elif isinstance(record, LifeStart | NewElection) and segments and segments[-1].end == 0:
-            first = index if isinstance(record, LifeStart) else cause_index(evidence, index)
-            segments[-1].end = max(first, segments[-1].start + 1)
+        elif not segments or segments[-1].end:
+            continue
+        elif isinstance(record, NewElection):
+            segments[-1].end = max(cause_index(evidence, index), segments[-1].start + 1)
+        elif isinstance(record, LifeStart) or _ends_process(record):
+            segments[-1].end = max(index, segments[-1].start + 1)
     if segments and segments[-1].end == 0:
         segments[-1].end = len(evidence.records)
     evidence.segments = segments

@@ -1,4 +1,4 @@
-"""Import of a cluster's logs: read, plan, drive each member, cut at what nothing explains, write.
+"""Import of a cluster's logs: read, propose, write a run, count.
 
 The run that is written is complete in itself; nothing of the importer's judgement is needed to
 check it.
@@ -10,28 +10,22 @@ import gc
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
 from canvass.cluster import member
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.rules import Rules
 from canvass.traces.actions import Action
-from canvass.traces.aeron_import.clocks import align
-from canvass.traces.aeron_import.deliveries import Delivery, Plan, make_plan
-from canvass.traces.aeron_import.driver import Failure, drive, find_begin
+from canvass.traces.aeron_import.channels import Delivery
+from canvass.traces.aeron_import.driver import Failure
 from canvass.traces.aeron_import.evidence import (
     MemberEvidence,
-    evidence_of,
-    is_message,
-    sender_of,
-    set_segments,
-    set_times,
 )
-from canvass.traces.aeron_import.proposal import Proposal, Step
+from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.proposing import REVISION, Imported, ImportFault, propose
+from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_import.summary import (
     CONTRADICTED,
     EXPLAINED,
@@ -42,9 +36,7 @@ from canvass.traces.aeron_import.summary import (
     add_counts,
 )
 from canvass.traces.aeron_import.wire_form import WireForm
-from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.records import NewElection
-from canvass.traces.limits import MAX_MEMBERS
+from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import (
     Event,
@@ -55,23 +47,10 @@ from canvass.traces.schema import (
     encode,
 )
 
-REVISION: Final = "1.50"
-"""The revision whose rules current releases follow."""
+__all__ = ["ImportFault", "events_of", "import_logs", "message_id", "summarise", "write_run"]
 
 _UNSENT: Final = 10**14
 """Running numbers from here on are of messages that nobody sent: no member sends so many."""
-
-_SLACK_NS: Final = 2_000_000
-"""How well the clocks of two hosts are put on one: half the time of the fastest round trip."""
-
-_CUT_OFF_COUNT: Final = 3
-"""So many messages heard of a member after the end of its log say that the log goes on elsewhere;
-fewer may be false.
-"""
-
-_NEVER: Final = 1 << 62
-_UNDER_WAY_NS: Final = 15_000_000_000
-"""A message may have been under way so long: after 10 s without a sign Aeron gives a stream up."""
 
 _FACTS: Final = attrgetter(
     *(name for name in member.Input.__dataclass_fields__ if name != "message")
@@ -79,157 +58,6 @@ _FACTS: Final = attrgetter(
 """The fields of an input besides the message, in the order of the format."""
 
 _BATCH: Final = 512
-
-
-class ImportFault(Exception):
-    """The logs cannot be made into a run; the message is one line."""
-
-
-@dataclass(slots=True)
-class Imported:
-    """Logs, made into proposals.
-
-    Parameters
-    ----------
-    rules, logs, plan
-        The rules of the run, what was read, and what was planned.
-    proposals
-        Of each member that has a log.
-    failure
-        The first record that nothing explains, if there is one; the proposals end there.
-    """
-
-    rules: Rules
-    logs: ClusterLogs
-    plan: Plan
-    proposals: dict[int, Proposal]
-    failure: Failure | None
-
-
-def propose(logs: ClusterLogs) -> Imported:
-    """Propose a run that explains the logs.
-
-    Raises
-    ------
-    ImportFault
-        If the logs name members that no cluster can have.
-    """
-    members = {
-        member_id: evidence_of(log) for member_id, log in logs.members.items() if member_id >= 0
-    }
-    highest = max([*members, *logs.missing], default=NULL_VALUE)
-    if not members:
-        raise ImportFault("no line of the logs is a cluster's")
-    if highest >= MAX_MEMBERS:
-        raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
-    offsets = set()
-    for evidence, offset in align(members):
-        offsets.add(offset)
-        set_times(evidence, offset)
-        set_segments(evidence)
-    rules = Rules(highest + 1, REVISION)
-    slack_ns = _SLACK_NS if len(offsets) > 1 else 0
-    spans = {
-        member_id: (evidence.times[begin] if begin < len(evidence.times) else _NEVER, _NEVER)
-        for member_id, evidence in members.items()
-        if (begin := find_begin(evidence)) > 0
-    }
-    for member_id in _lacking_lives(members):
-        members[member_id].lacks_lives = True
-        spans.setdefault(member_id, (members[member_id].times[0], _NEVER))
-    proposals, failures, plan = _drive_all(rules, members, spans, slack_ns)
-    if failures:
-        ends = _ends(members, plan)
-        if ends:
-            for member_id, end in ends.items():
-                spans[member_id] = (spans.get(member_id, (-_NEVER, 0))[0], end)
-            again = _drive_all(rules, members, spans, slack_ns)
-            if not again[1]:
-                proposals, failures, plan = again
-                for member_id in ends:
-                    _mark_cut_off(proposals[member_id])
-    first = min(failures, key=lambda failure: failure.time, default=None)
-    if first is not None:
-        _cut(proposals, first)
-    return Imported(rules, logs, plan, proposals, first)
-
-
-def _lacking_lives(members: Mapping[int, MemberEvidence]) -> set[int]:
-    """Members that start on something, and of which others have heard before."""
-    begins = {}
-    for member_id, evidence in members.items():
-        place = evidence.elections[0] if evidence.elections else 0
-        record = evidence.records[place] if evidence.records else None
-        if isinstance(record, NewElection) and record.append_position > 0:
-            begins[member_id] = evidence.times[0]
-    return {
-        sender
-        for evidence in members.values()
-        for record, time_ns in zip(evidence.records, evidence.times, strict=True)
-        if is_message(record) and time_ns < begins.get(sender := sender_of(record), -_NEVER)
-    }
-
-
-def _drive_all(
-    rules: Rules,
-    members: Mapping[int, MemberEvidence],
-    spans: Mapping[int, tuple[int, int]],
-    slack_ns: int,
-) -> tuple[dict[int, Proposal], list[Failure], Plan]:
-    """Plan and drive all members; give what failed as well."""
-    plan = make_plan(members, spans)
-    plan.slack_ns = slack_ns
-    proposals: dict[int, Proposal] = {}
-    failures: list[Failure] = []
-    for member_id, evidence in members.items():
-        proposals[member_id], failure = drive(rules, plan, evidence)
-        if failure is not None:
-            failures.append(failure)
-    for sender, proposal in proposals.items():
-        first, last = spans.get(sender, (-_NEVER, _NEVER))
-        for delivery in proposal.unsent:
-            late = proposal.late and delivery.time < first + _UNDER_WAY_NS
-            if first <= delivery.time <= last and not late and delivery.receiver in members:
-                kind = type(delivery.message).__name__
-                reason = f"member {sender} did not send this {kind}"
-                failures.append(Failure(delivery.receiver, delivery.index, delivery.time, reason))
-    return proposals, failures, plan
-
-
-def _ends(members: Mapping[int, MemberEvidence], plan: Plan) -> dict[int, int]:
-    """When the logs end that seem to have lost their ends: others have heard more of the member."""
-    ends = {}
-    for member_id, evidence in members.items():
-        end = evidence.times[-1] if evidence.times else -_NEVER
-        after = sum(
-            delivery.time > end
-            for (sender, _), queue in plan.queues.items()
-            if sender == member_id
-            for delivery in queue
-        )
-        if after >= _CUT_OFF_COUNT:
-            ends[member_id] = end
-    return ends
-
-
-def _mark_cut_off(proposal: Proposal) -> None:
-    """Leave a number out before the last event: what follows is missing."""
-    proposal.cut_off = True
-    if proposal.steps:
-        proposal.steps[-1].gap = True
-
-
-def _cut(proposals: Mapping[int, Proposal], failure: Failure) -> None:
-    """Let the run end with the first record that nothing explains."""
-    for proposal in proposals.values():
-        kept = [step for step in proposal.steps if step.time <= failure.time]
-        if proposal.member_id == failure.member_id:
-            last = next(
-                (k for k, step in enumerate(proposal.steps) if failure.index in step.lines), None
-            )
-            if last is not None:
-                kept = proposal.steps[: last + 1]
-        proposal.steps = kept
 
 
 def events_of(proposal: Proposal) -> list[Event]:
@@ -340,7 +168,7 @@ def write_run(imported: Imported, out: Path, run_id: str) -> None:
     run = Run(
         schema="canvass.run/1",
         run_id=run_id,
-        revision="1.50",
+        revision=REVISION,
         member_count=imported.rules.member_count,
         initial="unknown" if unknown else "empty",
         source={

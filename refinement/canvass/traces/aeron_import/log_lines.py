@@ -4,11 +4,21 @@ copies, snapshots, states of the module, starts.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from canvass.cluster.member import ElectionState, Input, Role
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import NULL_VALUE, TerminationPosition
 from canvass.traces.aeron_import import changing
-from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step, require
-from canvass.traces.aeron_import.sending import consume_to, published_at, record_to
+from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.sending import (
+    LOOK_AHEAD,
+    consume_to,
+    position_of,
+    published_at,
+    record_to,
+    send,
+)
+from canvass.traces.aeron_import.step import Contradiction, Step, require
 from canvass.traces.aeron_log import records
 
 # The log.
@@ -90,16 +100,33 @@ def on_state_change(proposal: Proposal, index: int, record: records.StateChange)
         take_snapshot(proposal, proposal.snapshot_position)
     elif record.new_state == "TERMINATING" and proposal.is_closed(Role.LEADER):
         if s.termination_position == NULL_VALUE:
-            found = proposal.next_election(index, started=True)
-            if found is not None:
-                published_at(proposal, found.append_position)
-            proposal.take("InitiateTermination")
-    elif record.new_state == "CLOSED" and s.termination_position != NULL_VALUE:
+            _initiate_termination(proposal, index)
+    elif record.old_state == "TERMINATING" and s.termination_position != NULL_VALUE:
         if s.role is Role.FOLLOWER:
             consume_to(proposal, s.termination_position)
         elif s.recorded_position < s.termination_position:
             record_to(proposal, s.termination_position)
+        found = proposal.next_election(index, started=True)
+        if found is not None and proposal.state.recorded_position < found.append_position:
+            record_to(proposal, found.append_position)
         proposal.take("Terminate")
+
+
+def _initiate_termination(proposal: Proposal, index: int) -> None:
+    """Name the position at which all shall end: the one that others have received, if any have."""
+    position = NULL_VALUE
+    for queue in proposal.queues.values():
+        ahead = list(islice(queue, LOOK_AHEAD))
+        asked = [k for k, one in enumerate(ahead) if isinstance(one.message, TerminationPosition)]
+        if asked and ahead[asked[0]].due <= index + 1:
+            position = position_of(ahead[asked[0]].message)
+            for _ in range(asked[0]):
+                send(proposal, queue[0])
+    if position == NULL_VALUE:
+        found = proposal.next_election(index, started=True)
+        position = NULL_VALUE if found is None else found.append_position
+    published_at(proposal, position)
+    proposal.take("InitiateTermination")
 
 
 def on_role_change(proposal: Proposal, index: int, record: records.RoleChange) -> None:

@@ -23,14 +23,16 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import import changing, log_lines
 from canvass.traces.aeron_import.evidence import STARTED, is_message, message_of, sender_of
 from canvass.traces.aeron_import.places import LEADING
-from canvass.traces.aeron_import.proposal import Contradiction, Proposal, Step, require
+from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.sending import (
     after_report,
     before_report,
     consume_to,
+    publish,
     published_at,
     record_to,
 )
+from canvass.traces.aeron_import.step import Contradiction, Step, require
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -149,7 +151,10 @@ def _following(proposal: Proposal, index: int) -> Line | None:
 
 
 def _settle_before_election(proposal: Proposal, record: records.NewElection, index: int) -> None:
-    """Let the log be recorded and processed as far as the next election shows."""
+    """Let the log be recorded and processed as far as the next election shows, and be written as
+    far as others have it of this leader.
+    """
+    publish(proposal, NEVER)
     if proposal.state.recorded_position < record.append_position:
         record_to(proposal, record.append_position)
     if proposal.state.commit_position < record.log_position:
@@ -249,6 +254,7 @@ _BEFORE_CRASH: Final = {
 
 def _settle_before_crash(proposal: Proposal, record: records.NewElection) -> None:
     """Let the life that has ended have recorded, and snapshot, what the next one has found."""
+    publish(proposal, NEVER)
     s = proposal.state
     if s.snapshot_log_position < record.log_position == proposal.snapshot_position:
         log_lines.take_snapshot(proposal, record.log_position)

@@ -163,6 +163,14 @@ def reply_key(message: Message, receiver: int) -> Hashable:
             return None
 
 
+def reply_keys(message: Message, receiver: int) -> list[Hashable]:
+    """All that names receipts that a message can answer."""
+    key = reply_key(message, receiver)
+    if isinstance(message, StopCatchup):
+        return [key, ("STOP?", receiver, message.leadership_term_id)]
+    return [] if key is None else [key]
+
+
 def is_reply(places: Places, message: Message, receiver: int) -> bool:
     """Whether a message answers a receipt, by what it says and what its sender was."""
     if isinstance(message, Vote | StopCatchup):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from canvass.cluster.core import step as core_step
@@ -19,9 +19,11 @@ from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import quorum_size
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.deliveries import Delivery, Plan
+from canvass.traces.aeron_import.channels import Channel, Delivery
+from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence
 from canvass.traces.aeron_import.places import UNPLANNED
+from canvass.traces.aeron_import.step import Change, Mark, Step, Unsendable
 from canvass.traces.aeron_log.records import ElectionStateChange, Line, NewElection
 
 NEAR_NS: Final = 50_000_000
@@ -29,69 +31,19 @@ NEAR_NS: Final = 50_000_000
 interval of repetition, 100 ms.
 """
 
+NEVER: Final = 1 << 62
+"""A time after all others."""
+
 MAX_LINES: Final = 4000
 """Lines that one step accounts for at most."""
 
 
-class Contradiction(Exception):
-    """No step explains a record."""
-
-    def __init__(self, index: int, reason: str) -> None:
-        super().__init__(index, reason)
-        self.index = index
-        self.reason = reason
-
-
-def require(condition: bool, index: int, reason: str) -> None:
-    """Raise a `Contradiction` unless a condition holds."""
-    if not condition:
-        raise Contradiction(index, reason)
-
-
-@dataclass(slots=True, eq=False)
-class Step:
-    """One proposed step.
-
-    Parameters
-    ----------
-    action, given, state
-        As in an event: the action, its input, and the state after it.
-    time
-        On the common clock.
-    delivery
-        Of the message consumed.
-    sends
-        Receiver and message; the first has the number ``first``, the others follow.
-    lines
-        Indexes of the records that it accounts for.
-    observed
-        Fields of the event that these records show.
-    impossible
-        Whether it is no step at all, but what was observed where none is possible.
-    gap
-        Whether something is missing before it.
-    """
-
-    action: str
-    given: Input
-    state: Member
-    time: int
-    delivery: Delivery | None
-    sends: tuple[tuple[int, Message], ...]
-    first: int
-    lines: list[int] = field(default_factory=list)
-    observed: list[str] = field(default_factory=list)
-    impossible: bool = False
-    gap: bool = False
-
-
-@dataclass(slots=True)
-class Change:
-    """A change of the election state that a step made and that no record has shown yet."""
-
-    old: str
-    new: str
-    step: Step
+_KEPT_NAMES: Final = (
+    "state", "found", "time", "index", "numbers", "received", "gap", "module", "snapshot_position",
+    "unknown_past", "late", "cut_off", "life_time",
+)  # fmt: skip
+_KEPT: Final = attrgetter(*_KEPT_NAMES)
+"""What a mark keeps as it is."""
 
 
 def _commit_caps(queues: Iterable[Iterable[Delivery]]) -> list[tuple[int, int]]:
@@ -140,8 +92,8 @@ class Proposal:
         self.gap = False
         self.others = [j for j in range(rules.member_count) if j != self.member_id]
         self.everyone = frozenset(range(rules.member_count))
-        self.queues: dict[int, deque[Delivery]] = {
-            j: deque(plan.queues.get((self.member_id, j), ())) for j in self.others
+        self.queues: dict[int, Channel] = {
+            j: Channel(plan.queues.get((self.member_id, j), [])) for j in self.others
         }
         self.module = "ACTIVE"
         self.snapshot_position = -1
@@ -149,6 +101,8 @@ class Proposal:
         self.late = False
         self.cut_off = False
         self.life_time = self.time
+        for queue in self.queues.values():
+            queue.reset()
         self.commit_caps = _commit_caps(self.queues.values())
         self.published_place: dict[int, int] = {}
 
@@ -211,9 +165,18 @@ class Proposal:
         return self.steps[-1].time if self.steps else self.time
 
     def time_at(self, index: int) -> int:
-        """Time of the record at an index, or of the last one."""
+        """Time of the record at an index; after the last one everything is still to come."""
         times = self.evidence.times
-        return times[min(index, len(times) - 1)]
+        return times[index] if index < len(times) else NEVER
+
+    def can_reach(self, s: Member, own: int, position: int) -> bool:
+        """Whether a leader may find that a quorum has reached a position, once it has itself."""
+        size = quorum_size(self.rules.member_count)
+        others = [s.members[j].log_position for j in self.others]
+        if position <= 0 or size == 1:
+            return True
+        reached = sum(other >= position for other in others)
+        return reached >= size - 1 and (own <= position or position in others)
 
     def active_for(self, own: int, position: int) -> frozenset[int] | None:
         """Members that have to count as active for the bounded quorum position to be ``position``;
@@ -237,6 +200,37 @@ class Proposal:
             return None
         return frozenset({i, *higher, *exact, *lower})
 
+    # Going back.
+
+    def mark(self) -> Mark:
+        """Remember how things are."""
+        touched = [*self.steps[-2:], *(change.step for change in self.changes)]
+        return Mark(
+            _KEPT(self),
+            len(self.steps),
+            len(self.unsent),
+            list(self.waiting),
+            list(self.changes),
+            [(step, len(step.lines), len(step.observed)) for step in touched],
+            [(queue, queue.at) for queue in self.queues.values()],
+            dict(self.published_place),
+        )
+
+    def restore(self, mark: Mark) -> None:
+        """Let things be as they were at a mark."""
+        for name, value in zip(_KEPT_NAMES, mark.values, strict=True):
+            setattr(self, name, value)
+        del self.steps[mark.step_count :]
+        del self.unsent[mark.unsent_count :]
+        self.waiting = list(mark.waiting)
+        self.changes = deque(mark.changes)
+        for step, lines, observed in mark.lines:
+            del step.lines[lines:]
+            del step.observed[observed:]
+        for queue, at in mark.channels:
+            queue.rewind(at)
+        self.published_place = dict(mark.published_place)
+
     # What is done.
 
     def attempt(self, action: str, given: Input = NO_INPUT) -> Outcome | None:
@@ -259,6 +253,7 @@ class Proposal:
         sends = tuple((send.to, send.message) for send in outcome.sends)
         step = Step(action, given, after, self.time, delivery, sends, self.numbers)
         step.gap, self.gap = self.gap, False
+        step.index = self.index
         for place, (to, message) in enumerate(sends):
             self._meet(to, message, self.numbers + place)
         self.numbers += len(sends)
@@ -307,6 +302,12 @@ class Proposal:
         if head.due <= self.index or not isinstance(head.message, CanvassPosition):
             return True
         return head.time - self.time <= NEAR_NS
+
+    def pass_over(self, delivery: Delivery) -> None:
+        """Note that the head of a channel is not sent; if that is not settled yet, say so."""
+        if not delivery.lost:
+            raise Unsendable(delivery)
+        self.unsent.append(self.queues[delivery.receiver].popleft())
 
     def attach(self, index: int, step: Step, observed: Sequence[str] = ()) -> None:
         """Let a step account for a record."""

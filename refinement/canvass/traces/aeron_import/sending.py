@@ -7,7 +7,6 @@ send, which the checker reports.
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import islice
 from typing import Final
 
@@ -24,11 +23,11 @@ from canvass.cluster.messages import (
     TerminationAck,
     TerminationPosition,
 )
-from canvass.traces.aeron_import.deliveries import Delivery
+from canvass.traces.aeron_import.channels import Channel, Delivery
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 
-_LOOK_AHEAD: Final = 64
+LOOK_AHEAD: Final = 64
 """Messages that are looked at to see what is to be sent before a report is replaced: more than a
 leader sends to one member in the time that the others take to report.
 """
@@ -46,7 +45,7 @@ def flush(proposal: Proposal, index: int) -> None:
         best: Delivery | None = None
         for queue in proposal.queues.values():
             while queue and _is_late(queue[0], index):
-                proposal.unsent.append(queue.popleft())
+                proposal.pass_over(queue[0])
             if not queue:
                 continue
             head = queue[0]
@@ -79,7 +78,7 @@ def send(proposal: Proposal, delivery: Delivery) -> bool:
         # The clocks are known no better: what makes the message possible may have been before.
         delivery.due = proposal.index + 1
         return False
-    proposal.unsent.append(queue.popleft())
+    proposal.pass_over(delivery)
     return True
 
 
@@ -120,7 +119,8 @@ def _emit_request_vote(proposal: Proposal) -> None:
     proposal.take("CandidateBallot", Input(accepted=frozenset(wanted | quiet)))
 
 
-def _position_of(message: object) -> int:
+def position_of(message: object) -> int:
+    """The quorum position that a leader's message shows."""
     return (
         message.commit_position
         if isinstance(message, NewLeadershipTerm)
@@ -131,7 +131,7 @@ def _position_of(message: object) -> int:
 def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
     """Send NewLeadershipTerm or CommitPosition in an election, both at once where both came."""
     s, message = proposal.state, delivery.message
-    active = proposal.active_for(s.append_position, _position_of(message))
+    active = proposal.active_for(s.append_position, position_of(message))
     if active is None:
         return
     announces = isinstance(message, NewLeadershipTerm)
@@ -143,7 +143,7 @@ def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
         and isinstance(queue[1].message, NewLeadershipTerm | CommitPosition)
         and isinstance(queue[1].message, NewLeadershipTerm) != announces
         and not queue[1].reply
-        and _position_of(queue[1].message) == _position_of(message)
+        and position_of(queue[1].message) == position_of(message)
     )
     given = Input(interval=announces or both, commit_interval=not announces or both, active=active)
     proposal.take(_LEADER_TICKS[proposal.election_state], given)
@@ -261,14 +261,14 @@ def before_report(proposal: Proposal, sender: int, position: int) -> None:
         for _ in range(_showing(proposal, queue, old)):
             left = len(queue)
             if closed and left:
-                commit_to(proposal, _position_of(queue[0].message))
+                commit_to(proposal, position_of(queue[0].message))
             elif left:
                 _emit_leadership(proposal, queue[0])
             if len(queue) == left:
                 break
 
 
-def _showing(proposal: Proposal, queue: deque[Delivery], position: int) -> int:
+def _showing(proposal: Proposal, queue: Channel, position: int) -> int:
     """How many messages from the first on have to be sent for the last one that shows a position
     to be sent now; those that need more of the leader's own log are for later.
     """
@@ -276,10 +276,10 @@ def _showing(proposal: Proposal, queue: deque[Delivery], position: int) -> int:
     closed = proposal.is_closed(Role.LEADER)
     own = s.recorded_position if closed else s.append_position
     count = 0
-    for place, delivery in enumerate(islice(queue, _LOOK_AHEAD)):
+    for place, delivery in enumerate(islice(queue, LOOK_AHEAD)):
         if not _shows_at_most(proposal, delivery, own):
             break
-        if _position_of(delivery.message) == position:
+        if position_of(delivery.message) == position:
             count = place + 1
     return count
 
@@ -292,7 +292,7 @@ def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> boo
     s = proposal.state
     closed = proposal.is_closed(Role.LEADER)
     term = s.module_leadership_term_id if closed else s.leadership_term_id
-    within = message.leadership_term_id == term and _position_of(message) <= position
+    within = message.leadership_term_id == term and position_of(message) <= position
     return within and proposal.may_meet(delivery)
 
 

@@ -1,0 +1,203 @@
+"""The search for what the logs leave open: drives one member through its log and, where a message
+that somebody received cannot be sent as planned, tries to send it, or what goes before it, earlier.
+
+The plan has the latest place for each message; so the nearest explanation is tried first, and then
+one earlier place after the other. A try goes back to the last point that was kept before the place
+and on from there to where the difficulty was; it holds if that is passed. The work is bounded by
+the length of the log. What is left unexplained is settled as such, and reported.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.messages import AppendPosition, CommitPosition, NewLeadershipTerm
+from canvass.traces.aeron_import.channels import Delivery
+from canvass.traces.aeron_import.deliveries import put_back, replan
+from canvass.traces.aeron_import.places import LEADING, UNPLANNED, reply_keys
+from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.sending import position_of
+from canvass.traces.aeron_import.step import Contradiction, Mark, Unsendable
+
+EVERY: Final = 32
+"""Records from one point that can be gone back to to the next."""
+KEPT: Final = 256
+"""Such points: choices that lie farther back are not looked at again."""
+TRIES: Final = 48
+"""Places that are tried for one message."""
+DEPTH: Final = 3
+"""Messages that are moved to make room for one."""
+_STATES: Final = EVERY * KEPT * 4
+"""Steps that are looked at to see what could be sent when."""
+WORK_PER_RECORD: Final = 10
+"""Records that may be gone over again, for each record of the log."""
+WORK_AT_LEAST: Final = 20_000
+
+
+@dataclass(slots=True)
+class Search:
+    """One member's way through its log.
+
+    Parameters
+    ----------
+    proposal
+        What is proposed so far.
+    meet
+        Looks at the record with an index: sends what is to be sent before it, and meets it.
+    index
+        Of the record that is next.
+    work
+        Records that may still be gone over again.
+    given_up
+        Deliveries for which not every place was tried.
+    """
+
+    proposal: Proposal
+    meet: Callable[[Proposal, int], None]
+    index: int
+    marks: deque[tuple[int, Mark]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    work: int = 0
+    given_up: list[Delivery] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.work = max(WORK_AT_LEAST, WORK_PER_RECORD * len(self.proposal.evidence.records))
+
+    def run(self) -> None:
+        """Go through the whole log.
+
+        Raises
+        ------
+        Contradiction
+            At a record that nothing explains.
+        """
+        end = len(self.proposal.evidence.records) + 1
+        while self.index < end:
+            try:
+                self._advance(end)
+            except Unsendable as found:
+                if not self._repair(found.delivery):
+                    self._go_back(self.index)
+                    found.delivery.lost = True
+
+    def _advance(self, end: int) -> None:
+        proposal, meet = self.proposal, self.meet
+        index = self.index
+        marks = self.marks
+        while index < end:
+            if not marks or (not index % EVERY and marks[-1][0] < index):
+                marks.append((index, proposal.mark()))
+            self.index = index
+            meet(proposal, index)
+            index += 1
+        self.index = index
+
+    def _go_back(self, index: int) -> bool:
+        """Go back to a point at or before an index; say whether one was kept."""
+        marks = self.marks
+        if marks[0][0] > index:
+            return False
+        while marks[-1][0] > index:
+            marks.pop()
+        self.work -= max(self.index - marks[-1][0], 0)
+        self.index = marks[-1][0]
+        self.proposal.restore(marks[-1][1])
+        return True
+
+    def _repair(self, delivery: Delivery, moving: tuple[Delivery, ...] = ()) -> bool:
+        """Find another place for a message, so that where it failed is passed."""
+        depth = len(moving)
+        if delivery in moving or depth > DEPTH:
+            return False
+        if delivery.lost or (delivery.planned == UNPLANNED and not delivery.reply):
+            return False
+        failed = self.index
+        proposal = self.proposal
+        channel = proposal.queues[delivery.receiver]
+        tries = 0
+        tried = {delivery.planned}
+        for limit in self._limits(delivery):
+            tries += 1
+            if tries > TRIES >> 2 * depth or self.work <= 0:
+                self.given_up.append(delivery)
+                break
+            changed = replan(proposal.plan, proposal.evidence, channel, delivery, limit)
+            if changed is None:
+                break
+            if delivery.planned in tried:
+                put_back(changed)
+                continue
+            tried.add(delivery.planned)
+            if not self._go_back(min(_earlier(one.planned, was) for one, was, _ in changed)):
+                put_back(changed)
+                self.given_up.append(delivery)
+                break
+            if self._passes(max(failed, delivery.planned + 1), (*moving, delivery)):
+                return True
+            put_back(changed)
+        self._rewind_to(failed)
+        return False
+
+    def _rewind_to(self, index: int) -> None:
+        self._go_back(min(self.index, index))
+
+    def _passes(self, failed: int, moving: tuple[Delivery, ...]) -> bool:
+        try:
+            self._advance(min(failed + 1, len(self.proposal.evidence.records) + 1))
+        except Contradiction:
+            return False
+        except Unsendable as found:
+            return self._repair(found.delivery, moving)
+        return True
+
+    def _limits(self, delivery: Delivery) -> Iterator[int]:
+        """Records before which a message might be sent, the nearest first."""
+        steps = list(self.proposal.steps[-_STATES:])
+        earliest = self.marks[0][0]
+        latest = min(delivery.planned, self.index)
+        if delivery.reply:
+            limit = bisect_right(self.proposal.evidence.times, delivery.time)
+            while limit > earliest:
+                yield limit
+                limit = min(self._receipt_before(delivery, limit), limit - 1)
+            return
+        before = latest
+        for place in range(len(steps) - 1, -1, -1):
+            step = steps[place]
+            if step.index < earliest:
+                return
+            if step.index < before:
+                # The state after this step lasts up to the record `before`.
+                if before < latest and _can_send(step.state, delivery, self.proposal):
+                    yield before
+                before = step.index
+
+    def _receipt_before(self, delivery: Delivery, limit: int) -> int:
+        """The latest receipt before a record that a message may answer."""
+        places = self.proposal.plan.places[self.proposal.member_id]
+        found = (
+            places.latest_record(key, limit)
+            for key in reply_keys(delivery.message, delivery.receiver)
+        )
+        return max(found, default=UNPLANNED)
+
+
+def _earlier(planned: int, was: int) -> int:
+    return planned if was == UNPLANNED else min(planned, was)
+
+
+def _can_send(s: Member, delivery: Delivery, proposal: Proposal) -> bool:
+    """Whether a message may be sent in a state, by what does not depend on hidden steps alone."""
+    message = delivery.message
+    if isinstance(message, CommitPosition | NewLeadershipTerm):
+        closed = s.election_state is ElectionState.CLOSED
+        if s.role is not Role.LEADER or not (closed or s.election_state.value in LEADING):
+            return False
+        return proposal.can_reach(s, s.recorded_position, position_of(message))
+    if isinstance(message, AppendPosition):
+        return s.recorded_position <= message.log_position
+    return True
