@@ -141,6 +141,9 @@ def register(app: typer.Typer) -> None:
         coverage: Annotated[
             bool, typer.Option("--coverage", help="How often each action was taken.")
         ] = False,
+        diagram: Annotated[
+            bool, typer.Option("--diagram", help="Counterexamples as swim lanes of the members.")
+        ] = False,
         export_to: Annotated[
             Path | None,
             typer.Option(
@@ -195,7 +198,7 @@ def register(app: typer.Typer) -> None:
             with CheckProgress(len(runs) + 1, len(chosen), entry.name) as progress:
                 runs.append(run_model(root, entry, settings, progress.on_event))
             if output is Format.HUMAN:
-                _show(runs[-1], width, named=entry.name in names)
+                _show(runs[-1], width, named=entry.name in names, diagram=diagram)
             for line in _explain_error(runs[-1]):
                 complain(line)
 
@@ -221,13 +224,15 @@ def _list(models: Sequence[ModelEntry], output: Format) -> None:
         show_list(models)
 
 
-def _show(run: ModelRun, width: int, *, named: bool) -> None:
+def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
+    from canvass.cli.lanes import swim_lanes
+
     show_result(run, width)
     if run.result.coverage:
         show_coverage(run)
     unexpected = run.judgement.standing is Standing.NOT_AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
-        for line in run.counterexample.lines():
+        for line in swim_lanes(run.counterexample) if diagram else run.counterexample.lines():
             print(line)
 
 

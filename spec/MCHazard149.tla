@@ -1,0 +1,33 @@
+---------------------------- MODULE MCHazard149 -----------------------------
+(***************************************************************************)
+(* Revision 1.49: a follower replays whatever it has recorded, committed   *)
+(* or not.                                                                 *)
+(*                                                                         *)
+(* Before the tale member 0 leads term 0 with both others and has written  *)
+(* the first entry, which its own archive has not recorded yet.            *)
+(*                                                                         *)
+(* The tale: member 1 records the entry and restarts.  It canvasses, is    *)
+(* answered, and begins to replay.  Members 0 and 2 lose each other.       *)
+(*                                                                         *)
+(* From here everything is explored that members 0 and 2 do with each      *)
+(* other, of which member 0 may stand, while member 1, which is otherwise  *)
+(* absent, replays.                                                        *)
+(***************************************************************************)
+EXTENDS Script
+
+MCBefore(n) == Elected(0, <<1, 2>>, 0)
+
+MCScript(n) ==
+    Records(1) \o Restarts(1) \o Repeats(1, "Canvass", {}) \o Arrival(1, 0) \o Arrival(0, 1)
+    \o Loss(1, 2) \o Repeats(1, "FollowerReplay", {}) \o EnterElections(<<0, 2>>)
+
+MCAbsent == 1
+
+MCTerm(i, term) == Telling \/ (i = 0 /\ term <= MaxTerm)
+
+MCAbsentReplays ==
+    \/ Telling
+    \/ /\ channel'[1] = channel[1]
+       /\ \/ member'[1] = member[1]
+          \/ member'[1].commitPosition > member[1].commitPosition
+=============================================================================

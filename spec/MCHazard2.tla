@@ -1,0 +1,44 @@
+----------------------------- MODULE MCHazard2 ------------------------------
+(***************************************************************************)
+(* HZ2: entries are recorded, and reported, before the term that they are  *)
+(* of is in the recording log.                                             *)
+(*                                                                         *)
+(* Before the tales member 1 has led term 0, of which all have recorded    *)
+(* the one entry, and leads term 1 with member 2.  It has recorded the     *)
+(* first entry of term 1; member 2 has opened that term and got nothing of *)
+(* it yet; member 0 is still in term 0.                                    *)
+(*                                                                         *)
+(* Two tales.  In one member 0 catches up, in the other member 1 is        *)
+(* elected again, in term 2, and member 0 copies term 1 from its archive.  *)
+(* In both it reports the entry, and the leader commits it.  Then          *)
+(* member 0's election fails, for whatever reason, and begins anew:        *)
+(* member 0 takes its two entries for two of term 0.  Member 1 is gone.    *)
+(*                                                                         *)
+(* From here everything is explored that members 0 and 2 do, within one    *)
+(* message under way between them.                                         *)
+(***************************************************************************)
+EXTENDS Script
+
+MCBefore(n) ==
+    Elected(1, <<0, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
+    \o EnterElections(<<1, 2>>) \o Elected(1, <<2>>, 1) \o Records(1)
+
+MCCatchup(n) ==
+    Does(0, "EnterElection") \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Arrival(1, 0)
+    \o Loss(0, 2) \o Does(0, "FollowerReplay") \o Reads(0) \o Does(0, "FollowerReplay")
+    \o Does(0, "FollowerCatchupInit") \o Arrival(0, 1) \o Does(0, "FollowerCatchupAwait")
+    \o Records(0) \o Repeats(0, "FollowerCatchup", {}) \o Arrival(0, 1)
+    \o Hearing(1, "UpdateLeaderPosition", Members) \o Loss(1, 2) \o Loss(1, 0)
+    \o Does(0, "ElectionError") \o Does(0, "ElectionInit") \o Does(2, "EnterElection")
+
+MCCopy(n) ==
+    EnterElections(<<0, 1>>) \o Stands(1, 0) \o Loss(0, 2)
+    \o Repeats(1, "LeaderLogReplication", {1, 0}) \o Loss(1, 2) \o Arrival(1, 0)
+    \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(0, 2) \o Arrival(1, 0)
+    \o Does(0, "FollowerLogReplication") \o Records(0)
+    \o Repeats(0, "FollowerLogReplication", {}) \o Arrival(0, 1)
+    \o Hearing(1, "LeaderLogReplication", {1, 0}) \o Hearing(1, "LeaderReplay", {1, 0}) \o Reads(1)
+    \o Does(0, "ElectionError") \o Does(0, "ElectionInit") \o Does(2, "EnterElection")
+
+MCAbsent == 1
+=============================================================================

@@ -1,0 +1,189 @@
+------------------------------- MODULE Script -------------------------------
+(***************************************************************************)
+(* Scripts: a story that TLC itself plays, so that it stands in its traces *)
+(* step by step, each step under the name of its action.                   *)
+(*                                                                         *)
+(* A script is a sequence of steps.  A model has two: what happened Before *)
+(* (TLC begins where that ends), and the Script proper.  The clusters that *)
+(* the script leads through, the tale, are computed from it once.  Then    *)
+(* Next is followed with one constraint (AsTold): as long as the cluster   *)
+(* is one of the tale's, the next one is the tale's next.  So each step of *)
+(* a script is a step of Next, whose bounds an MC module lifts while the   *)
+(* tale is told (Telling); whatever comes after is explored within them.   *)
+(* A script whose step is not enabled stops TLC with the reason.           *)
+(*                                                                         *)
+(* Both scripts are operators with an argument that nothing reads: TLC     *)
+(* evaluates those without one each time it begins, and slowly.            *)
+(***************************************************************************)
+EXTENDS Properties, TLC
+
+Before(n) == <<>>    \* redefined by the MC modules
+Script(n) == <<>>    \* redefined by the MC modules
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The steps, each a sequence of one, so that \o joins them: what member i *)
+(* does on its own, with the input named; a message that arrives, or is    *)
+(* lost, on its way from i to j; and what depends on the logs.             *)
+(***************************************************************************)
+StepOf(kind, i, j, action, x) == <<[kind |-> kind, i |-> i, j |-> j, action |-> action, x |-> x]>>
+
+Act(i, action, x)            == StepOf("act", i, i, action, x)
+Does(i, action)              == Act(i, action, NoInput)
+Expires(i, action)           == Act(i, action, Timeout)
+Hearing(i, action, a)        == Act(i, action, [NoInput EXCEPT !.active = a])
+Repeats(i, action, a)        == Act(i, action, [NoInput EXCEPT !.active = a, !.interval = TRUE])
+Commits(i, action, a)        == Act(i, action, [NoInput EXCEPT !.active = a, !.commitInterval = TRUE])
+Asks(i, voters)              == Act(i, "CandidateBallot", [NoInput EXCEPT !.accepted = voters])
+Restarts(i)                  == StepOf("restart", i, i, "Restart", NoInput)
+Arrival(i, j)                == StepOf("arrive", i, j, "", [NoInput EXCEPT !.active = Members])
+Loss(i, j)                   == StepOf("lose", i, j, "", NoInput)
+Silence                      == StepOf("silence", 0, 0, "", NoInput)    \* for Before only
+Records(i)                   == StepOf("record", i, i, "RecordLog", NoInput)
+Reads(i)                     == StepOf("read", i, i, "", NoInput)
+Writes(i)                    == StepOf("write", i, i, "AppendEntry", NoInput)
+OpensLog(i, a)               == StepOf("write", i, i, "LeaderReady", [NoInput EXCEPT !.active = a])
+
+RECURSIVE Times(_, _)
+Times(n, steps) == IF n = 0 THEN <<>> ELSE steps \o Times(n - 1, steps)
+
+(***************************************************************************)
+(* Play(c, p): the cluster after step p.                                   *)
+(***************************************************************************)
+Play(c, p) ==
+    LET queue  == c.channel[p.i][p.j]
+        m      == IF queue = <<>> THEN Assert(FALSE, <<"nothing is under way", p.i, p.j>>) ELSE Head(queue)
+        ends   == c.member[p.j].publicationPosition + 1
+        action == IF p.kind = "arrive" THEN ActionOf(m)
+                  ELSE IF p.kind # "read" THEN p.action
+                  ELSE IF IsTermEvent(c, p.j, c.member[p.j].commitPosition + 1)
+                  THEN "OnReplayNewLeadershipTermEvent" ELSE "ConsumeLog"
+        x      == CASE p.kind = "arrive" -> [p.x EXCEPT !.message = m]
+                    [] p.kind = "read"   -> Consume1(c, p.j)
+                    [] p.kind = "record" -> Record1(c, p.j)
+                    [] p.kind = "write"  -> [p.x EXCEPT !.position = ends]
+                    [] OTHER             -> p.x
+        ch     == CASE p.kind = "arrive"  -> Receive(c.channel, p.i, p.j)
+                    [] p.kind = "restart" -> LoseAllTo(c.channel, p.j)
+                    [] OTHER              -> c.channel
+        after  == Taken(c, p.j, action, x, ch)
+    IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = NoChannels]
+        ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j)]
+        ELSE IF after = {}
+        THEN Assert(FALSE, <<"the script stops at", p.j, action, c.member[p.j].electionState>>)
+        ELSE CHOOSE d \in after : TRUE
+
+(***************************************************************************)
+(* Plain(c): c itself.  TLC puts off the evaluation of a function until it *)
+(* is applied, and loses its way in many that were changed one upon the    *)
+(* other; a state of a behaviour it evaluates at once, and this too.       *)
+(***************************************************************************)
+Plain(c) ==
+    LET records(i) == TLCEval([j \in Members |-> c.member[i].members[j]])
+        queues(i)  == TLCEval([j \in Members |-> c.channel[i][j]])
+    IN  [member  |-> TLCEval([i \in Members |-> [c.member[i] EXCEPT !.members = records(i)]]),
+         channel |-> TLCEval([i \in Members |-> queues(i)]),
+         log     |-> TLCEval([i \in Members |-> c.log[i]]),
+         hist    |-> c.hist]
+
+RECURSIVE Played(_, _, _)
+Played(clusters, script, k) ==
+    IF k > Len(script) THEN clusters
+    ELSE LET next == TLCEval(Plain(Play(clusters[Len(clusters)], script[k])))
+         IN  Played(Append(clusters, next), script, k + 1)
+
+(***************************************************************************)
+(* Parts of scripts.  Stands(i, j): j canvasses, i stands in the next      *)
+(* term, j votes for it, and it wins when the ballot times out.            *)
+(* Elected(i, followers, n): the same with a sequence of followers, which  *)
+(* have the leader's log and, like it, n entries of it to replay, and on   *)
+(* until all are closed and the leader has written the first entry of its  *)
+(* term, which nobody has recorded yet.                                    *)
+(***************************************************************************)
+Stands(i, j) ==
+    Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
+    \o Asks(i, {j}) \o Arrival(i, j) \o Arrival(j, i) \o Expires(i, "CandidateBallot")
+
+Joins(i, j, n) ==
+    Does(j, "FollowerReplay")
+    \o (IF n = 0 THEN <<>> ELSE Times(n, Reads(j)) \o Does(j, "FollowerReplay"))
+    \o Does(j, "FollowerLogInit") \o Does(j, "FollowerLogAwait") \o Does(j, "FollowerReady")
+    \o Arrival(j, i)
+
+Prepares(i, n) ==
+    Hearing(i, "LeaderReplay", Members)
+    \o (IF n = 0 THEN <<>> ELSE Times(n, Reads(i)) \o Hearing(i, "LeaderReplay", Members))
+    \o Does(i, "LeaderInit")
+
+RECURSIVE Each(_, _)
+Each(F(_), members) == IF members = <<>> THEN <<>> ELSE F(Head(members)) \o Each(F, Tail(members))
+
+Elected(i, followers, n) ==
+    LET Hears(j) == Arrival(i, j)
+        Enters(j) == Joins(i, j, n)
+    IN  Stands(i, followers[1]) \o Silence \o Repeats(i, "LeaderLogReplication", Members)
+        \o Each(Hears, followers) \o Silence \o Prepares(i, n) \o Each(Enters, followers)
+        \o OpensLog(i, Members)
+
+EnterElections(members) == LET Enters(j) == Does(j, "EnterElection") IN Each(Enters, members)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The behaviour: as told, then Next.                                      *)
+(***************************************************************************)
+TALE == 7    \* the register of TLC that holds the tale
+
+Tale == TLCGet(TALE)
+
+TaleInit ==
+    LET first == Played(<<Begin>>, Before(0), 1)
+        tale  == Played(<<first[Len(first)]>>, Script(0), 1)
+    IN  /\ TLCSet(TALE, tale)
+        /\ member = tale[1].member /\ channel = tale[1].channel
+        /\ log = tale[1].log /\ hist = tale[1].hist
+
+Telling == \E k \in 1 .. (Len(Tale) - 1) : Now = Tale[k]
+
+AsTold ==
+    \A k \in 1 .. (Len(Tale) - 1) :
+        Now = Tale[k] => [member |-> member', channel |-> channel', log |-> log', hist |-> hist']
+                         = Tale[k + 1]
+
+(***************************************************************************)
+(* Bounds for what comes after the tale; in it nothing is bounded.  Terms  *)
+(* and positions are; a member repeats its periodic message only when none *)
+(* is under way among those present, a closed follower only once it has    *)
+(* recorded everything, a closed leader never; leaders hear of everybody.  *)
+(* One member may be absent, which does and hears nothing.  Nothing fails, *)
+(* restarts, is lost, or starts an election by itself.  Internal steps     *)
+(* that no other member can see, and the archive, come first.              *)
+(***************************************************************************)
+CONSTANTS MaxTerm, MaxPosition
+
+Absent == NULL_VALUE    \* redefined by the MC modules in which a member is absent
+
+NothingUnderWay == \A i, j \in Members \ {Absent} : channel[i][j] = <<>>
+
+ToldTerm(i, term) == Telling \/ term <= MaxTerm
+ToldAppend(position) == Telling \/ position <= MaxPosition
+ToldInterval(i) ==
+    \/ Telling
+    \/ /\ NothingUnderWay /\ member[i].electionState # "NOMINATE"
+       /\ member[i].electionState = "CLOSED" =>
+              member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
+ToldActive(i) == IF Telling THEN {a \in SUBSET Members : i \in a} ELSE {Members}
+ToldAccepted(i) == IF Telling THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
+OnlyTold(i) == Telling
+OnlyTold2(i, j) == Telling
+
+AbsentIsStill ==
+    Telling \/ Absent = NULL_VALUE
+    \/ (member'[Absent] = member[Absent] /\ channel'[Absent] = channel[Absent])
+
+Internal(i) ==
+    /\ \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
+       \/ /\ At(member[i], "FOLLOWER_REPLAY")
+          /\ member[i].commitPosition >= member[i].appendPosition
+       \/ NextEntry(Now, i) # -1
+    /\ i # Absent /\ ~Telling
+=============================================================================

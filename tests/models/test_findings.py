@@ -1,0 +1,52 @@
+"""The pages of docs/findings say what TLC says: their diagrams, their models, their index."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from canvass.spec import load_manifest
+from support.findings import DIAGRAM, FINDINGS, NAMED, drawn, redraw
+
+PAGES = sorted(page for page in FINDINGS.glob("*.md") if page.name != "README.md")
+DIAGRAMS = [
+    pytest.param(page.name, found["model"], found["drawn"], id=found["model"])
+    for page in PAGES
+    for found in DIAGRAM.finditer(page.read_text("utf-8"))
+]
+
+
+@pytest.mark.tlc
+@pytest.mark.parametrize(("page", "model", "diagram"), DIAGRAMS)
+def test_a_diagram_is_what_its_command_prints(
+    page: str, model: str, diagram: str, rewrite: bool
+) -> None:
+    """``pytest --rewrite`` puts what is printed now into the page."""
+    found = drawn(model)
+    if rewrite:
+        redraw(FINDINGS / page, model, found)
+        return
+
+    assert diagram == found
+
+
+def test_every_page_about_a_hazard_has_a_diagram() -> None:
+    hazards = {page.name for page in PAGES if re.match(r"HZ\d|L-|rev", page.name)}
+
+    assert hazards
+    assert hazards == {parameter.values[0] for parameter in DIAGRAMS} & hazards
+
+
+@pytest.mark.parametrize("page", [*PAGES, FINDINGS / "README.md"], ids=lambda page: page.name)
+def test_every_model_that_a_page_names_exists(page: object) -> None:
+    text = (FINDINGS / str(getattr(page, "name", page))).read_text("utf-8")
+    known = {model.name for model in load_manifest().models}
+
+    assert set(NAMED.findall(text)) <= known
+
+
+def test_the_index_links_every_page() -> None:
+    index = (FINDINGS / "README.md").read_text("utf-8")
+
+    assert [page.name for page in PAGES if f"({page.name})" not in index] == []

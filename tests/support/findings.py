@@ -1,0 +1,47 @@
+"""The diagrams in docs/findings: where they stand, and how they are drawn anew."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Final
+
+from canvass.cli.lanes import swim_lanes
+from canvass.cli.models import ModelRun, Settings, run_model
+from canvass.spec import load_manifest, spec_root
+from canvass.tlc import find_jar, find_java
+
+FINDINGS: Final = Path(__file__).parents[2] / "docs" / "findings"
+
+DIAGRAM: Final = re.compile(
+    r"^```\ncanvass check (?P<model>\w+) --diagram\n```\n\n```text\n(?P<drawn>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+"""A diagram in a page: the command that prints it, then what it prints."""
+
+NAMED: Final = re.compile(r"canvass check (\w+)")
+
+
+@functools.cache
+def run_of(name: str) -> ModelRun:
+    """Run a model of the manifest, once for all tests of a session."""
+    (entry,) = [one for one in load_manifest().models if one.name == name]
+    settings = Settings(jar=find_jar(), java=find_java())
+    return run_model(spec_root(), entry, settings, lambda _: None)
+
+
+def drawn(name: str) -> str:
+    """Return the diagram of a model's counterexample, as `canvass check --diagram` prints it."""
+    told = run_of(name).counterexample
+    assert told is not None, f"{name} has no counterexample"
+    return "".join(f"{line}\n" for line in swim_lanes(told))
+
+
+def redraw(page: Path, model: str, diagram: str) -> None:
+    """Put a diagram into its page in the place of the one of the same model."""
+    text = page.read_text("utf-8")
+    for found in reversed(list(DIAGRAM.finditer(text))):
+        if found["model"] == model:
+            text = text[: found.start("drawn")] + diagram + text[found.end("drawn") :]
+    page.write_text(text, "utf-8")
