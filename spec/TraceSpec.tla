@@ -22,7 +22,8 @@
 (*   - what a leader has written, and a catch-up that it has once granted, *)
 (*     does not end with its leadership: data may still arrive.            *)
 (*                                                                         *)
-(* Of a run of which steps are missing the logs are not followed.          *)
+(* Of a run of which steps are missing only some of the log's contents are *)
+(* known, and the safety properties that compare logs are not asked.       *)
 (*                                                                         *)
 (* Start reading at Next.                                                  *)
 (***************************************************************************)
@@ -165,18 +166,24 @@ ChannelAfter(i) ==
 (***************************************************************************)
 (* Logs.  A leadership's stream is the log that the leader had when it     *)
 (* began, and above it entries of its own term.                            *)
+(*                                                                         *)
+(* Where steps are missing an entry may be UNKNOWN.                        *)
 (***************************************************************************)
-OwnTerm(s) == FollowedTerm(s)
+UNKNOWN == -3
+
+Missing(i) == i \in Runs[run].missing
+
+EntryAt(entries, k) == IF k <= Len(entries) THEN entries[k] ELSE UNKNOWN
 
 LedAfter(i, entries) ==
     LET s   == next[i].state
-        key == <<i, OwnTerm(s)>>
+        key == <<i, FollowedTerm(s)>>
         old == IF key \in DOMAIN led THEN led[key]
-               ELSE [base |-> SubSeq(entries, 1, s.publicationPosition),
+               ELSE [base |-> [k \in 1 .. s.publicationPosition |-> EntryAt(entries, k)],
                      reach |-> 0, replays |-> {}]
         new == [old EXCEPT !.reach = Max(@, s.publicationPosition),
                            !.replays = @ \cup {j \in Members : s.members[j].catchupReplay}]
-    IN  IF ~Whole \/ ~LeadsInTerm(s, OwnTerm(s)) THEN led
+    IN  IF ~LeadsInTerm(s, FollowedTerm(s)) THEN led
         ELSE [k \in DOMAIN led \cup {key} |-> IF k = key THEN new ELSE led[k]]
 
 EntryOf(stream, term, k) == IF k <= Len(stream.base) THEN stream.base[k] ELSE term
@@ -186,20 +193,20 @@ EntryOf(stream, term, k) == IF k <= Len(stream.base) THEN stream.base[k] ELSE te
 (***************************************************************************)
 Followed(i) == <<member[i].leaderMemberId, FollowedTerm(member[i])>>
 
+Reaches(i, upTo) == Followed(i) \in DOMAIN led /\ led[Followed(i)].reach >= upTo
+
 SourceIsThere(i, upTo) ==
     \/ Closed(member[i], "LEADER")
-    \/ /\ member[i].leaderMemberId # i
-       /\ Followed(i) \in DOMAIN led
-       /\ led[Followed(i)].reach >= upTo
+    \/ member[i].leaderMemberId # i /\ (Reaches(i, upTo) \/ Missing(member[i].leaderMemberId))
 
 SourceEntry(i, k) ==
     IF Closed(member[i], "LEADER") THEN member[i].moduleLeadershipTermId
-    ELSE EntryOf(led[Followed(i)], Followed(i)[2], k)
+    ELSE IF Reaches(i, k) THEN EntryOf(led[Followed(i)], Followed(i)[2], k) ELSE UNKNOWN
 
 LogAfterEvent(i) ==
     LET to   == next[i].state.recordedPosition
         from == Len(log[i])
-    IN  IF ~Whole THEN <<>>
+    IN  IF next[i].gap THEN [k \in 1 .. to |-> UNKNOWN]
         ELSE IF to <= from THEN SubSeq(log[i], 1, to)
         ELSE log[i] \o [k \in 1 .. (to - from) |-> SourceEntry(i, from + k)]
 
@@ -216,42 +223,56 @@ OnTopOfItself(i) ==
 (* recorded; it is told of the first entry of a term, and of no other      *)
 (* entry, that it is one.                                                  *)
 (***************************************************************************)
-SameTermBetween(i, from, to) == \A k \in (from + 1) .. to : ~IsTermEvent(Now, i, k)
+IsKnown(i, from, to) == \A k \in Max(from, 1) .. to : log[i][k] # UNKNOWN
+
+NoTermBegins(i, from, to) == \A k \in from .. to : ~IsTermEvent(Now, i, k)
 
 LogIsThere(i) ==
     LET e    == next[i]
         x    == e.input
         done == member[i].commitPosition
-    IN  IF ~Whole THEN TRUE
-        ELSE CASE e.action = "ConsumeLog" ->
-                    x.position <= Len(log[i]) /\ SameTermBetween(i, done, x.position)
-               [] e.action = "OnReplayNewLeadershipTermEvent" ->
-                    /\ x.position <= Len(log[i])
-                    /\ IsTermEvent(Now, i, done + 1)
-                    /\ x.leadershipTermId = log[i][done + 1]
-                    /\ SameTermBetween(i, done + 1, x.position)
-               [] e.action = "FollowerCatchupAwait" ->
-                    Followed(i) \in DOMAIN led /\ i \in led[Followed(i)].replays
-               [] e.action = "FollowerLogAwait" ->
-                    Followed(i) \in DOMAIN led /\ led[Followed(i)].reach >= done
-               [] OTHER ->
-                    \/ e.state.recordedPosition <= Len(log[i])
-                    \/ SourceIsThere(i, e.state.recordedPosition)
+    IN  CASE e.gap -> TRUE
+          [] e.action = "ConsumeLog" ->
+                /\ x.position <= Len(log[i])
+                /\ IsKnown(i, done, x.position) => NoTermBegins(i, done + 1, x.position)
+          [] e.action = "OnReplayNewLeadershipTermEvent" ->
+                /\ x.position <= Len(log[i])
+                /\ IsKnown(i, done, x.position) =>
+                      /\ IsTermEvent(Now, i, done + 1)
+                      /\ x.leadershipTermId = log[i][done + 1]
+                      /\ NoTermBegins(i, done + 2, x.position)
+          [] e.action = "FollowerCatchupAwait" ->
+                \/ Missing(member[i].leaderMemberId)
+                \/ Followed(i) \in DOMAIN led /\ i \in led[Followed(i)].replays
+          [] e.action = "FollowerLogAwait" ->
+                Missing(member[i].leaderMemberId) \/ Reaches(i, done)
+          [] OTHER ->
+                \/ e.state.recordedPosition <= Len(log[i])
+                \/ SourceIsThere(i, e.state.recordedPosition)
 
 (***************************************************************************)
 (* Checksums.  A checksum is of a prefix of a log; its length and its last *)
-(* term name the prefix (LogMatching).  Where logs are not followed, what  *)
-(* is committed must still be the same everywhere.                         *)
+(* term name the prefix (LogMatching).  Where steps are missing, what is   *)
+(* committed must be the same everywhere even if the log is not known.     *)
 (***************************************************************************)
-TermAt(entries, k) == IF k <= 0 THEN NULL_VALUE ELSE entries[k]
+COMMITTED == -4
+
+LastTermOf(entries, k) == IF k <= 0 THEN NULL_VALUE ELSE entries[k]
 
 SumsOf(i, entries) ==
-    LET e == next[i]
-    IN  IF Whole
-        THEN {<<e.sums[k][1], TermAt(entries, e.sums[k][1]), e.sums[k][2]>> :
-                 k \in {k \in DOMAIN e.sums : e.sums[k][1] <= Len(entries)}}
-        ELSE {<<e.sums[k][1], NULL_VALUE, e.sums[k][2]>> :
-                 k \in {k \in DOMAIN e.sums : e.sums[k][1] <= e.state.commitPosition}}
+    LET e       == next[i]
+        p(k)    == e.sums[k][1]
+        known   == {k \in DOMAIN e.sums :
+                      p(k) <= Len(entries) /\ \A n \in 1 .. p(k) : entries[n] # UNKNOWN}
+        applied == IF Whole THEN {} ELSE {k \in DOMAIN e.sums : p(k) <= e.state.commitPosition}
+    IN  {<<p(k), LastTermOf(entries, p(k)), e.sums[k][2]>> : k \in known}
+        \cup {<<p(k), COMMITTED, e.sums[k][2]>> : k \in applied}
+
+Conflicts(a, b) == a[1] = b[1] /\ a[2] = b[2] /\ a[3] # b[3]
+
+SumsAgree == \A a, b \in sums : a[2] # COMMITTED => ~Conflicts(a, b)
+
+AppliedAgree == \A a, b \in sums : a[2] = COMMITTED => ~Conflicts(a, b)
 
 -----------------------------------------------------------------------------
 Explained(i) == next[i].some /\ next[i].allowed /\ MessageIsThere(i) /\ LogIsThere(i)
@@ -285,23 +306,24 @@ Critical(i) ==
 Broken(i) ==
     LET known    == ~next[i].gap
         sameLogs == log' = log
+        sameSums == sums' = sums
     IN  {name \in {"ElectionSafety", "OneVotePerTerm", "LogMatching", "LeaderCompleteness",
                    "StateMachineSafety", "CommittedIsDurable", "CommitBounded",
                    "RecordingLogCoherent", "CommitMonotonic", "CandidateTermMonotonic",
                    "NoTruncationBelowCommit", "LogStream"} :
             CASE name = "ElectionSafety"          -> ~ElectionSafety'
               [] name = "OneVotePerTerm"          -> ~OneVotePerTerm'
-              [] name = "LogMatching"             -> ~sameLogs /\ ~LogMatching'
-              [] name = "LeaderCompleteness"      -> ~LeaderCompleteness'
-              [] name = "StateMachineSafety"      -> ~StateMachineSafety'
-              [] name = "CommittedIsDurable"      -> ~CommittedIsDurable'
+              [] name = "LogMatching"             -> Whole /\ ~sameLogs /\ ~LogMatching'
+              [] name = "LeaderCompleteness"      -> Whole /\ ~LeaderCompleteness'
+              [] name = "StateMachineSafety"      ->
+                    IF Whole THEN ~StateMachineSafety' ELSE ~sameSums /\ ~AppliedAgree'
+              [] name = "CommittedIsDurable"      -> Whole /\ ~CommittedIsDurable'
               [] name = "CommitBounded"           -> ~CommitBounded'
               [] name = "RecordingLogCoherent"    -> ~RecordingLogCoherent'
               [] name = "CommitMonotonic"         -> known /\ ~CommitRises
               [] name = "CandidateTermMonotonic"  -> known /\ ~CandidateTermRises
               [] name = "NoTruncationBelowCommit" -> known /\ ~CutsAboveCommit
-              [] name = "LogStream"               ->
-                    \E a, b \in sums' : a[1] = b[1] /\ a[2] = b[2] /\ a[3] # b[3]}
+              [] name = "LogStream"               -> ~sameSums /\ ~SumsAgree'}
 
 Reached == [k \in 1 .. MemberCount |-> at[k - 1]]
 
@@ -312,7 +334,8 @@ Take1(i) ==
     IN  /\ member'  = [member EXCEPT ![i] = e.state]
         /\ channel' = ChannelAfter(i)
         /\ log'     = [log EXCEPT ![i] = entries]
-        /\ hist'    = Remember(hist, i, before, e.state, Plain(e.sends), entries)
+        /\ hist'    = Remember(hist, i, before, e.state, Plain(e.sends),
+                              IF Whole THEN entries ELSE <<>>)
         /\ led'     = LedAfter(i, entries)
         /\ sums'    = sums \cup SumsOf(i, entries)
         /\ at'      = [at EXCEPT ![i] = @ + 1]

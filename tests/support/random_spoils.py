@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from support.corruptions import Line, Streams
+from canvass.cluster.rules import Rules
+from support.corruptions import Line, Streams, corrupted
+from support.driven_cluster import record_run
 
 Spoil = Callable[[Streams, random.Random], None]
 
@@ -254,3 +258,29 @@ SPOILS: tuple[Spoil, ...] = (
     recorded_beyond,
     leader_forged,
 )
+
+
+def _spoilt(spoil: Spoil | None, rng: random.Random, streams: Streams) -> None:
+    if spoil is not None:
+        spoil(streams, rng)
+
+
+def record_spoilt_runs(root: Path, seeds: Iterable[int], rules: Rules, steps: int) -> list[Path]:
+    """Record a run for each seed, spoil all but every seventh, each in its turn; give the folders.
+
+    The good run that each was made of stays beside the corpus, for whoever looks at a difference.
+    """
+    folders = []
+    for seed in seeds:
+        good = root / "good" / str(seed)
+        rng = random.Random(seed)
+        run = record_run(good, rules, seed, steps, faults=(0.0, 0.02)[seed % 2])
+        turn, rest = divmod(seed, 7)
+        spoil = SPOILS[(6 * turn + rest) % len(SPOILS)] if rest < 6 else None
+        name = f"{seed:04}-{spoil.__name__ if spoil else 'good'}".replace("_", "-")
+        folder = root / "runs" / name
+        corrupted(good, folder, partial(_spoilt, spoil, rng))
+        header = folder / "run.json"
+        header.write_text(header.read_text().replace(run.run_id, name))
+        folders.append(folder)
+    return folders

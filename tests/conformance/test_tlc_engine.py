@@ -1,0 +1,232 @@
+"""The two engines agree: judged step by step, and looked for by TLC as a behaviour of the spec."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.main import run as run_command
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import check_units
+from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
+from canvass.conformance.tlc_engine_rows import TWO_DIGITS, make_small, rows_of
+from canvass.conformance.tlc_engine_runs import EngineError, to_digits
+from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.traces.layout import STATE_INDEX
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, RunFolder, write_dataset
+from support import corruptions
+from support.corruptions import corrupted
+from support.driven_cluster import record_run
+from support.judging import core_judge
+from support.random_spoils import SPOILS, record_spoilt_runs
+
+
+def differences(units: list[Path]) -> list[tuple[str, object, object]]:
+    """Where the engines do not agree on the verdict, or on what is wrong first.
+
+    TLC stops at the events that end the longest prefix it can explain. One of them is among the
+    first ones of each kind that the other engine tells.
+    """
+    found: list[tuple[str, object, object]] = []
+    steps, tlc = check_units(units, core_judge()), check_with_tlc(units)
+    for one, other in zip(steps.runs, tlc.runs, strict=True):
+        assert one.run_id == other.run_id
+        places, theirs = places_of(one), places_of(other)
+        if one.verdict is not other.verdict or (places and not places & theirs):
+            found.append((one.run_id, one.divergences or one.reason, other.divergences))
+    return found
+
+
+def places_of(verdict: RunVerdict) -> set[tuple[int, int]]:
+    return {(each.member, each.step) for each in verdict.divergences}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which a leader is elected and entries are committed."""
+    folder = tmp_path_factory.mktemp("good") / "run"
+    record_run(folder, Rules.of("1.50"), 0, 600, faults=0.0, run_id="good")
+    return folder
+
+
+# --- agreement ------------------------------------------------------------------------------------
+
+
+CORRUPTIONS: tuple[Callable[[corruptions.Streams], None], ...] = (
+    corruptions.commit_too_far,
+    corruptions.vote_without_disk,
+    corruptions.untouched_field,
+    corruptions.event_dropped,
+    corruptions.event_dropped_unseen,
+    corruptions.events_swapped,
+    corruptions.event_duplicated,
+    corruptions.send_removed,
+    corruptions.message_from_nowhere,
+    corruptions.message_forged,
+    corruptions.message_overtaken,
+    corruptions.checksum_forged,
+    corruptions.recorded_from_nowhere,
+)
+
+
+@pytest.mark.tlc
+def test_engines_agree_on_runs_spoilt_in_every_way(good: Path, tmp_path: Path) -> None:
+    units = record_spoilt_runs(tmp_path, range(42), Rules.of("1.50"), 80)
+    names = {unit.name.partition("-")[2] for unit in units}
+    units += [good]
+    units += [corrupted(good, tmp_path / change.__name__, change) for change in CORRUPTIONS]
+
+    assert differences(units) == []
+    assert names == {*(spoil.__name__.replace("_", "-") for spoil in SPOILS), "good"}
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+@pytest.mark.parametrize(
+    ("revision", "members", "seeds"),
+    [
+        ("1.50", 3, range(1000, 1090)),
+        ("hardened", 3, range(2000, 2060)),
+        ("1.49", 3, range(3000, 3040)),
+        ("hardened", 5, range(4000, 4030)),
+        ("1.50", 2, range(5000, 5030)),
+    ],
+)
+def test_engines_agree_on_many_runs(
+    revision: str, members: int, seeds: Iterable[int], tmp_path: Path
+) -> None:
+    """Two hundred and fifty runs in all, long enough for more than one leader."""
+    units = record_spoilt_runs(tmp_path, seeds, Rules.of(revision, members), 250)
+
+    assert differences(units) == []
+    verdicts = Counter(found.verdict for found in check_units(units, core_judge()).runs)
+    assert min(verdicts[Verdict.CONFORMS], verdicts[Verdict.DIVERGES]) >= 5
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+def test_engines_agree_on_simulated_clusters(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    simulate = ["simulate", "--revision", "hardened", "--steps", "500", "--seeds", "12"]
+    assert run_command([*simulate, "--out", str(corpus)]) == 0
+
+    assert differences(sorted(corpus.iterdir())) == []
+
+
+# --- what TLC is given ----------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+def test_engine_numbers_of_production_size_do_not_matter(good: Path, tmp_path: Path) -> None:
+    """Positions of some 2**55, in a data set and in a folder."""
+
+    def enlarge(streams: corruptions.Streams) -> None:
+        for lines in streams.values():
+            for line in lines:
+                _enlarge(line)
+
+    corrupted(good, tmp_path / "large", enlarge)
+    with DatasetWriter(tmp_path / "set") as writer:
+        write_dataset(Corpus(tmp_path / "large"), writer)
+    spoilt = corrupted(tmp_path / "large", tmp_path / "spoilt", corruptions.commit_too_far)
+
+    found = check_with_tlc([tmp_path / "large", *Corpus(tmp_path / "set").files, spoilt])
+
+    assert [run.verdict.value for run in found.runs] == ["CONFORMS", "CONFORMS", "DIVERGES"]
+    assert f"observed {found_position(spoilt)}" in found.runs[2].divergences[0].text
+    assert {run.events for run in found.runs} == {600}
+
+
+def found_position(folder: Path) -> int:
+    """The position that ``commit_too_far`` forged."""
+    streams = corruptions.read_streams(folder)
+    _, _, line = list(corruptions.events(streams, "ConsumeLog"))[3]
+    position: int = line["state"]["commitPosition"]
+    return position
+
+
+def _enlarge(part: object) -> None:
+    if isinstance(part, list):
+        for each in part:
+            _enlarge(each)
+    elif isinstance(part, dict):
+        for name, value in part.items():
+            if isinstance(value, int) and value > 0:
+                if name.lower().endswith("position"):
+                    part[name] = value << 45
+            else:
+                _enlarge(value)
+
+
+def test_engine_large_terms_keep_their_neighbours(good: Path) -> None:
+    """Gaps of one stay, larger ones become two; what is not above 0 stays as it is."""
+    columns = next(RunFolder(good).columns())
+    rows = rows_of(columns, 0, 6)
+    term = STATE_INDEX["leadership_term_id"]
+    rows.state[:, term] = [-1, 0, 70_000, 70_001, 90_000, 90_001]
+
+    positions = make_small(rows)
+
+    assert rows.state[:, term].tolist() == [-1, 0, 2, 3, 5, 6]
+    assert list(positions) == sorted(set(positions))
+    assert positions[0] == 0
+
+
+def test_engine_digits_hold_every_number_or_refuse() -> None:
+    assert to_digits([-1, 0, TWO_DIGITS - 1]) == "2" + "07" + "08" + "__"
+    assert len(to_digits([TWO_DIGITS])) == 7
+    with pytest.raises(EngineError, match="too large for TLC"):
+        to_digits([1 << 30])
+
+
+# --- what is no verdict ---------------------------------------------------------------------------
+
+
+@pytest.mark.tlc
+def test_engine_a_run_without_an_end_is_an_error(good: Path) -> None:
+    with pytest.raises(EngineError, match="did not come to an end with run good"):
+        check_with_tlc([good], EngineOptions(timeout_s=0.2))
+
+
+def test_engine_what_is_no_trace_is_malformed(good: Path, tmp_path: Path) -> None:
+    """TLC is not asked about it."""
+    no_run, no_event, unknown = tmp_path / "no-run", tmp_path / "empty", tmp_path / "unknown"
+    no_run.mkdir()
+    no_event.mkdir()
+    shutil.copy(good / "run.json", no_event)
+    shutil.copytree(good, unknown)
+    header = json.loads((unknown / "run.json").read_text())
+    (unknown / "run.json").write_text(json.dumps(header | {"hardening": ["HZ99"]}))
+
+    found = check_with_tlc([no_run, no_event, unknown])
+
+    assert [run.verdict for run in found.runs] == [Verdict.MALFORMED] * 3
+    assert "nothing was checked" in found.runs[1].reason
+    assert "HZ99" in found.runs[2].reason
+
+
+@pytest.mark.tlc
+def test_engine_from_the_command_line(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = corrupted(good, tmp_path / "bad", corruptions.send_removed)
+
+    assert run_command(["verify", "--engine", "tlc", "--heap", "1g", str(bad)]) == 1
+
+    shown = capsys.readouterr().out
+    assert shown.startswith("DIVERGES    good  ")
+    assert "the sends differ" in shown
+    assert "behaviours looked for by TLC" in shown
+
+
+@pytest.mark.parametrize(
+    "options", [["--engine", "tlc", "--jobs", "2"], ["--timeout", "5"], ["--heap", "1g"]]
+)
+def test_engine_options_of_the_other_engine_are_refused(options: list[str], good: Path) -> None:
+    assert run_command(["verify", *options, str(good)]) == 2
