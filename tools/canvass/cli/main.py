@@ -24,6 +24,7 @@ COMMAND_MODULES = (
     "canvass.cli.trace",
     "canvass.cli.batch",
     "canvass.cli.simulate",
+    "canvass.cli.run",
     "canvass.cli.import_",
     "canvass.cli.graph",
 )

@@ -1,0 +1,157 @@
+"""A client of a cluster on this machine, for programs with `asyncio`.
+
+    async with await Connection.open({0: "127.0.0.1:9000"}) as cluster:
+        print(await cluster.request(b"add 1"))
+
+Sockets and clocks are here; what a client does is in `canvass.client.client`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from canvass.client.client import ClientSettings, ClientState, ClusterClient
+from canvass.client.messages import CLIENT_MESSAGES, Ingress
+from canvass.node.links import HOST, Door, Link
+
+PERIOD_S: Final = 0.01
+"""How often a client looks at its clock."""
+
+
+class ClosedError(Exception):
+    """The client is closed, or the cluster does not let it in."""
+
+
+class Connection:
+    """A client with its sockets. Made by `open`."""
+
+    client: ClusterClient
+
+    def __init__(self) -> None:
+        self._door = Door(lambda: self._on_message)
+        self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._room = asyncio.Event()
+        self._links: dict[str, Link] = {}
+        self._task: asyncio.Task[None]
+
+    @classmethod
+    async def open(
+        cls,
+        endpoints: Mapping[int, str],
+        *,
+        credentials: bytes = b"",
+        answer_challenge: Callable[[bytes], bytes] | None = None,
+        clock: int = 1,
+    ) -> Self:
+        """Make a client that begins to look for the leader.
+
+        Parameters
+        ----------
+        endpoints
+            The ingress endpoints of the members, or of some.
+        credentials, answer_challenge
+            What the cluster's authenticator asks for.
+        clock
+            By how much the cluster's durations are divided.
+        """
+        connection = cls()
+        await connection._door.open()
+        settings = ClientSettings(
+            secrets.randbits(62),
+            f"{HOST}:{connection._door.port}",
+            credentials,
+            connect_retry_ms=max(50, 1_000 // clock),
+            offer_retry_ms=max(50, 1_000 // clock),
+            keep_alive_ms=max(50, 1_000 // clock),
+            silence_ms=max(500, 15_000 // clock),
+        )
+        send = connection._send
+        connection.client = ClusterClient(settings, endpoints, send, answer_challenge)
+        connection._task = asyncio.create_task(connection._run())
+        return connection
+
+    async def request(self, body: bytes) -> bytes:
+        """Offer a request and wait for its answer; it is applied exactly once.
+
+        Raises
+        ------
+        ClosedError
+            If the client is closed before the answer is there: then nobody knows.
+        """
+        while True:
+            if self.client.state is ClientState.CLOSED:
+                raise ClosedError(self.client.closed_reason)
+            self.client.now_ms = _now_ms()
+            number = self.client.offer(body)
+            if number >= 0:
+                break
+            self._room.clear()
+            await self._room.wait()
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting[number] = waiting
+        found: bytes = await waiting
+        return found
+
+    async def close(self) -> None:
+        """End the session and give up the sockets."""
+        self.client.close()
+        await asyncio.sleep(PERIOD_S)  # What was sent last leaves.
+        self._task.cancel()
+        self._settle()
+        for link in self._links.values():
+            link.close()
+        self._door.close()
+
+    async def __aenter__(self) -> Self:
+        """Give the client."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the client."""
+        await self.close()
+
+    async def _run(self) -> None:
+        while self.client.state is not ClientState.CLOSED:
+            self.client.work(_now_ms())
+            await asyncio.sleep(PERIOD_S)
+        self._settle()
+
+    def _on_message(self, data: bytes) -> None:
+        self.client.on_egress(CLIENT_MESSAGES.decode(data))
+        self._settle()
+
+    def _send(self, endpoint: str, message: Ingress) -> None:
+        link = self._links.get(endpoint)
+        if link is None or link.dead:
+            link = self._links[endpoint] = Link(endpoint, None, once=True)
+        link.send(CLIENT_MESSAGES.encode(message))
+
+    def _settle(self) -> None:
+        """Give the answers to those who wait for them."""
+        client = self.client
+        while client.answers:
+            number, answer = client.answers.popitem(last=False)
+            waiting = self._waiting.pop(number, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(answer)
+            self._room.set()
+        if client.state is ClientState.CLOSED:
+            self._room.set()
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(ClosedError(client.closed_reason))
+            self._waiting.clear()
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

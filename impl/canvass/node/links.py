@@ -1,0 +1,179 @@
+"""Connections on this machine: links that carry messages one way, and doors where they come in.
+
+TCP on 127.0.0.1 and nothing else. A link is connected again when it breaks; what is sent meanwhile
+is lost, as the protocol expects. What the messages mean does not belong here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from canvass.node.framing import FramingError, MessageReader, framed
+
+HOST: Final = "127.0.0.1"
+RETRY_S: Final = 0.05
+"""Between two attempts to connect."""
+MAX_BUFFERED: Final = 8 << 20
+"""Bytes that wait to be taken by the other side; beyond, messages are dropped."""
+MAX_EARLY: Final = 256
+"""Messages kept for a link that is about to connect for the first time."""
+
+
+def port_of(endpoint: str) -> int:
+    """The port of an endpoint.
+
+    Raises
+    ------
+    ValueError
+        If it is not an endpoint on this machine.
+    """
+    host, _, port = endpoint.rpartition(":")
+    if host != HOST or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"{endpoint!r} is no endpoint on {HOST}")
+    return int(port)
+
+
+class Link(asyncio.Protocol):
+    """Messages to one endpoint.
+
+    Parameters
+    ----------
+    endpoint
+        Where to.
+    hello
+        The first message of each connection, or None.
+    once
+        Whether there is one connection only, for which messages wait; then the link is `dead`.
+    """
+
+    def __init__(self, endpoint: str, hello: bytes | None, *, once: bool = False) -> None:
+        self._port, self._hello, self._once = port_of(endpoint), hello, once
+        self.dead = False
+        self._transport: asyncio.Transport | None = None
+        self._early: list[bytes] | None = [] if once else None
+        self._lost = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._keep_connected())
+
+    @property
+    def accepts(self) -> bool:
+        """Whether a message can be sent now."""
+        transport = self._transport
+        return transport is not None and transport.get_write_buffer_size() < MAX_BUFFERED
+
+    def send(self, message: bytes) -> bool:
+        """Send a message; false if it is lost here."""
+        transport = self._transport
+        if transport is None:
+            if self._early is not None and len(self._early) < MAX_EARLY:
+                self._early.append(message)
+                return True
+            return False
+        if not self.accepts:
+            return False
+        transport.write(framed(message))
+        return True
+
+    def close(self) -> None:
+        """Connect no more."""
+        self._task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.BaseProtocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        early, self._early = self._early or [], None
+        for message in (*([] if self._hello is None else [self._hello]), *early):
+            transport.write(framed(message))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.BaseProtocol`."""
+        del exc
+        self._transport = None
+        self._lost.set()
+
+    async def _keep_connected(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            self._lost.clear()
+            try:
+                await loop.create_connection(lambda: self, HOST, self._port)
+                await self._lost.wait()
+            except OSError:
+                pass
+            if self._once:
+                self.dead = True
+                return
+            await asyncio.sleep(RETRY_S)
+
+
+class Incoming(asyncio.Protocol):
+    """One connection that somebody else has opened.
+
+    Parameters
+    ----------
+    on_message
+        Takes each message; an error of its kind (`ValueError`) ends the connection.
+    door
+        Knows the connection while it lasts.
+    """
+
+    def __init__(self, on_message: Callable[[bytes], None], door: Door) -> None:
+        self._on_message, self._door = on_message, door
+        self._reader = MessageReader()
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.BaseProtocol`."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._door.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.BaseProtocol`."""
+        del exc
+        self._door.connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        try:
+            for message in self._reader.feed(data):
+                self._on_message(message)
+        except (FramingError, ValueError):
+            if self.transport is not None:
+                self.transport.abort()
+
+
+class Door:
+    """A port at which connections come in.
+
+    Parameters
+    ----------
+    on_connection
+        Gives what takes the messages of a new connection.
+    """
+
+    def __init__(self, on_connection: Callable[[], Callable[[bytes], None]]) -> None:
+        self._on_connection = on_connection
+        self.connections: set[Incoming] = set()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    async def open(self, port: int = 0) -> None:
+        """Listen at a port; at a free one by default."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Incoming(self._on_connection(), self), HOST, port, reuse_address=True
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def close(self) -> None:
+        """Listen no more, and end all connections."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self.connections):
+            if connection.transport is not None:
+                connection.transport.abort()

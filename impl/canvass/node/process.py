@@ -1,0 +1,240 @@
+"""A member as a process: its node on real files, sockets on this machine and real clocks.
+
+Here and in `canvass.node.links` alone the implementation meets the operating system; what a member
+does is in `canvass.node.node`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import struct
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.archive.archive import Archive
+from canvass.client.messages import CLIENT_MESSAGES, Egress, format_endpoints
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
+from canvass.node.authentication import Authenticator
+from canvass.node.consensus_module import ModuleSettings
+from canvass.node.links import HOST, Door, Link, port_of
+from canvass.node.node import Node, NodeSettings
+from canvass.node.port import StepRecorder
+from canvass.node.wire import (
+    STREAM_MESSAGES,
+    StreamMessage,
+    decode_consensus,
+    encode_consensus,
+)
+from canvass.services.service import ClusteredService
+
+_HELLO: Final = struct.Struct("<8sqii")
+"""Magic, cluster id, member id, kind of stream."""
+_MAGIC: Final = b"CANVASS1"
+CONSENSUS: Final = 0
+LOG: Final = 1
+MAX_EGRESS_LINKS: Final = 64
+_ID_FIELDS: Final = (
+    "follower_member_id",
+    "candidate_member_id",
+    "leader_member_id",
+    "member_id",
+)
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """What a member's process is told once."""
+
+    cluster_id: int
+    member_id: int
+    rules: Rules
+    timing: Timing
+    member_ports: Sequence[int]
+    """Of the members, by id."""
+    ingress_ports: Sequence[int]
+    session_timeout_ms: int
+
+    def node_settings(self) -> NodeSettings:
+        """What the node is told."""
+        endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(self.ingress_ports)}
+        module = ModuleSettings(
+            self.member_id, format_endpoints(endpoints), self.session_timeout_ms
+        )
+        return NodeSettings(self.member_id, self.rules, self.timing, module)
+
+
+class MemberProcess:
+    """Runs one member until it ends or is asked to stop.
+
+    Parameters
+    ----------
+    settings
+        Of the process.
+    archive
+        What it finds.
+    services
+        The applications, new ones.
+    recorder
+        Keeps the steps, or nothing.
+    authenticator
+        Decides about clients.
+    on_cycle
+        Is called now and then, at least with each slow tick.
+    """
+
+    def __init__(
+        self,
+        settings: ProcessSettings,
+        archive: Archive,
+        services: Sequence[ClusteredService],
+        recorder: StepRecorder | None = None,
+        authenticator: Authenticator | None = None,
+        on_cycle: Callable[[int], None] = lambda _now_ns: None,
+    ) -> None:
+        self._settings, self._on_cycle = settings, on_cycle
+        self._links: Mapping[tuple[int, int], Link] = {}
+        self._egress: dict[str, Link] = {}
+        self._wakeup = asyncio.Event()
+        self._stopping = False
+        self.node = Node(
+            settings.node_settings(),
+            archive,
+            services,
+            self,
+            self._send_egress,
+            secrets.randbelow,
+            recorder,
+            authenticator,
+        )
+
+    # The transport of the node.
+
+    def send_consensus(self, to: int, number: int, message: Message) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._links[to, CONSENSUS].send(encode_consensus(number, message))
+
+    def send_stream(self, to: int, message: StreamMessage) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._links[to, LOG].send(STREAM_MESSAGES.encode(message))
+
+    def accepts(self, to: int) -> bool:
+        """See `canvass.node.port.Transport`."""
+        return self._links[to, CONSENSUS].accepts
+
+    def _send_egress(self, channel: str, message: Egress) -> None:
+        link = self._egress.get(channel)
+        if link is None or link.dead:
+            try:
+                port_of(channel)
+            except ValueError:
+                return  # Nobody is reached but clients on this machine.
+            if len(self._egress) >= MAX_EGRESS_LINKS:
+                oldest = next(iter(self._egress))
+                self._egress.pop(oldest).close()
+            link = self._egress[channel] = Link(channel, None, once=True)
+        link.send(CLIENT_MESSAGES.encode(message))
+
+    # What comes in.
+
+    def _on_member_connection(self) -> Callable[[bytes], None]:
+        sender = kind = -1
+
+        def on_message(data: bytes) -> None:
+            nonlocal sender, kind
+            if sender < 0:
+                sender, kind = self._greeted(data)
+            elif kind == CONSENSUS:
+                number, message = decode_consensus(data)
+                self._check(message)
+                self.node.on_consensus(sender, number, message)
+            else:
+                self.node.on_stream(sender, STREAM_MESSAGES.decode(data))
+            self._wakeup.set()
+
+        return on_message
+
+    def _check(self, message: Message) -> None:
+        """Refuse what names a member that is not there."""
+        for name in _ID_FIELDS:
+            member_id = getattr(message, name, 0)
+            if not NULL_VALUE <= member_id < self._settings.rules.member_count:
+                raise ValueError(f"there is no member {member_id}")
+
+    def _greeted(self, data: bytes) -> tuple[int, int]:
+        if len(data) != _HELLO.size:
+            raise ValueError("a connection begins with no greeting")
+        magic, cluster_id, sender, kind = _HELLO.unpack(data)
+        known = 0 <= sender < self._settings.rules.member_count and kind in (CONSENSUS, LOG)
+        if magic != _MAGIC or cluster_id != self._settings.cluster_id or not known:
+            raise ValueError("a connection is of another cluster")
+        return sender, kind
+
+    def _on_client_connection(self) -> Callable[[bytes], None]:
+        def on_message(data: bytes) -> None:
+            message = CLIENT_MESSAGES.decode(data)
+            self.node.on_ingress(message)  # type: ignore[arg-type]  # Egress is passed over there.
+            self._wakeup.set()
+
+        return on_message
+
+    # The process.
+
+    def stop(self) -> None:
+        """End soon; safe to call from a signal handler of the loop."""
+        self._stopping = True
+        self._wakeup.set()
+
+    def wake(self) -> None:
+        """Look at once whether there is something to do."""
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        """Run the member."""
+        settings = self._settings
+        members = Door(self._on_member_connection)
+        clients = Door(self._on_client_connection)
+        await members.open(settings.member_ports[settings.member_id])
+        await clients.open(settings.ingress_ports[settings.member_id])
+        self._links = {
+            (j, kind): Link(f"{HOST}:{port}", self._hello(kind))
+            for j, port in enumerate(settings.member_ports)
+            if j != settings.member_id
+            for kind in (CONSENSUS, LOG)
+        }
+        try:
+            await self._work()
+            await asyncio.sleep(0.05)  # What was sent last leaves before the process does.
+        finally:
+            for link in (*self._links.values(), *self._egress.values()):
+                link.close()
+            members.close()
+            clients.close()
+            self.node.close()
+
+    def _hello(self, kind: int) -> bytes:
+        settings = self._settings
+        return _HELLO.pack(_MAGIC, settings.cluster_id, settings.member_id, kind)
+
+    async def _work(self) -> None:
+        loop, node = asyncio.get_running_loop(), self.node
+        node.start(time.monotonic_ns(), time.time_ns() // 1_000_000)
+        while not (self._stopping or node.ended):
+            now_ns = time.monotonic_ns()
+            self._wakeup.clear()
+            worked = node.work(now_ns, time.time_ns() // 1_000_000)
+            self._on_cycle(now_ns)
+            if worked:
+                await asyncio.sleep(0)
+                continue
+            wait_ns = node.deadline_ns - time.monotonic_ns()
+            if wait_ns > 0:
+                alarm = loop.call_later(wait_ns / 1e9, self._wakeup.set)
+                await self._wakeup.wait()
+                alarm.cancel()
+            else:
+                await asyncio.sleep(0)

@@ -1,0 +1,126 @@
+"""What is done to a running cluster, and when: lines of a script, typed commands, and chance.
+
+Pure: words in, `Command` out. Who obeys is `canvass.cli.supervisor`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.cli.output import CommandError
+
+MEMBER_ACTIONS: Final = ("kill", "start", "stop", "pause", "resume")
+"""SIGKILL; start again; SIGTERM; SIGSTOP; SIGCONT."""
+CLUSTER_ACTIONS: Final = ("SUSPEND", "RESUME", "SNAPSHOT", "SHUTDOWN", "ABORT")
+"""Positions of the control toggle, written in small letters after ``toggle``."""
+ROLES: Final = ("leader", "follower", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something to do."""
+
+    action: str
+    """One of `MEMBER_ACTIONS`, ``"toggle"`` or ``"quit"``."""
+    target: str = ""
+    """A member's id or one of `ROLES`; for ``"toggle"`` one of `CLUSTER_ACTIONS`."""
+
+    def __str__(self) -> str:
+        """Give the command as it is typed."""
+        return f"{self.action} {self.target.lower()}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCommand:
+    """Something to do at a time after the start."""
+
+    at_s: float
+    command: Command
+
+
+def parse_command(text: str, member_count: int) -> Command:
+    """Read one command.
+
+    Raises
+    ------
+    CommandError
+        If it is none.
+    """
+    words = text.split()
+    match words:
+        case ["quit"]:
+            return Command("quit")
+        case ["toggle", name] if name.upper() in CLUSTER_ACTIONS:
+            return Command("toggle", name.upper())
+        case [action, target] if action in MEMBER_ACTIONS:
+            known = target in ROLES or (target.isdecimal() and int(target) < member_count)
+            if known:
+                return Command(action, target)
+            raise CommandError(
+                f"{target!r} is no member of {member_count}, nor leader, follower, all"
+            )
+        case _:
+            known_ones = f"{'|'.join(MEMBER_ACTIONS)} ID|{'|'.join(ROLES)}"
+            toggles = "|".join(name.lower() for name in CLUSTER_ACTIONS)
+            raise CommandError(f"{text!r} is no command: {known_ones}, toggle {toggles}, quit")
+
+
+def parse_script(text: str, member_count: int) -> list[TimedCommand]:
+    """Read a script: on each line a time in seconds and a command; ``#`` begins a comment.
+
+    Raises
+    ------
+    CommandError
+        If a line is not that; it names the line.
+    """
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.partition("#")[0].strip()
+        if not words:
+            continue
+        time, _, command = words.partition(" ")
+        try:
+            at_s = float(time.removesuffix("s"))
+        except ValueError:
+            raise CommandError(f"line {number}: {time!r} is no time in seconds") from None
+        if not 0 <= at_s <= 1e6:
+            raise CommandError(f"line {number}: {time!r} is no time in seconds")
+        try:
+            found.append(TimedCommand(at_s, parse_command(command, member_count)))
+        except CommandError as error:
+            raise CommandError(f"line {number}: {error}") from None
+    return sorted(found, key=lambda one: one.at_s)
+
+
+def random_script(seed: int, seconds: float, member_count: int, clock: int) -> list[TimedCommand]:
+    """Draw kills and pauses, each undone after a while, never of more than one member at a time.
+
+    Parameters
+    ----------
+    seed
+        What is drawn follows from it.
+    seconds
+        How long the script is.
+    member_count, clock
+        Of the cluster: pauses are as long as its heartbeat timeout asks for.
+    """
+    rng = random.Random(f"canvass/run/{seed}")
+    heartbeat_s = 10 / clock
+    found: list[TimedCommand] = []
+    at_s = 3 * heartbeat_s
+    while True:
+        lasts_s = heartbeat_s * rng.choice((0.1, 0.5, 1.5, 3.0))
+        if at_s + lasts_s > seconds:
+            return found
+        target = rng.choice(("leader", "leader", *(str(i) for i in range(member_count))))
+        if rng.random() < 0.6:
+            found.append(TimedCommand(at_s, Command("kill", target)))
+            found.append(TimedCommand(at_s + lasts_s, Command("start", "all")))
+        else:
+            found.append(TimedCommand(at_s, Command("pause", target)))
+            found.append(TimedCommand(at_s + lasts_s, Command("resume", "all")))
+        if rng.random() < 0.3:
+            found.append(TimedCommand(at_s + lasts_s / 2, Command("toggle", "SNAPSHOT")))
+        at_s += lasts_s + heartbeat_s * (0.5 + 2 * rng.random())

@@ -1,0 +1,354 @@
+"""``canvass run``: a cluster of processes on this machine, with faults by hand or by a script.
+
+The command line, the course of a run and its result are here; processes are started by
+`canvass.cli.supervisor`, and what is on the terminal is drawn by `canvass.cli.run_view`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+import time
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    complain,
+    result_console,
+    write_json,
+)
+from canvass.cli.simulate import Revision
+
+if TYPE_CHECKING:
+    from canvass.cli.fault_script import TimedCommand
+    from canvass.cli.run_view import RunView
+    from canvass.cli.supervisor import Supervisor
+
+_VIEW_PERIOD_S: Final = 0.25
+
+
+class Service(str, Enum):
+    """What the cluster runs."""
+
+    COUNTER = "counter"
+    KEY_VALUE = "key-value"
+
+
+class RunReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What ``canvass run --format json`` writes."""
+
+    ok: bool
+    seconds: float
+    members: int
+    revision: str
+    run: str
+    """The folder of the recorded run; empty if nothing was recorded."""
+    done: dict[str, int]
+    """How often each command was obeyed."""
+    terms: int
+    """The newest leadership term."""
+    steps: int
+    committed_bytes: int
+    requests_offered: int
+    requests_acknowledged: int
+    counter: int | None
+    latency_ms: dict[str, float]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line says."""
+
+    members: int
+    out: Path
+    seconds: float
+    clock: int
+    revision: str
+    service: str
+    script: list[TimedCommand]
+    load: float
+    clients: int
+    record: bool
+    sync: bool
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("run")
+    def run(
+        out: Annotated[Path, typer.Option(help="Where all is kept: a folder, new or empty.")],
+        members: Annotated[int, typer.Option(min=1, max=7, help="How many members.")] = 3,
+        seconds: Annotated[
+            float, typer.Option(min=0, help="End after so long; 0: when `quit` is typed.")
+        ] = 0,
+        clock: Annotated[
+            int, typer.Option(min=1, max=20, help="Divides all of Aeron's durations.")
+        ] = 5,
+        revision: Annotated[
+            Revision, typer.Option(help="The protocol that the members run.")
+        ] = Revision.HARDENED,
+        service: Annotated[
+            Service, typer.Option(help="The application that runs on the cluster.")
+        ] = Service.COUNTER,
+        script: Annotated[
+            Path | None, typer.Option(help="A script of faults: lines of time and command.")
+        ] = None,
+        random_faults: Annotated[
+            int | None, typer.Option(help="Draw kills and pauses from this seed.")
+        ] = None,
+        load: Annotated[
+            float, typer.Option(min=0, help="Requests a second that clients offer.")
+        ] = 0,
+        clients: Annotated[int, typer.Option(min=1, max=8, help="How many offer them.")] = 2,
+        record: Annotated[bool, typer.Option(help="Record the steps of each member.")] = True,
+        sync: Annotated[bool, typer.Option(help="Force what is written to disk.")] = True,
+        output: Annotated[
+            Format, typer.Option("--format", help="For a person or a machine.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
+
+        Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`
+        or `quit` while it runs, or give a script of such lines, each after a time in seconds.
+        Every member records its steps while it works.
+
+        Exit code 0: all members agree in the end, and every acknowledged request counts once. 1:
+        not so. 2: the cluster could not be run. 130: interrupted.
+
+        canvass run --out CLUSTER --load 100
+
+        canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
+        CLUSTER/runs
+        """
+        from canvass.cli.fault_script import parse_script, random_script
+
+        timed = []
+        if script is not None:
+            timed += parse_script(script.read_text(encoding="utf-8"), members)
+        if random_faults is not None:
+            if not seconds:
+                raise CommandError("--random-faults needs --seconds: chance has no end of its own")
+            timed += random_script(random_faults, seconds, members, clock)
+        if load and service is not Service.COUNTER:
+            raise CommandError("--load adds to a counter: it needs --service counter")
+        options = RunOptions(
+            members,
+            out,
+            seconds,
+            clock,
+            revision.value,
+            service.value,
+            sorted(timed, key=lambda one: one.at_s),
+            load,
+            clients,
+            record,
+            sync,
+        )
+        report = asyncio.run(_run(options, quiet=output is Format.JSON))
+        if output is Format.JSON:
+            write_json(report)
+        else:
+            _show(report)
+        raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
+    from canvass.cli.load import Load
+    from canvass.cli.run_view import RunView
+
+    supervisor = _supervisor(options)
+    load = None
+    if options.load:
+        endpoints = supervisor.endpoints
+        load = Load(endpoints, options.load, options.clients, options.clock)
+    began_s = time.monotonic()
+    value = None
+    problems: list[str] = []
+    try:
+        with RunView(supervisor, load, began_s, quiet=quiet) as view:
+            for i in range(options.members):
+                await supervisor.start(i)
+            if load is not None:
+                await load.start()
+            await _course(options, supervisor, view, began_s)
+            seconds = time.monotonic() - began_s
+            problems += await _come_together(options, supervisor, view)
+            if load is not None and not problems:
+                value = await load.finish(timeout_s=60 / options.clock + 10)
+                if value is None:
+                    problems.append("the clients' last requests were not answered")
+            view.refresh()
+    finally:
+        if load is not None:
+            await load.close()
+        statuses = [supervisor.status(i) for i in range(options.members)]
+        await supervisor.stop_all()
+    if load is not None and value is not None:
+        problems += load.book.check(value)
+    problems += supervisor.failures
+    known = [status for status in statuses if status is not None]
+    return RunReport(
+        ok=not problems,
+        seconds=round(seconds, 1),
+        members=options.members,
+        revision=options.revision,
+        run=str(supervisor.folder.run) if options.record else "",
+        done=dict(sorted(supervisor.counts.items())),
+        terms=max((status.leadership_term_id for status in known), default=-1),
+        steps=sum(status.steps for status in known),
+        committed_bytes=max((status.commit_position for status in known), default=0),
+        requests_offered=0 if load is None else load.book.offered,
+        requests_acknowledged=0 if load is None else len(load.book.values),
+        counter=value,
+        latency_ms={}
+        if load is None
+        else {
+            name: round(load.book.percentile_ms(share), 2)
+            for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+        },
+        problems=problems,
+    )
+
+
+def _supervisor(options: RunOptions) -> Supervisor:
+    from canvass.cli.member import MemberConfig
+    from canvass.cli.supervisor import Supervisor, free_ports, new_folder
+
+    cluster_id = secrets.randbits(62)
+    folder = new_folder(options.out, f"run-{options.revision}-{options.members}")
+    ports = free_ports(2 * options.members)
+    configs = [
+        MemberConfig(
+            cluster_id,
+            i,
+            options.members,
+            options.revision,  # type: ignore[arg-type]  # It is one of the three.
+            options.clock,
+            ports[: options.members],
+            ports[options.members :],
+            str(folder.data(i)),
+            options.service,
+            str(folder.run) if options.record else "",
+            folder.run_id,
+            options.sync,
+        )
+        for i in range(options.members)
+    ]
+    return Supervisor(folder, configs)
+
+
+async def _course(
+    options: RunOptions, supervisor: Supervisor, view: RunView, began_s: float
+) -> None:
+    """Obey the script and what is typed, until it is time."""
+    from canvass.cli.fault_script import parse_command
+
+    typed: asyncio.Queue[str] = asyncio.Queue()
+    with _Typed(typed):
+        script = list(options.script)
+        while True:
+            passed_s = time.monotonic() - began_s
+            while script and script[0].at_s <= passed_s:
+                await supervisor.obey(script.pop(0).command)
+            while not typed.empty():
+                try:
+                    command = parse_command(typed.get_nowait(), options.members)
+                except CommandError as error:
+                    view.say(str(error))
+                    continue
+                if command.action == "quit":
+                    return
+                await supervisor.obey(command)
+            if options.seconds and passed_s >= options.seconds:
+                return
+            view.refresh()
+            due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
+            await asyncio.sleep(max(0.0, min(_VIEW_PERIOD_S, due_s)))
+
+
+class _Typed:
+    """Puts the lines of stdin into a queue; the end of stdin ends nothing."""
+
+    def __init__(self, lines: asyncio.Queue[str]) -> None:
+        self._lines = lines
+        self._watches = False
+
+    def __enter__(self) -> None:
+        try:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
+        except (OSError, ValueError):
+            return  # There is no stdin, or it is a file.
+        self._watches = True
+
+    def __exit__(self, *_exception: object) -> None:
+        if self._watches:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._watches = False
+
+    def _read(self) -> None:
+        line = sys.stdin.readline()
+        if not line:
+            self.__exit__()
+        elif line.strip():
+            self._lines.put_nowait(line.strip())
+
+
+async def _come_together(options: RunOptions, supervisor: Supervisor, view: RunView) -> list[str]:
+    """Start what is down, and wait until all serve one leader; if not, say so."""
+    from canvass.cli.fault_script import Command
+
+    if any(
+        command == "toggle shutdown" or command == "toggle abort" for command in supervisor.done
+    ):
+        return []
+    await supervisor.obey(Command("resume", "all"))
+    await supervisor.obey(Command("start", "all"))
+    limit_s = time.monotonic() + 30 + 400 / options.clock
+    while time.monotonic() < limit_s:
+        view.refresh()
+        statuses = [supervisor.status(i) for i in range(options.members)]
+        leader = supervisor.leader()
+        if leader is not None and all(
+            status is not None
+            and status.election_state == "CLOSED"
+            and status.leader_member_id == leader
+            for status in statuses
+        ):
+            return []
+        await asyncio.sleep(_VIEW_PERIOD_S)
+    return ["the members did not come to serve one leader"]
+
+
+def _show(report: RunReport) -> None:
+    """Write the result for a person."""
+    console = result_console()
+    console.print(
+        f"{report.members} members, {report.revision}: {report.seconds:,.0f} s, "
+        f"newest term {report.terms}, {report.committed_bytes:,} bytes committed"
+    )
+    if report.done:
+        console.print("  " + ", ".join(f"{name} {count}" for name, count in report.done.items()))
+    if report.requests_offered:
+        told = ", ".join(f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items())
+        console.print(
+            f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
+            f"acknowledged, the counter is at {report.counter}; {told}"
+        )
+    for problem in report.problems:
+        complain(problem)
+    if report.ok:
+        console.print("all members agree; nothing was lost or counted twice")
+    if report.run:
+        console.print(f"recorded in {report.run}; now: canvass verify {report.run}")

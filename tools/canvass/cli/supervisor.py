@@ -1,0 +1,268 @@
+"""Starts the members of a cluster as processes, watches them, and obeys commands about them.
+
+Nothing is left behind: a member ends when its stdin does, and the kernel ends it with this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from canvass.cli.fault_script import Command
+from canvass.cli.member import MemberConfig, MemberStatus
+from canvass.cli.output import CommandError
+
+HOST: Final = "127.0.0.1"
+STOP_TIMEOUT_S: Final = 5.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Find ports of this machine that nobody listens at."""
+    held = []
+    try:
+        for _ in range(count):
+            one = socket.socket()
+            held.append(one)
+            one.bind((HOST, 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+@dataclass
+class _Member:
+    process: asyncio.subprocess.Process | None = None
+    reader: asyncio.Task[None] | None = None
+    status: MemberStatus | None = None
+    paused: bool = False
+    expected_to_end: bool = False
+    lives: int = 0
+
+
+@dataclass
+class ClusterFolder:
+    """Where a running cluster keeps its things."""
+
+    root: Path
+    run_id: str
+
+    @property
+    def run(self) -> Path:
+        """The recorded run."""
+        return self.root / "runs" / self.run_id
+
+    def data(self, i: int) -> Path:
+        """The archive of a member."""
+        return self.root / "data" / f"member-{i}"
+
+    def config(self, i: int) -> Path:
+        """What a member is told."""
+        return self.root / "data" / f"member-{i}.json"
+
+    def log(self, i: int) -> Path:
+        """What a member says on stderr."""
+        return self.root / "data" / f"member-{i}.log"
+
+
+@dataclass
+class Supervisor:
+    """The processes of one cluster.
+
+    Parameters
+    ----------
+    folder
+        Where they keep their things.
+    configs
+        What each is told.
+    """
+
+    folder: ClusterFolder
+    configs: list[MemberConfig]
+    counts: Counter[str] = field(default_factory=Counter)
+    done: list[str] = field(default_factory=list)
+    """What was done to members, in words."""
+    failures: list[str] = field(default_factory=list)
+    """Members that ended by themselves, with what they said."""
+
+    def __post_init__(self) -> None:
+        self._members = [_Member() for _ in self.configs]
+
+    @property
+    def endpoints(self) -> dict[int, str]:
+        """The ingress endpoints."""
+        return {i: f"{HOST}:{port}" for i, port in enumerate(self.configs[0].ingress_ports)}
+
+    def status(self, i: int) -> MemberStatus | None:
+        """What a member has said last, if it is up."""
+        return self._members[i].status if self.is_up(i) else None
+
+    def is_up(self, i: int) -> bool:
+        """Whether the process of a member is there, paused or not."""
+        process = self._members[i].process
+        return process is not None and process.returncode is None
+
+    def is_paused(self, i: int) -> bool:
+        """Whether the process of a member is stopped."""
+        return self._members[i].paused
+
+    def lives(self, i: int) -> int:
+        """How often a member was started."""
+        return self._members[i].lives
+
+    def leader(self) -> int | None:
+        """The member that leads in the newest term, as far as is known."""
+        found = [
+            (status.leadership_term_id, i)
+            for i in range(len(self.configs))
+            if (status := self.status(i)) is not None
+            and status.role == "LEADER"
+            and status.election_state == "CLOSED"
+        ]
+        return max(found)[1] if found else None
+
+    # Commands.
+
+    async def obey(self, command: Command) -> None:
+        """Do what a command says; what cannot be done now is left."""
+        if command.action == "toggle":
+            leader = self.leader()
+            if leader is not None and not self.is_paused(leader):
+                self._tell(leader, f"toggle {command.target}")
+                self._note(f"toggle {command.target.lower()}")
+            return
+        for i in self._targets(command):
+            await self._act(command.action, i)
+
+    def _targets(self, command: Command) -> list[int]:
+        everyone = list(range(len(self.configs)))
+        leader = self.leader()
+        match command.target:
+            case "all":
+                return everyone
+            case "leader":
+                return [] if leader is None else [leader]
+            case "follower":
+                return [i for i in everyone if i != leader and self.is_up(i)][:1]
+            case target:
+                return [int(target)]
+
+    async def _act(self, action: str, i: int) -> None:
+        member = self._members[i]
+        up = self.is_up(i)
+        if action == "start" and not up:
+            await self.start(i)
+        elif action == "kill" and up:
+            member.expected_to_end = True
+            self._signal(i, signal.SIGKILL)
+            await self._ended(i)
+        elif action == "stop" and up and not member.paused:
+            member.expected_to_end = True
+            self._signal(i, signal.SIGTERM)
+        elif action == "pause" and up and not member.paused:
+            member.paused = True
+            self._signal(i, signal.SIGSTOP)
+        elif action == "resume" and up and member.paused:
+            member.paused = False
+            self._signal(i, signal.SIGCONT)
+        else:
+            return
+        self._note(f"{action} {i}")
+
+    def _note(self, words: str) -> None:
+        self.counts[words.split()[0]] += 1
+        self.done.append(words)
+
+    def _signal(self, i: int, number: signal.Signals) -> None:
+        process = self._members[i].process
+        if process is not None and process.returncode is None:
+            process.send_signal(number)
+
+    def _tell(self, i: int, words: str) -> None:
+        process = self._members[i].process
+        if process is not None and process.stdin is not None:
+            process.stdin.write(words.encode() + b"\n")
+
+    # Lives of processes.
+
+    async def start(self, i: int) -> None:
+        """Start the process of a member."""
+        member = self._members[i]
+        path = self.folder.config(i)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+        with self.folder.log(i).open("ab") as log:
+            member.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "canvass.cli.member",
+                str(path),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for the supervisor alone.
+            )
+        member.status, member.paused, member.expected_to_end = None, False, False
+        member.lives += 1
+        member.reader = asyncio.create_task(self._read(i, member.process))
+
+    async def _read(self, i: int, process: asyncio.subprocess.Process) -> None:
+        member = self._members[i]
+        assert process.stdout is not None
+        async for line in process.stdout:
+            status = msgspec.json.decode(line, type=MemberStatus)
+            member.status = status
+            member.expected_to_end = member.expected_to_end or status.ended
+        code = await process.wait()
+        if not member.expected_to_end:
+            self.failures.append(f"member {i} ended with code {code}: {self._last_words(i)}")
+
+    def _last_words(self, i: int) -> str:
+        lines = self.folder.log(i).read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    async def _ended(self, i: int) -> None:
+        member = self._members[i]
+        if member.reader is not None:
+            await member.reader
+
+    async def stop_all(self) -> None:
+        """End all members in good order, and those that do not end by force."""
+        for i, member in enumerate(self._members):
+            member.expected_to_end = True
+            if self.is_up(i) and member.process is not None:
+                self._signal(i, signal.SIGCONT)
+                if member.process.stdin is not None:
+                    member.process.stdin.close()
+        waiting = [member.reader for member in self._members if member.reader is not None]
+        if waiting:
+            await asyncio.wait(waiting, timeout=STOP_TIMEOUT_S)
+        for i in range(len(self._members)):
+            if self.is_up(i):
+                self._signal(i, signal.SIGKILL)
+                self.failures.append(f"member {i} did not stop within {STOP_TIMEOUT_S:.0f} s")
+                await self._ended(i)
+
+
+def new_folder(root: Path, run_id: str) -> ClusterFolder:
+    """Make the folder of a cluster.
+
+    Raises
+    ------
+    CommandError
+        If there is something in it.
+    """
+    if root.exists() and any(root.iterdir()):
+        raise CommandError(
+            f"{root} is not empty; a cluster keeps its things in a folder of its own"
+        )
+    root.mkdir(parents=True, exist_ok=True)
+    return ClusterFolder(root, run_id)
