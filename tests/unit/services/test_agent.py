@@ -1,0 +1,225 @@
+"""A service's agent: joining a replay and a log, the bound of the commit position, snapshots."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.archive.memory import MemoryStorage
+from canvass.archive.recording import Recording
+from canvass.archive.storage import ArchiveError
+from canvass.cluster.member import Role
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    CloseReason,
+    ClusterAction,
+    ClusterActionRequest,
+    ClusterTimeUnit,
+    LogMessage,
+    NewLeadershipTermEvent,
+    SessionCloseEvent,
+    SessionMessageHeader,
+    SessionOpenEvent,
+    TimerEvent,
+)
+from canvass.services.agent import ServiceAgent
+from canvass.services.messages import JoinLog, ServiceAck, ServiceMessage
+from canvass.services.service import ClientSession, Cluster, ClusteredService
+
+FOREVER = (1 << 63) - 1
+
+
+class Witness(ClusteredService):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
+        self.cluster = cluster
+        self.told = [] if snapshot is None else snapshot.decode().split(",")
+
+    def on_session_open(self, session: ClientSession, timestamp: int) -> None:
+        self.told.append(f"open {session.id} {session.encoded_principal.decode()}")
+
+    def on_session_close(
+        self, session: ClientSession, timestamp: int, close_reason: CloseReason
+    ) -> None:
+        self.told.append(f"close {session.id} {close_reason.name}")
+
+    def on_session_message(
+        self, session: ClientSession | None, timestamp: int, payload: bytes
+    ) -> None:
+        who = "service" if session is None else str(session.id)
+        self.told.append(f"message {who} {payload.decode()} at {timestamp}")
+        self.cluster.offer_to_log(b"seen " + payload)
+        if session is not None:
+            self.cluster.offer(session.id, b"answer")
+
+    def on_timer_event(self, correlation_id: int, timestamp: int) -> None:
+        self.told.append(f"timer {correlation_id}")
+
+    def on_take_snapshot(self) -> bytes:
+        return ",".join(self.told).encode()
+
+    def on_role_change(self, role: Role) -> None:
+        self.told.append(f"role {role.value}")
+
+    def on_new_leadership_term_event(self, event: NewLeadershipTermEvent) -> None:
+        self.told.append(f"term {event.leadership_term_id}")
+
+
+LOG: tuple[LogMessage, ...] = (
+    NewLeadershipTermEvent(0, 96, 1, 0, 0, 1, ClusterTimeUnit.MILLIS, 1),
+    SessionOpenEvent(0, 5, 1, 2, 1, "client:1", b"ada"),
+    SessionMessageHeader(0, 1, 3, b"hello"),
+    SessionMessageHeader(0, 99, 3, b"of nobody"),
+    TimerEvent(0, 8, 4),
+    SessionMessageHeader(0, -5, 5, b"own"),
+    ClusterActionRequest(0, 0, 6, ClusterAction.SNAPSHOT, 0),
+    ClusterActionRequest(0, 0, 6, ClusterAction.SNAPSHOT, 1),
+    SessionCloseEvent(0, 1, 7, CloseReason.SERVICE_ACTION),
+)
+TOLD = (
+    "term 0",
+    "open 1 ada",
+    "message 1 hello at 3",
+    "timer 8",
+    "message service own at 5",
+    "close 1 SERVICE_ACTION",
+)
+
+
+@pytest.fixture
+def recording() -> Recording:
+    found = Recording(MemoryStorage())
+    for message in LOG:
+        found.append(LOG_MESSAGES.encode(message))
+    return found
+
+
+def agent_of(
+    recording: Recording, snapshot: bytes | None = None, position: int = 0
+) -> tuple[ServiceAgent, Witness, list[tuple[int, bytes]]]:
+    witness, sent = Witness(), list[tuple[int, bytes]]()
+    agent = ServiceAgent(
+        0, 2, witness, recording, lambda k, data: sent.append((k, data)), snapshot, position
+    )
+    return agent, witness, sent
+
+
+def replay(recording: Recording, start: int = 0) -> JoinLog:
+    return JoinLog(start, recording.end, 2, True, Role.FOLLOWER)
+
+
+def work(agent: ServiceAgent, commit_position: int) -> None:
+    while agent.do_work(commit_position):
+        pass
+
+
+def acks(agent: ServiceAgent) -> list[ServiceAck]:
+    return [message for message in agent.outbox if isinstance(message, ServiceAck)]
+
+
+def test_the_whole_log_is_replayed_as_a_follower(recording: Recording) -> None:
+    agent, witness, sent = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    work(agent, recording.end)
+
+    assert tuple(witness.told) == TOLD
+    assert (agent.log_position, sent) == (recording.end, [])
+
+
+def test_nothing_is_processed_before_the_service_has_joined(recording: Recording) -> None:
+    agent, witness, _ = agent_of(recording)
+    work(agent, recording.end)
+
+    assert (witness.told, agent.log_position, len(agent.outbox)) == ([], 0, 0)
+
+
+def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -> None:
+    agent, witness, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    ends = [frame.end for frame in recording.replay(0, recording.end)]
+    for count, end in enumerate(ends):
+        work(agent, end - 32)
+        assert agent.log_position == ([0, *ends])[count]
+        work(agent, end)
+        assert agent.log_position == end
+
+    assert tuple(witness.told) == TOLD
+
+
+def test_joining_is_acknowledged_where_the_service_stands(recording: Recording) -> None:
+    agent, _, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    agent.do_work(0)
+    work(agent, recording.end)
+    agent.inbox.append(JoinLog(recording.end, FOREVER, 2, False, Role.LEADER))
+    work(agent, recording.end)
+    joined = [ack for ack in acks(agent) if ack.snapshot is None]
+
+    assert [(ack.log_position, ack.ack_id) for ack in joined] == [(0, 0), (recording.end, 2)]
+
+
+def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
+    recording: Recording,
+) -> None:
+    agent, witness, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    agent.inbox.append(JoinLog(recording.end, FOREVER, 2, False, Role.LEADER))
+    agent.do_work(0)
+    assert agent.role is Role.FOLLOWER
+    work(agent, recording.end)
+
+    assert tuple(witness.told) == (*TOLD, "role LEADER")
+
+
+def test_only_a_leaders_service_answers(recording: Recording) -> None:
+    agent, witness, sent = agent_of(recording)
+    agent.inbox.append(JoinLog(0, FOREVER, 2, False, Role.LEADER))
+    work(agent, recording.end)
+
+    assert sent == [(1, b"answer")]
+    assert witness.told[0] == "role LEADER"
+
+
+def test_every_members_service_offers_to_the_log(recording: Recording) -> None:
+    agent, _, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    work(agent, recording.end)
+    offered = [one.payload for one in agent.outbox if isinstance(one, ServiceMessage)]
+
+    assert offered == [b"seen hello", b"seen own"]
+
+
+def test_a_service_that_is_elsewhere_does_not_join(recording: Recording) -> None:
+    agent, _, _ = agent_of(recording)
+    agent.inbox.append(replay(recording, start=96))
+
+    with pytest.raises(ArchiveError, match="stands at 0 and is to join the log at 96"):
+        agent.do_work(0)
+
+
+def test_a_snapshot_is_taken_at_the_action_and_goes_on_from_there(recording: Recording) -> None:
+    agent, witness, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    work(agent, recording.end)
+    taken = [ack for ack in acks(agent) if ack.snapshot is not None]
+    assert len(taken) == 1  # The other action is for standby members.
+    (ack,) = taken
+    again, restored, _ = agent_of(recording, ack.snapshot, ack.log_position)
+    assert [one.id for one in again.client_sessions()] == [1]
+    again.inbox.append(replay(recording, ack.log_position))
+    work(again, recording.end)
+
+    assert restored.told == witness.told
+
+
+def test_a_snapshot_of_another_position_is_refused(recording: Recording) -> None:
+    agent, _, _ = agent_of(recording)
+    agent.inbox.append(replay(recording))
+    work(agent, recording.end)
+    ack = next(ack for ack in acks(agent) if ack.snapshot is not None)
+
+    with pytest.raises(ArchiveError, match="says that it was taken at"):
+        agent_of(recording, ack.snapshot, ack.log_position + 32)

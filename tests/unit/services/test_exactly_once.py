@@ -1,0 +1,135 @@
+"""Requests that are offered again are applied once; the example applications."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from canvass.cluster.member import Role
+from canvass.services.exactly_once import REQUEST, WINDOW, ExactlyOnce
+from canvass.services.examples import Counter, KeyValue
+from canvass.services.service import ClientSession
+
+SESSION = ClientSession(4, 1, "client:1", b"")
+
+
+class Sink:
+    """A cluster that keeps what is sent to clients."""
+
+    member_id, role, log_position = 0, Role.LEADER, 0
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def client_sessions(self) -> tuple[ClientSession, ...]:
+        return (SESSION,)
+
+    def offer(self, cluster_session_id: int, payload: bytes) -> None:
+        assert cluster_session_id == SESSION.id
+        self.sent.append(payload)
+
+    def offer_to_log(self, payload: bytes) -> None:
+        raise AssertionError(payload)
+
+    def schedule_timer(self, correlation_id: int, deadline: int) -> None:
+        raise AssertionError(correlation_id, deadline)
+
+    def cancel_timer(self, correlation_id: int) -> None:
+        raise AssertionError(correlation_id)
+
+    def close_session(self, cluster_session_id: int) -> None:
+        raise AssertionError(cluster_session_id)
+
+
+def counter() -> tuple[ExactlyOnce, Sink]:
+    service, sink = ExactlyOnce(Counter()), Sink()
+    service.on_start(sink, None)
+    return service, sink
+
+
+def offer(service: ExactlyOnce, number: int, client: int = 7, body: bytes = b"add 1") -> None:
+    service.on_session_message(SESSION, 0, REQUEST.pack(client, number) + body)
+
+
+def test_a_repetition_is_answered_as_the_first_time() -> None:
+    service, sink = counter()
+    for number in (1, 2, 1, 2, 2, 3):
+        offer(service, number)
+
+    assert [data[REQUEST.size :] for data in sink.sent] == [b"1", b"2", b"1", b"2", b"2", b"3"]
+
+
+def test_a_request_waits_for_the_one_before() -> None:
+    service, sink = counter()
+    for number in (2, 3, 1, 2, 3):
+        offer(service, number, body=b"add %d" % 10**number)
+
+    assert [data[REQUEST.size :] for data in sink.sent] == [b"10", b"110", b"1110"]
+
+
+def test_clients_do_not_get_into_each_others_way() -> None:
+    service, sink = counter()
+    offer(service, 1, client=1)
+    offer(service, 1, client=2)
+
+    assert [data[REQUEST.size :] for data in sink.sent] == [b"1", b"2"]
+
+
+@given(st.lists(st.integers(1, WINDOW), max_size=200), st.integers(0, 200))
+def test_what_is_known_of_clients_is_in_the_snapshot(numbers: list[int], cut: int) -> None:
+    service, sink = counter()
+    restored, restored_sink = counter()
+    for place, number in enumerate(numbers):
+        if place == cut:
+            restored.on_start(restored_sink, service.on_take_snapshot())
+            sink.sent.clear()
+        offer(service, number)
+        if place >= cut:
+            offer(restored, number)
+
+    if len(numbers) > cut:
+        assert restored_sink.sent == sink.sent
+        assert restored.on_take_snapshot() == service.on_take_snapshot()
+
+
+def test_what_is_no_request_is_passed_over() -> None:
+    service, sink = counter()
+    service.on_session_message(SESSION, 0, b"short")
+    service.on_session_message(None, 0, REQUEST.pack(1, 1) + b"add 1")
+
+    assert sink.sent == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        (b"set a 1 2", b"ok"),
+        (b"get a", b"none"),
+        (b"delete a", b"none"),
+        (b"keys", b""),
+        (b"set a", b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"),
+        (b"\xff", b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"),
+    ],
+)
+def test_the_store_answers(request_: bytes, answer: bytes) -> None:
+    assert KeyValue().apply(request_) == answer
+
+
+def test_the_store_keeps_values() -> None:
+    store = KeyValue()
+    for request in (b"set b 2", b"set a x y", b"set c 3", b"delete c"):
+        store.apply(request)
+    restored = KeyValue()
+    restored.restore(store.snapshot())
+
+    assert restored.apply(b"keys") == b"a b"
+    assert restored.apply(b"get a") == b"= x y"
+
+
+@pytest.mark.parametrize("request_", [b"add", b"add x", b"what", b"", b"add 1 2"])
+def test_the_counter_refuses_what_it_does_not_know(request_: bytes) -> None:
+    one = Counter()
+
+    assert one.apply(request_).startswith(b"error: ")
+    assert one.apply(b"get") == b"0"
