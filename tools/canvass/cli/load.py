@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from canvass.cli.client import connect
 from canvass.client.connection import ClosedError, Connection
 
 
@@ -53,12 +54,14 @@ class Load:
         Requests a second of all clients together.
     clients
         How many there are.
-    clock
+    clock, secret
         Of the cluster.
     """
 
-    def __init__(self, endpoints: Mapping[int, str], rate: float, clients: int, clock: int) -> None:
-        self._endpoints, self._clock = dict(endpoints), clock
+    def __init__(
+        self, endpoints: Mapping[int, str], rate: float, clients: int, clock: int, secret: str = ""
+    ) -> None:
+        self._endpoints, self._clock, self._secret = dict(endpoints), clock, secret
         self._period_s = clients / rate
         self._count = clients
         self.book = LoadBook()
@@ -69,7 +72,9 @@ class Load:
     async def start(self) -> None:
         """Let the clients begin."""
         for k in range(self._count):
-            connection = await Connection.open(self._endpoints, clock=self._clock)
+            connection = await connect(
+                self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
+            )
             self._connections.append(connection)
             self._offering.append(asyncio.create_task(self._offer(connection, k)))
 

@@ -81,6 +81,7 @@ class RunOptions:
     clients: int
     record: bool
     sync: bool
+    secret: str
 
 
 def register(app: typer.Typer) -> None:
@@ -114,6 +115,9 @@ def register(app: typer.Typer) -> None:
         clients: Annotated[int, typer.Option(min=1, max=8, help="How many offer them.")] = 2,
         record: Annotated[bool, typer.Option(help="Record the steps of each member.")] = True,
         sync: Annotated[bool, typer.Option(help="Force what is written to disk.")] = True,
+        secret_file: Annotated[
+            Path | None, typer.Option(help="Holds what clients have to know to be let in.")
+        ] = None,
         output: Annotated[
             Format, typer.Option("--format", help="For a person or a machine.")
         ] = Format.HUMAN,
@@ -132,6 +136,7 @@ def register(app: typer.Typer) -> None:
         canvass run --out CLUSTER --seconds 60 --random-faults 1 --load 200 && canvass verify
         CLUSTER/runs
         """
+        from canvass.cli.client import read_secret
         from canvass.cli.fault_script import parse_script, random_script
 
         timed = []
@@ -155,6 +160,7 @@ def register(app: typer.Typer) -> None:
             clients,
             record,
             sync,
+            read_secret(secret_file),
         )
         report = asyncio.run(_run(options, quiet=output is Format.JSON))
         if output is Format.JSON:
@@ -172,7 +178,7 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
     load = None
     if options.load:
         endpoints = supervisor.endpoints
-        load = Load(endpoints, options.load, options.clients, options.clock)
+        load = Load(endpoints, options.load, options.clients, options.clock, options.secret)
     began_s = time.monotonic()
     value = None
     problems: list[str] = []
@@ -180,12 +186,15 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
         with RunView(supervisor, load, began_s, quiet=quiet) as view:
             for i in range(options.members):
                 await supervisor.start(i)
+            await _lead(options, supervisor, view)
             if load is not None:
                 await load.start()
             await _course(options, supervisor, view, began_s)
             seconds = time.monotonic() - began_s
-            problems += await _come_together(options, supervisor, view)
-            if load is not None and not problems:
+            ended = _was_ended(supervisor)
+            if not ended:
+                problems += await _come_together(options, supervisor, view)
+            if load is not None and not problems and not ended:
                 value = await load.finish(timeout_s=60 / options.clock + 10)
                 if value is None:
                     problems.append("the clients' last requests were not answered")
@@ -243,10 +252,19 @@ def _supervisor(options: RunOptions) -> Supervisor:
             str(folder.run) if options.record else "",
             folder.run_id,
             options.sync,
+            options.secret,
         )
         for i in range(options.members)
     ]
     return Supervisor(folder, configs)
+
+
+async def _lead(options: RunOptions, supervisor: Supervisor, view: RunView) -> None:
+    """Wait for the first leader, so that clients do not measure how long a start takes."""
+    limit_s = time.monotonic() + 200 / options.clock
+    while supervisor.leader() is None and not supervisor.failures and time.monotonic() < limit_s:
+        view.refresh()
+        await asyncio.sleep(0.05)
 
 
 async def _course(
@@ -272,6 +290,9 @@ async def _course(
                     return
                 await supervisor.obey(command)
             if options.seconds and passed_s >= options.seconds:
+                return
+            up = any(supervisor.is_up(i) for i in range(options.members))
+            if _was_ended(supervisor) and not up:
                 return
             view.refresh()
             due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
@@ -305,14 +326,15 @@ class _Typed:
             self._lines.put_nowait(line.strip())
 
 
+def _was_ended(supervisor: Supervisor) -> bool:
+    """Whether an operator has ended the cluster, so that nothing is to be expected of it."""
+    return "toggle shutdown" in supervisor.done or "toggle abort" in supervisor.done
+
+
 async def _come_together(options: RunOptions, supervisor: Supervisor, view: RunView) -> list[str]:
     """Start what is down, and wait until all serve one leader; if not, say so."""
     from canvass.cli.fault_script import Command
 
-    if any(
-        command == "toggle shutdown" or command == "toggle abort" for command in supervisor.done
-    ):
-        return []
     await supervisor.obey(Command("resume", "all"))
     await supervisor.obey(Command("start", "all"))
     limit_s = time.monotonic() + 30 + 400 / options.clock
@@ -348,7 +370,9 @@ def _show(report: RunReport) -> None:
         )
     for problem in report.problems:
         complain(problem)
-    if report.ok:
+    if report.ok and "toggle" in report.done and report.terms < 0:
+        console.print("the cluster was ended by its operator")
+    elif report.ok:
         console.print("all members agree; nothing was lost or counted twice")
     if report.run:
         console.print(f"recorded in {report.run}; now: canvass verify {report.run}")

@@ -1,0 +1,72 @@
+"""Commands to a running cluster: what is one, and scripts of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.cli.fault_script import (
+    Command,
+    TimedCommand,
+    parse_command,
+    parse_script,
+    random_script,
+)
+from canvass.cli.output import CommandError
+
+SCRIPT = """
+# What happens to the cluster.
+3s pause leader   # It may lead again.
+1.5 kill 2
+
+4 toggle snapshot
+"""
+
+
+def test_a_script_is_read_in_the_order_of_time() -> None:
+    assert parse_script(SCRIPT, 3) == [
+        TimedCommand(1.5, Command("kill", "2")),
+        TimedCommand(3.0, Command("pause", "leader")),
+        TimedCommand(4.0, Command("toggle", "SNAPSHOT")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kill 3", "is no member of 3"),
+        ("kill everybody", "is no member of 3"),
+        ("burn 1", "is no command: kill|start|stop|pause|resume"),
+        ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort, quit"),
+        ("", "is no command"),
+    ],
+)
+def test_what_is_no_command_is_refused_with_what_is_one(text: str, told: str) -> None:
+    with pytest.raises(CommandError) as found:
+        parse_command(text, 3)
+    assert told in str(found.value)
+
+
+@pytest.mark.parametrize("line", ["soon kill 1", "-1 kill 1", "nan kill 1", "1s", "1 kill 7"])
+def test_a_wrong_line_is_named(line: str) -> None:
+    with pytest.raises(CommandError, match=r"^line 2: "):
+        parse_script(f"# first\n{line}\n", 3)
+
+
+def test_a_command_reads_back_as_it_is_typed() -> None:
+    for text in ("kill 1", "pause leader", "toggle suspend", "quit"):
+        assert str(parse_command(text, 3)) == text
+
+
+def test_chance_disturbs_one_member_at_a_time_and_undoes_it_in_time() -> None:
+    for seed in range(20):
+        script = random_script(seed, 120, 3, clock=5)
+        assert script == random_script(seed, 120, 3, clock=5)
+        assert max(one.at_s for one in script) <= 120
+        disturbed = 0
+        for one in sorted(script, key=lambda one: one.at_s):
+            if one.command.action in ("kill", "pause"):
+                disturbed += 1
+            elif one.command.action in ("start", "resume"):
+                disturbed -= 1
+            assert disturbed in (0, 1)
+        assert {"kill", "pause"} <= {one.command.action for one in script}

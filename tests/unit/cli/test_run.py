@@ -1,0 +1,179 @@
+"""``canvass run`` and ``canvass client``: a cluster of processes, from its start to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.run import Corpus
+
+Command = Callable[..., tuple[int, str, str]]
+
+FAULTS = """
+3.0 toggle snapshot
+3.5 kill leader
+4.0 pause follower
+5.5 resume all
+5.5 start all
+6.5 toggle suspend
+7.0 toggle resume
+"""
+
+
+def canvass(*words: object) -> list[str]:
+    return [sys.executable, "-m", "canvass.cli.main", *map(str, words)]
+
+
+def members_of(folder: Path) -> list[int]:
+    """The processes that were started with a configuration of a cluster in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue  # It has ended.
+            if b"canvass.cli.member" in command and os.fsencode(folder) in command:
+                found.append(int(entry.name))
+    return found
+
+
+def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Path) -> None:
+    script, folder = tmp_path / "script", tmp_path / "cluster"
+    script.write_text(FAULTS)
+    words = ("--clock", 20, "--seconds", 8, "--load", 40, "--script", script, "--format", "json")
+    done = subprocess.run(
+        canvass("run", "--out", folder, *words),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+
+    assert (done.returncode, report["problems"]) == (0, []), done.stderr
+    assert report["done"]["kill"] == report["done"]["start"] == 1
+    assert report["requestsAcknowledged"] <= report["counter"] <= report["requestsOffered"]
+    assert report["requestsAcknowledged"] > 50
+    assert members_of(folder) == []
+    (run,) = Corpus(folder / "runs").load()
+    assert sorted(run.events) == [0, 1, 2]
+    assert run.facts == ()
+    actions = [event.action.value for events in run.events.values() for event in events]
+    assert actions.count("Restart") == 4
+
+
+@pytest.mark.tlc
+def test_what_real_processes_record_conforms(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    script = tmp_path / "script"
+    script.write_text("3 kill leader\n4 start all\n")
+    words = ("--clock", 20, "--seconds", 5, "--load", 20, "--script", script)
+    ran = subprocess.run(
+        canvass("run", "--out", folder, *words),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    code, out, _ = command("verify", folder / "runs")
+
+    assert ran.returncode == 0, ran.stderr
+    assert (code, out.split()[0]) == (0, "CONFORMS")
+
+
+def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
+    folder, secret = tmp_path / "cluster", tmp_path / "secret"
+    secret.write_text("what only clients know\n")
+    words = ("--clock", 20, "--service", "key-value", "--members", 1, "--secret-file", secret)
+    with subprocess.Popen(
+        canvass("run", "--out", folder, *words, "--no-record"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as cluster:
+        while not (folder / "data" / "member-0.json").exists():
+            assert cluster.poll() is None
+        given = "set a 1 2\nget a\nkeys\n"
+        client = canvass("client", "--cluster", folder, "--timeout", 60)
+        admitted = subprocess.run(
+            [*client, "--secret-file", str(secret)],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        refused = subprocess.run([*client, "get", "a"], capture_output=True, text=True, check=False)
+        out, _ = cluster.communicate("nonsense\ntoggle shutdown\n", timeout=100)
+
+    assert (admitted.returncode, admitted.stdout) == (0, "ok\n= 1 2\na\n"), admitted.stderr
+    assert refused.returncode == 2
+    assert "does not let this client in: credentials are wrong" in refused.stderr
+    assert cluster.returncode == 0
+    assert "the cluster was ended by its operator" in out
+    assert members_of(folder) == []
+    assert list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))
+
+
+def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    cluster = subprocess.Popen(
+        canvass("run", "--out", folder, "--clock", 20, "--no-record"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while len(members_of(folder)) < 3:
+        assert cluster.poll() is None
+    cluster.kill()
+    cluster.wait()
+    while members_of(folder):
+        pass  # The kernel ends them; the test's own deadline is the only one.
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--random-faults", 1), "--random-faults needs --seconds"),
+        (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    command: Command, tmp_path: Path, words: tuple[object, ...], told: str
+) -> None:
+    code, _, err = command("run", "--out", tmp_path / "cluster", *words)
+
+    assert (code, told in err) == (2, True)
+    assert not (tmp_path / "cluster").exists()
+
+
+def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code, _, err = command("run", "--out", tmp_path, "--seconds", 1)
+
+    assert (code, "is not empty" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "one of --cluster and --endpoints"),
+        (("--endpoints", "nonsense"), "is no endpoint of a member"),
+        (("--endpoints", "0=192.0.2.1:9"), "is no endpoint on 127.0.0.1"),
+        (("--cluster", "/nowhere"), "is no folder of a cluster"),
+        (("--endpoints", "0=127.0.0.1:1", "--timeout", "0.2"), "no answer within 0.2 s"),
+    ],
+)
+def test_a_client_says_why_it_does_not_get_through(
+    command: Command, words: tuple[object, ...], told: str
+) -> None:
+    code, _, err = command("client", *words, "--", "get")
+
+    assert (code, told in err) == (2, True), err

@@ -1,0 +1,149 @@
+"""``canvass client``: requests to a running cluster, from the command line or line by line.
+
+The command line is here; what a client does is in `canvass.client`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from canvass.cli.output import EXIT_OK, CommandError
+
+if TYPE_CHECKING:
+    from canvass.client.connection import Connection
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("client")
+    def client(
+        request: Annotated[
+            list[str] | None, typer.Argument(help="The words of one request; none: lines of stdin.")
+        ] = None,
+        cluster: Annotated[
+            Path | None, typer.Option(help="The folder of a cluster that `canvass run` runs.")
+        ] = None,
+        endpoints: Annotated[
+            str, typer.Option(help="Ingress endpoints instead: 0=127.0.0.1:PORT,1=...")
+        ] = "",
+        name: Annotated[str, typer.Option(help="Who the client is.")] = "canvass",
+        secret_file: Annotated[
+            Path | None, typer.Option(help="Holds what the cluster's clients have to know.")
+        ] = None,
+        timeout: Annotated[
+            float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
+        ] = 30,
+        clock: Annotated[
+            int, typer.Option(min=1, max=20, help="That of the cluster, given no folder.")
+        ] = 5,
+    ) -> None:
+        """Offer requests to a cluster; each is applied exactly once, whoever leads.
+
+        What is known to a counter: `add N`, `get`. To a key-value store: `set KEY VALUE`, `get
+        KEY`, `delete KEY`, `keys`.
+
+        Exit code 0: everything was answered. 2: not so.
+
+        canvass client --cluster CLUSTER add 5
+
+        seq 1 100 | sed 's/^/add /' | canvass client --cluster CLUSTER
+        """
+        found, clock = _find(cluster, endpoints, clock)
+        secret = read_secret(secret_file)
+        lines = iter([" ".join(request)]) if request else _lines()
+        asyncio.run(_offer(found, name, secret, clock, lines, timeout))
+        raise typer.Exit(EXIT_OK)
+
+
+def read_secret(path: Path | None) -> str:
+    """Read what clients have to know; empty if there is nothing.
+
+    Raises
+    ------
+    CommandError
+        If the file is empty.
+    """
+    if path is None:
+        return ""
+    secret = path.read_text(encoding="utf-8").strip()
+    if not secret:
+        raise CommandError(f"{path} is empty")
+    return secret
+
+
+async def connect(endpoints: dict[int, str], *, name: str, secret: str, clock: int) -> Connection:
+    """Make a client that begins to look for the leader."""
+    from canvass.client.connection import Connection
+    from canvass.node.authentication import challenge_response
+
+    who = name.encode()
+    return await Connection.open(
+        endpoints,
+        credentials=who,
+        answer_challenge=lambda challenge: challenge_response(secret.encode(), who, challenge),
+        clock=clock,
+    )
+
+
+def _find(cluster: Path | None, endpoints: str, clock: int) -> tuple[dict[int, str], int]:
+    from canvass.client.messages import parse_endpoints
+    from canvass.node.links import HOST, port_of
+
+    if (cluster is None) == (not endpoints):
+        raise CommandError("one of --cluster and --endpoints says where the cluster is")
+    if cluster is None:
+        try:
+            found = parse_endpoints(endpoints)
+            for endpoint in found.values():
+                port_of(endpoint)
+            return found, clock
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+    import msgspec
+
+    from canvass.cli.member import MemberConfig
+
+    path = cluster / "data" / "member-0.json"
+    if not path.is_file():
+        raise CommandError(f"{cluster} is no folder of a cluster: it has no {path.name} in data")
+    config = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
+    ports = enumerate(config.ingress_ports)
+    return {i: f"{HOST}:{port}" for i, port in ports}, config.clock
+
+
+def _lines() -> Iterator[str]:
+    for line in sys.stdin:
+        if line.strip():
+            yield line.strip()
+
+
+async def _offer(
+    endpoints: dict[int, str],
+    name: str,
+    secret: str,
+    clock: int,
+    lines: Iterator[str],
+    timeout_s: float,
+) -> None:
+    from canvass.client.connection import ClosedError
+
+    connection = await connect(endpoints, name=name, secret=secret, clock=clock)
+    try:
+        for line in lines:
+            async with asyncio.timeout(timeout_s):
+                answer = await connection.request(line.encode())
+            print(answer.decode(errors="replace"), flush=True)
+    except TimeoutError:
+        told = connection.client.closed_reason or "nobody leads, or nobody is there"
+        raise CommandError(f"no answer within {timeout_s:g} s: {told}") from None
+    except ClosedError as error:
+        raise CommandError(f"the cluster does not let this client in: {error}") from None
+    finally:
+        await connection.close()
