@@ -1,7 +1,4 @@
-"""How commands that verify come by a judge: state graphs, cache and TLC from options.
-
-Nothing here checks or prints anything.
-"""
+"""How commands that verify come by a judge from their options; heavy imports only when asked."""
 
 from __future__ import annotations
 
@@ -11,42 +8,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from canvass.conformance.judge import Judge
-    from canvass.graph.lookup import KeyTable
 
 
 def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
-    """Make a judge from the options of a command.
+    """Make a judge; see `canvass.conformance.judges.make_judge`."""
+    from canvass.conformance import judges
 
-    Parameters
-    ----------
-    graphs
-        Folders of state-graph artifacts with a table of keys.
-    cache
-        Where answers are kept; None for the user's cache folder.
-    keep
-        Whether answers are kept at all.
-
-    Raises
-    ------
-    GraphError
-        If a graph cannot be opened, or is of another state of the spec.
-    """
-    from canvass.conformance.judge import Judge, default_cache
-
-    folder = (cache or default_cache()) if keep else None
-    return Judge(graphs={str(path): _open_keys(path) for path in graphs}, cache=folder)
-
-
-def _open_keys(path: Path) -> KeyTable:
-    """Open the keys of a graph whose edges are what today's spec allows."""
-    from canvass.conformance.judge import RULE_MODULES
-    from canvass.graph.artifact import file_digest, open_keys, read_manifest
-    from canvass.graph.errors import GraphError
-    from canvass.spec.files import spec_root
-
-    made_of = read_manifest(path).modules
-    for name in RULE_MODULES:
-        file = f"{name}.tla"
-        if made_of.get(file) != file_digest(spec_root() / file):
-            raise GraphError(f"{path}: the graph was made of another {file}; build it again")
-    return open_keys(path)
+    return judges.make_judge(graphs, cache, keep=keep)

@@ -1,0 +1,46 @@
+"""How those who verify come by a judge: state graphs, a cache and TLC put together.
+
+Nothing here checks anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from canvass.conformance.judge import RULE_MODULES, Judge, default_cache
+from canvass.graph.artifact import file_digest, open_keys, read_manifest
+from canvass.graph.errors import GraphError
+from canvass.graph.lookup import KeyTable
+from canvass.spec.files import spec_root
+
+
+def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
+    """Make a judge.
+
+    Parameters
+    ----------
+    graphs
+        Folders of state-graph artifacts with a table of keys.
+    cache
+        Where answers are kept; None for the user's cache folder.
+    keep
+        Whether answers are kept at all.
+
+    Raises
+    ------
+    GraphError
+        If a graph cannot be opened, or is of another state of the spec.
+    """
+    folder = (cache or default_cache()) if keep else None
+    return Judge(graphs={str(path): _open_keys(path) for path in graphs}, cache=folder)
+
+
+def _open_keys(path: Path) -> KeyTable:
+    """Open the keys of a graph whose edges are what today's spec allows."""
+    made_of = read_manifest(path).modules
+    for name in RULE_MODULES:
+        file = f"{name}.tla"
+        if made_of.get(file) != file_digest(spec_root() / file):
+            raise GraphError(f"{path}: the graph was made of another {file}; build it again")
+    return open_keys(path)

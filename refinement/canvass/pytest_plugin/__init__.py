@@ -1,0 +1,163 @@
+"""The pytest plugin: what an implementation under test does is recorded and checked.
+
+Only hooks and fixtures are here, and nothing heavy is imported before a run is to be checked:
+numpy, pyarrow and Java wait until then. `docs/guide/pytest.md` tells how to use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from canvass.pytest_plugin.options import add_options
+from canvass.pytest_plugin.session import Session, seed_of
+
+if TYPE_CHECKING:
+    from canvass.pytest_plugin.recording import Recorder
+    from canvass.pytest_plugin.session import Checked
+
+_SESSION = pytest.StashKey[Session]()
+_FAILED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; all begin with ``--canvass``."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and begin a session that does nothing until it is asked to."""
+    config.addinivalue_line(
+        "markers",
+        "canvass_runs(*paths, expect='CONFORMS'): call the test once for each recorded run of"
+        " these folders, with the fixture canvass_run; a run with another verdict fails it",
+    )
+    config.stash[_SESSION] = Session(config)
+
+
+# --- what an implementation does ------------------------------------------------------------------
+
+
+@pytest.fixture
+def canvass_seed(request: pytest.FixtureRequest) -> int:
+    """A seed for the test: of its name, or ``--canvass-seed``; a failure says how to repeat it."""
+    seed = seed_of(request.node, request.config.getoption("canvass_seed"))
+    request.node.user_properties.append(("canvass.seed", seed))
+    return seed
+
+
+@pytest.fixture
+def canvass_recorder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Recorder]:
+    """Record runs of the implementation under test; every one is checked when the test ends.
+
+    Call it with what ``run.json`` is to say: ``canvass_recorder(members=3, revision="1.50")`` gives
+    a `Recording`, whose ``member(id)`` is the port that each member records its steps through.
+    """
+    from canvass.pytest_plugin.recording import Recorder
+
+    recorder = Recorder(
+        request.config.stash[_SESSION],
+        request.node,
+        tmp_path_factory.mktemp("canvass"),
+    )
+    yield recorder
+    recorder.finish(failed=request.node.stash.get(_FAILED, False))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note whether a test has failed before its recordings are checked."""
+    report = yield
+    if call.when == "call":
+        item.stash[_FAILED] = report.failed
+    return report
+
+
+# --- runs on disk ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def canvass_run(request: pytest.FixtureRequest) -> Checked:
+    """Give the recorded run that the marker ``canvass_runs`` calls the test for, checked."""
+    if not hasattr(request, "param"):
+        pytest.fail(
+            "canvass_run needs the marker canvass_runs, which names the runs", pytrace=False
+        )
+    path, expect = request.param
+    session = request.config.stash[_SESSION]
+    checked = session.check(path)
+    if expect is not None and checked.verdict != expect:
+        pytest.fail(session.told(checked, path), pytrace=False)
+    return checked
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Call a test with the marker once for each run."""
+    marker = metafunc.definition.get_closest_marker("canvass_runs")
+    if marker is None or "canvass_run" not in metafunc.fixturenames:
+        return
+    from canvass.pytest_plugin.collected import runs_named
+
+    expect = marker.kwargs.get("expect", "CONFORMS")
+    runs = runs_named(metafunc.config.rootpath, marker.args)
+    metafunc.parametrize(
+        "canvass_run",
+        [(path, expect) for path in runs],
+        ids=[path.name for path in runs],
+        indirect=True,
+    )
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect a run folder as a test, if that is asked for."""
+    config = parent.config
+    wanted = config.getoption("canvass_collect") or config.getini("canvass_collect")
+    if not wanted or not (path / "run.json").is_file():
+        return None
+    from canvass.pytest_plugin.collected import RunDirectory
+
+    folder: RunDirectory = RunDirectory.from_parent(parent, path=path)
+    folder.checks = config.stash[_SESSION]
+    return folder
+
+
+# --- what was covered -----------------------------------------------------------------------------
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how much was checked, and what of the spec it covered."""
+    lines = config.stash[_SESSION].summary()
+    if lines:
+        terminalreporter.section("canvass")
+        for line, bad in lines:
+            terminalreporter.write_line(line, red=bad, bold=bad)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker has found to its controller; fail if less was covered than demanded."""
+    found = session.config.stash[_SESSION]
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["canvass"] = found.coverage.to_builtins()
+        return
+    fine = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if found.shortfalls() and session.exitstatus in fine:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ARG001 - named by pytest-xdist
+    """Take over what a worker of pytest-xdist has found."""
+    told = getattr(node, "workeroutput", {}).get("canvass")
+    if told:
+        node.config.stash[_SESSION].coverage.add_builtins(told)

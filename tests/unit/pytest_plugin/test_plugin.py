@@ -1,0 +1,328 @@
+"""The pytest plugin, in sessions of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from canvass.cluster.rules import Rules
+from canvass.conformance import judges
+from canvass.conformance.check import check_run
+from canvass.conformance.judge import Judge
+from canvass.conformance.report_case import make_case
+from canvass.conformance.verdict import Verdict
+from canvass.graph.lookup import KeyTable
+from canvass.pytest_plugin.coverage import Coverage, share
+from canvass.pytest_plugin.session import seed_of
+from support import corruptions
+from support.corruptions import corrupted
+from support.driven_cluster import record_run
+from support.judging import core_judge
+
+pytest_plugins = "pytester"
+
+OFFICE = """
+from examples.outsider.adapter import watcher
+from examples.outsider.ledger import Clerk, HastyClerk, Office
+
+def office(recorder, seed, kind=Clerk):
+    recording = recorder(members=3, revision="1.50", appointed_leader_id=0, run_id="office")
+    Office(seed, watcher(recording.member), kind=kind).run(entries=6)
+    return recording
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core answers in place of TLC."""
+    monkeypatch.setattr(judges, "make_judge", lambda *_, **__: core_judge())
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good") / "run"
+    record_run(folder, Rules.of("1.50"), 0, 300, faults=0.0, run_id="good")
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded(good: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Load what inner sessions use: they forget what they load, and compiled code cannot be loaded
+    twice.
+    """
+    bad = corrupted(good, tmp_path_factory.mktemp("bad") / "run", corruptions.commit_too_far)
+    found = check_run(bad, core_judge())
+    assert found.verdict is Verdict.DIVERGES
+    make_case(found, core_judge())
+
+
+def test_a_recording_is_checked_when_its_test_ends(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "def test_it(canvass_recorder, canvass_seed):\n"
+        "    office(canvass_recorder, canvass_seed)\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(passed=1)
+    ended.stdout.fnmatch_lines(["*= canvass =*", "1 run checked, * events: 1 CONFORMS"])
+    assert not (pytester.path / ".pytest_cache/d/canvass/failed").exists()
+
+
+def test_a_divergence_fails_the_test_and_shows_what_to_do(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "def test_it(canvass_recorder, canvass_seed):\n"
+        "    office(canvass_recorder, canvass_seed, HastyClerk)\n"
+    )
+
+    ended = pytester.runpytest("--canvass-seed", "11")
+
+    ended.assert_outcomes(passed=1, errors=1)
+    kept = pytester.path / ".pytest_cache/d/canvass/failed"
+    (folder,) = kept.iterdir()
+    assert (folder / "run.json").is_file()
+    ended.stdout.fnmatch_lines(
+        [
+            "canvass: the run office is DIVERGES, not CONFORMS",
+            "DIVERGES: UpdateLeaderPosition at member 0, step *",
+            "*What the spec allows instead*",
+            "*commitPosition: observed *, allowed *",
+            "*sends to 1: observed CommitPosition(*",
+            "*Replication.tla:*",
+            "*✖ * UpdateLeaderPosition*",
+            f"see it again: canvass trace show {folder} --around 0:*",
+            f"run kept:     {folder}",
+            "seed:         11",
+            "repeat:       pytest *::test_it --canvass-seed 11",
+        ]
+    )
+
+
+def test_an_explicit_check_fails_the_test_itself_or_takes_what_is_expected(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        OFFICE + "def test_fails(canvass_recorder):\n"
+        "    office(canvass_recorder, 5, HastyClerk).check()\n"
+        "def test_expects(canvass_recorder):\n"
+        "    checked = office(canvass_recorder, 5, HastyClerk).check(expect='DIVERGES')\n"
+        "    assert checked.verdict == 'DIVERGES' and checked.result.divergences\n"
+        "def test_goes_on(canvass_recorder):\n"
+        "    recording = canvass_recorder(members=3, revision='1.50', appointed_leader_id=0)\n"
+        "    the = Office(3, watcher(recording.member))\n"
+        "    the.run(1)\n"
+        "    before = recording.check().result.events\n"
+        "    the.run(1)\n"
+        "    assert recording.check().result.events > before\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(passed=2, failed=1)
+
+
+def test_nothing_recorded_is_no_pass(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "def test_it(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
+        "def test_never_called(canvass_recorder):\n    pass\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(passed=2, errors=1)
+    ended.stdout.fnmatch_lines(["MALFORMED: the run has no events: nothing was checked"])
+
+
+def test_a_test_that_failed_for_itself_is_told_what_its_run_is(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "def test_it(canvass_recorder):\n"
+        "    office(canvass_recorder, 5, HastyClerk)\n    assert 0\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(["*Captured stdout teardown*", "canvass: the run office is *"])
+
+
+def test_a_run_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "import pytest\n"
+        "@pytest.mark.parametrize('described', [{'members': 0, 'revision': '1.50'},\n"
+        "    {'members': 3, 'revision': '2'},\n"
+        "    {'members': 3, 'revision': '1.50', 'run_id': '../x'}])\n"
+        "def test_it(canvass_recorder, described):\n"
+        "    with pytest.raises(ValueError, match='there is no such run'):\n"
+        "        canvass_recorder(**described)\n"
+    )
+
+    pytester.runpytest().assert_outcomes(passed=3)
+
+
+def test_the_marker_calls_a_test_once_for_each_run(pytester: pytest.Pytester, good: Path) -> None:
+    corpus = pytester.mkdir("corpus")
+    corrupted(good, corpus / "bad", corruptions.commit_too_far)
+    corrupted(good, corpus / "gap", corruptions.event_dropped)
+    corrupted(good, corpus / "good", lambda _: None)
+    pytester.makepyfile(
+        "import pytest\n"
+        "@pytest.mark.canvass_runs('corpus')\n"
+        "def test_all(canvass_run):\n    assert canvass_run.run_id == 'good'\n"
+        "@pytest.mark.canvass_runs('corpus/bad', expect='DIVERGES')\n"
+        "def test_bad(canvass_run):\n    assert canvass_run.result.divergences\n"
+        "@pytest.mark.canvass_runs('corpus', expect=None)\n"
+        "def test_any(canvass_run):\n    assert canvass_run.path.name\n"
+    )
+
+    ended = pytester.runpytest("-v")
+
+    ended.assert_outcomes(passed=5, errors=2)
+    ended.stdout.fnmatch_lines(["*test_all?bad? ERROR*", "*test_all?gap? ERROR*"])
+    ended.stdout.fnmatch_lines(["INCOMPLETE: GAP of member *"])
+
+
+@pytest.mark.parametrize("named", ["'nowhere'", "", "'empty'"])
+def test_a_marker_that_names_no_run_is_an_error(pytester: pytest.Pytester, named: str) -> None:
+    pytester.mkdir("empty")
+    pytester.makepyfile(
+        f"import pytest\n@pytest.mark.canvass_runs({named})\ndef test_it(canvass_run):\n    pass\n"
+    )
+
+    ended = pytester.runpytest()
+
+    assert ended.ret == pytest.ExitCode.INTERRUPTED
+    ended.assert_outcomes(errors=1)
+    ended.stdout.fnmatch_lines(["*canvass_runs*"])
+
+
+@pytest.mark.parametrize("how", ["option", "ini", "not"])
+def test_run_folders_are_collected_only_if_asked_for(
+    pytester: pytest.Pytester, good: Path, how: str
+) -> None:
+    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
+    corrupted(good, pytester.path / "runs" / "bad", corruptions.commit_too_far)
+    if how == "ini":
+        pytester.makeini("[pytest]\ncanvass_collect = true\n")
+
+    ended = pytester.runpytest("-v", *(("--canvass-collect",) if how == "option" else ()))
+
+    if how == "not":
+        assert ended.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        return
+    ended.assert_outcomes(passed=1, failed=1)
+    ended.stdout.fnmatch_lines(
+        ["runs/bad::conforms FAILED*", "runs/good::conforms PASSED*", "*bad: conforms*"]
+    )
+    ended.stdout.fnmatch_lines(["see it again: canvass trace show */runs/bad --around *"])
+
+
+def test_coverage_below_what_is_demanded_fails_the_session(
+    pytester: pytest.Pytester, good: Path
+) -> None:
+    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
+
+    fine = pytester.runpytest("--canvass-collect", "--canvass-fail-under", "40")
+    short = pytester.runpytest("--canvass-collect", "--canvass-fail-under", "99.5")
+    unmeasured = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "1")
+
+    assert fine.ret == 0
+    fine.stdout.fnmatch_lines(["actions of the spec: * of * (*%); never taken: *"])
+    assert short.ret == pytest.ExitCode.TESTS_FAILED
+    short.stdout.fnmatch_lines(["*% of the actions are less than the 99.5% demanded"])
+    assert unmeasured.ret == pytest.ExitCode.TESTS_FAILED
+    unmeasured.stdout.fnmatch_lines(["no run was checked against a state graph, *"])
+
+
+def test_coverage_of_a_graph_counts_its_steps(
+    pytester: pytest.Pytester, good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from canvass.conformance.screen import Screening
+
+    screening = Screening(core_judge())
+    screening.add(good)
+    screening.flush()
+    others = np.zeros((len(screening.keys), 2), dtype=np.uint64)
+    others[:, 1] = np.arange(len(others))
+    keys = np.concatenate([screening.keys, others])
+    table = KeyTable.build(keys, np.arange(len(keys), dtype=np.int64))
+
+    def with_graph(*_: object) -> Judge:
+        judge = core_judge()
+        judge.graphs = {"small": table}
+        return judge
+
+    monkeypatch.setattr(judges, "make_judge", with_graph)
+    corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
+
+    ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")
+
+    half = len(screening.keys)
+    assert ended.ret == pytest.ExitCode.TESTS_FAILED
+    ended.stdout.fnmatch_lines(
+        [f"steps of small: {half} of {2 * half} (50.0%)", "50.0% of small are less than the *"]
+    )
+
+
+def test_a_session_without_canvass_says_nothing_and_loads_nothing_heavy(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest(
+        "import json, sys\n"
+        "def pytest_unconfigure(config):\n"
+        "    heavy = {'numpy', 'pyarrow', 'numba', 'msgspec', 'rich', 'canvass.cluster'}\n"
+        "    print('LOADED', json.dumps(sorted(heavy & set(sys.modules))))\n"
+        "    print('PLUGIN', 'canvass.pytest_plugin' in sys.modules)\n"
+    )
+    pytester.makepyfile("def test_it():\n    pass\n")
+
+    ended = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-s")
+
+    ended.assert_outcomes(passed=1)
+    told = dict(line.split(" ", 1) for line in ended.outlines if line[:7] in ("LOADED ", "PLUGIN "))
+    assert json.loads(told["LOADED"]) == []
+    assert told["PLUGIN"] == "True"
+    ended.stdout.no_fnmatch_line("*= canvass =*")
+
+
+def test_artifacts_go_where_they_are_wanted(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "def test_it(canvass_recorder):\n"
+        "    office(canvass_recorder, 5, HastyClerk).check()\n"
+    )
+
+    ended = pytester.runpytest("--canvass-artifacts", "kept", "-p", "no:cacheprovider")
+
+    ended.assert_outcomes(failed=1)
+    assert [path.name for path in (pytester.path / "kept").iterdir()] == [
+        "test_artifacts_go_where_they_are_wanted.py-test_it"
+    ]
+
+
+def test_the_seed_is_that_of_the_name_or_as_told(request: pytest.FixtureRequest) -> None:
+    own = seed_of(request.node, None)
+
+    assert own == seed_of(request.node, None)
+    assert seed_of(request.node, "42") == 42
+    assert 0 <= seed_of(request.node, "random") < 1 << 32
+    with pytest.raises(pytest.UsageError, match="a number, or 'random'"):
+        seed_of(request.node, "x")
+
+
+def test_coverage_of_several_processes_adds_up() -> None:
+    one, other = Coverage(), Coverage()
+    one.add("CONFORMS", 3, ["Canvass"])
+    one.add_steps("g", 10, [1, 2])
+    other.add("CONFORMS", 4, ["Nominate"])
+    other.add_steps("g", 10, [2, 3])
+
+    one.add_builtins(json.loads(json.dumps(other.to_builtins())))
+
+    assert list(one.lines(["Canvass", "Nominate", "OnVote"])) == [
+        "2 runs checked, 7 events: 2 CONFORMS",
+        "actions of the spec: 2 of 3 (66.6%); never taken: OnVote",
+        "steps of g: 3 of 10 (30.0%)",
+    ]
+    assert (share(999, 1000), share(0, 0), share(7, 7)) == (99.9, 0.0, 100.0)
