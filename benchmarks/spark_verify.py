@@ -1,16 +1,19 @@
-"""Measure batch verification: Spark local[2] beside one process, on the same data sets.
+"""Measure batch verification: Spark local[2], one process and TLC, side by side on the same runs.
 
-``python benchmarks/spark_verify.py [EVENTS...]`` makes a data set of each size of copies of a few
-recorded runs, and verifies each in one process and on Spark, with all answers of the oracle in the
-cache. The first job on Spark pays for starting workers; the second one does not. Time is that of
-the clock and that of processors, which others on the machine disturb less. The marginal figures are
-those between the smallest and the largest size, in which fixed costs cancel out. Memory is the peak
-of each process, by kind.
+``python benchmarks/spark_verify.py [EVENTS...]`` records simulated runs (as ``canvass simulate``
+does), makes a data set of each size of copies of them (`tests/support/corpora.py` says what a copy
+is), and verifies each in one process and on Spark, with all answers of the oracle in the cache. The
+first job on Spark pays for starting workers; the second one does not. Then as many events in one
+run are verified on Spark, and a few of the simulated runs by TLC itself. Time is that of the clock
+and that of processors, which others on the machine disturb less. Marginal figures are those between
+the smallest and the largest size, in which fixed costs cancel out. Memory is the peak of each kind
+of process after each size.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -19,22 +22,27 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from canvass.cli.simulate import record_run
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
+from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.session import open_session
+from canvass.simulation.options import Options, swarm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from support.corpora import record_runs, write_dataset
+from support.corpora import write_dataset
+from support.long_runs import write_long_run
 
-RUNS, STEPS = 40, 1000
-EVENTS_PER_FILE = 200_000
-SIZES = (200_000, 1_000_000)
+RUNS, STEPS = 24, 800
+TLC_RUNS = 3
+EVENTS_PER_FILE = 250_000
+SIZES = (100_000, 1_000_000)
 
 
 def one_process(folder: Path, cache: Path) -> None:
@@ -102,45 +110,99 @@ def measured(action: Callable[[], object]) -> Taken:
     return Taken(time.perf_counter() - started, processor_seconds() - spent)
 
 
+def simulate(root: Path) -> Path:
+    """Record simulated runs, each a seed."""
+    for seed in range(RUNS):
+        record_run(swarm(Options(seed, 3, "hardened", STEPS)), root)
+    return root
+
+
+def with_tlc(base: Path, cache: Path) -> None:
+    """Verify a few runs by TLC, and the same ones here."""
+    runs = sorted(base.iterdir())[:TLC_RUNS]
+    judge = Judge(cache=cache)
+    events = check_units(runs, judge).counts.events
+    here = measured(partial(check_units, runs, judge))
+    tlc = measured(partial(check_with_tlc, runs))
+    say(f"{TLC_RUNS} of these runs, {events:,} events: TLC {events / tlc.seconds:,.0f} events/s,")
+    say(f"  one process {events / here.seconds:,.0f} events/s,", end=" ")
+    say(f"{tlc.seconds / here.seconds:,.0f} times as fast")
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print at once: somebody is waiting."""
+    print(text, end=end, flush=True)
+
+
+class Row(NamedTuple):
+    """The measurements of one size."""
+
+    events: int
+    alone: Taken
+    first: Taken
+    warm: Taken
+
+
+def measure_size(session: SparkSession, base: Path, cache: Path, root: Path, size: int) -> Row:
+    """Verify a data set of one size in all ways, and print."""
+    folder, out = root / f"set-{size}", root / f"out-{size}"
+    events = write_dataset(base, folder, size, events_per_file=EVENTS_PER_FILE)
+    alone = measured(partial(one_process, folder, cache))
+    first = measured(partial(on_spark, session, folder, cache, out / "first"))
+    warm = measured(partial(on_spark, session, folder, cache, out / "warm"))
+    row = Row(events, alone, first, warm)
+    rates = "".join(f"{events / taken.seconds:16,.0f}" for taken in row[1:])
+    costs = " ".join(f"{taken.processor / events * 1e6:.1f}" for taken in row[1:])
+    memory = "; ".join(
+        f"{name} {', '.join(f'{size:,}' for size in sizes)}" for name, sizes in peaks().items()
+    )
+    say(f"{events:12,}{rates}   {costs}\n{'':12}    peaks, MiB: {memory}")
+    shutil.rmtree(folder)
+    return row
+
+
+def measure_long_run(session: SparkSession, cache: Path, root: Path, row: Row) -> None:
+    """Verify as many events in one run, and print."""
+    folder, out = root / "long", root / "out-long"
+    events = write_long_run(folder / "events-3-00000.parquet", row.events)
+    short = root / "short"
+    write_long_run(short / "events-3-00000.parquet", 10_000)
+    check_units(list(short.iterdir()), Judge(cache=cache))
+    taken = measured(partial(on_spark, session, folder, cache, out))
+    rate, ratio = events / taken.seconds, taken.seconds * row.events / row.warm.seconds / events
+    say(f"one run of {events:,} events: {rate:,.0f} events/s, {ratio:.2f} times the time of the")
+    say(f"  many runs; {taken.processor / events * 1e6:.1f} microseconds of processors an event")
+    say("; ".join(f"{name}: {sizes}" for name, sizes in peaks().items()))
+
+
 def main() -> None:
     """Measure and print."""
     sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
-    rows: list[tuple[int, Taken, Taken, Taken]] = []
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        base, cache = record_runs(root / "base", RUNS, STEPS), root / "cache"
+        base, cache = simulate(root / "base"), root / "cache"
         judge = Judge(cache=cache)
-        asked = measured(lambda: check_units(sorted(base.iterdir()), judge))
-        print(f"{RUNS * STEPS:,} events, {judge.asked:,} distinct steps judged by TLC:", end=" ")
-        print(f"{asked.seconds:.1f} s")
+        found = check_units(sorted(base.iterdir()), judge)
+        assert found.exit_code == 0
+        say(f"{RUNS} simulated runs, {found.counts.events:,} events:", end=" ")
+        say(f"{judge.asked:,} distinct steps judged by TLC in {found.counts.seconds:.0f} s")
         write_dataset(base, root / "warm", 1, events_per_file=EVENTS_PER_FILE)
         one_process(root / "warm", cache)  # Compiles what is not compiled yet.
+        say(f"{'events':>12}{'one process':>16}{'Spark, first':>16}{'Spark, warm':>16}", end="")
+        say("   events/s; microseconds of processors an event")
         with open_session("local[2]") as session:
-            for number, size in enumerate(sizes):
-                folder = root / f"set-{number}"
-                events = write_dataset(base, folder, size, events_per_file=EVENTS_PER_FILE)
-                alone = measured(partial(one_process, folder, cache))
-                out = root / f"out-{number}"
-                first = measured(partial(on_spark, session, folder, cache, out / "first"))
-                warm = measured(partial(on_spark, session, folder, cache, out / "warm"))
-                rows.append((events, alone, first, warm))
-            memory = peaks()
-    print(f"{'events':>12}{'one process':>16}{'Spark, first':>16}{'Spark, warm':>16}   events/s")
-    for events, *taken in rows:
-        print(f"{events:12,}" + "".join(f"{events / each.seconds:16,.0f}" for each in taken))
-    print("processor time, microseconds an event")
-    for events, *taken in rows:
-        costs = (each.processor / events * 1e6 for each in taken)
-        print(f"{events:12,}" + "".join(f"{each:16.1f}" for each in costs))
+            rows = [measure_size(session, base, cache, root, size) for size in sizes]
+            measure_long_run(session, cache, root, rows[-1])
+        with_tlc(base, cache)
     if len(rows) > 1:
-        (less, low, _, low_warm), (more, high, _, high_warm) = rows[0], rows[-1]
-        print("marginal, between the smallest and the largest")
-        for name, a, b in (("one process", low, high), ("Spark, warm", low_warm, high_warm)):
-            count = more - less
+        count = rows[-1].events - rows[0].events
+        say("marginal, between the smallest and the largest")
+        for name, a, b in (
+            ("one process", rows[0].alone, rows[-1].alone),
+            ("Spark, warm", rows[0].warm, rows[-1].warm),
+        ):
             rate, spent = count / (b.seconds - a.seconds), (b.processor - a.processor) / count
-            print(f"  {name}: {rate:,.0f} events/s, {spent * 1e6:.1f} microseconds an event")
-    for name, sizes_mib in memory.items():
-        print(f"peak memory, {name}: {', '.join(f'{size:,} MiB' for size in sizes_mib)}")
+            say(f"  {name}: {rate:,.0f} events/s, {spent * 1e6:.1f} microseconds an event")
 
 
 if __name__ == "__main__":

@@ -32,20 +32,24 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     assert summary["verdicts"] == {"CONFORMS": 5, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
     assert summary == json.loads((tmp_path / "first" / "summary.json").read_text())
     assert "asking the oracle" in captured.err
+    page = (tmp_path / "first" / "examples" / "1.html").read_text()
+    assert "run-2" in page
+    assert 'href="examples/1.html"' in (tmp_path / "first" / "report.html").read_text()
     assert sorted(path.name for path in (tmp_path / "first").iterdir()) == [
         "coverage",
         "divergences",
+        "examples",
         "report.html",
         "summary.json",
         "verdicts",
     ]
 
     baseline = ["--fail-on", "new", "--baseline", str(tmp_path / "first")]
-    code = run([*words, str(tmp_path / "second"), *baseline])
+    code = run([*words, str(tmp_path / "second"), *baseline, "--examples", "0"])
 
     captured = capsys.readouterr()
     assert code == 0
     assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
     assert "(known)" in captured.out
     assert "asking the oracle" not in captured.err
-    assert "<td>known</td>" in (tmp_path / "second" / "report.html").read_text()
+    assert ">known<" in (tmp_path / "second" / "report.html").read_text()

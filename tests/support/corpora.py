@@ -1,8 +1,9 @@
 """Large corpora made of a few recorded runs: for measurements, and for tests of scale.
 
-A copy of a run bears another id, and its positions are multiplied by a factor: the comparisons
-between them stay as they are, and so does what the spec says of every step, but no number is that
-of the run it was made from.
+A copy of a run bears another id. Its positions are multiplied by a factor, its members numbered on
+in a circle, and its clocks moved: the comparisons between numbers stay as they are, and so does
+what the spec says of every step, but hardly a number is that of the run it was made from. So a
+corpus of copies has no more distinct canonical steps than the runs that it is made of.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import join
+from canvass.conformance.batch import join, rows_of
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
     CHECKSUM_COLUMNS,
+    ID_BITS,
     INPUT_COLUMNS,
     LOG_COLUMNS,
     MEMBER_COLUMNS,
@@ -38,6 +40,7 @@ from canvass.traces.schema import Run, encode
 from support.driven_cluster import record_run
 
 ROW_GROUP = 1 << 16
+_DAY_NS = 86_400_000_000_000
 
 
 def record_runs(root: Path, runs: int, steps: int, *, members: int = 3) -> Path:
@@ -55,6 +58,51 @@ def _scaled(cells: Ints, columns: Sequence[str], factor: int) -> Ints:
     chosen = copy[..., places]
     copy[..., places] = np.where(chosen > 0, chosen * factor, chosen)
     return copy
+
+
+def _renamed(cells: Ints, columns: Sequence[str], by: int, members: int) -> Ints:
+    """Number the members on by so many places, wherever a column tells of one."""
+    copy = cells.copy()
+    for place, name in enumerate(columns):
+        cell, what = copy[..., place], kind(name)
+        if what is Kind.MEMBER:
+            changed = (cell + by) % members
+        elif what is Kind.MEMBER_MASK:
+            changed = (cell << by | cell >> (members - by)) & ((1 << members) - 1)
+        elif what is Kind.MESSAGE_ID:
+            low = cell & ((1 << ID_BITS) - 1)
+            changed = ((cell >> ID_BITS) + by) % members << ID_BITS | low
+        else:
+            continue
+        copy[..., place] = np.where(cell >= 0, changed, cell)
+    return copy
+
+
+def rotated(columns: EventColumns, by: int) -> EventColumns:
+    """Copy whole runs with their members numbered on by so many places."""
+    count = columns.member_count
+    by %= count
+    if not by:
+        return columns
+    renamed = replace(
+        columns,
+        member=(columns.member + by) % count,
+        inputs=_renamed(columns.inputs, INPUT_COLUMNS, by, count),
+        message=_renamed(columns.message, MESSAGE_COLUMNS, by, count),
+        state=_renamed(columns.state, STATE_COLUMNS, by, count),
+        members=np.roll(_renamed(columns.members, MEMBER_COLUMNS, by, count), by, axis=1),
+        sends=_renamed(columns.sends, MESSAGE_COLUMNS, by, count),
+    )
+    streams = renamed.run * count + renamed.member
+    starts = np.flatnonzero(np.diff(streams, prepend=-1))
+    ends = np.append(starts[1:], len(streams))
+    parts = []
+    for place in np.argsort(streams[starts], kind="stable").tolist():
+        start, end = int(starts[place]), int(ends[place])
+        run_id = renamed.runs[int(renamed.run[start])]
+        run = Run("canvass.run/1", run_id, "1.50", count)
+        parts.append(({run_id: run}, rows_of(renamed, start, end, run_id)))
+    return join(parts).columns
 
 
 def scaled(columns: EventColumns, factor: int, runs: tuple[str, ...]) -> EventColumns:
@@ -89,7 +137,9 @@ def copies(corpus: Path) -> Iterator[tuple[list[Run], Any]]:
             for run in batch.runs
         ]
         ids = tuple(run.run_id for run in runs)
-        yield runs, to_table(scaled(batch.columns, number + 1, ids))
+        copy = scaled(batch.columns, number + 1, ids)
+        copy = replace(copy, time_ns=copy.time_ns + number * _DAY_NS)
+        yield runs, to_table(rotated(copy, number))
 
 
 def write_dataset(corpus: Path, root: Path, events: int, *, events_per_file: int) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from canvass.conformance.check import settle
 from canvass.conformance.judge import REFUSED, Judge, ask_tlc, default_cache, spec_digest
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.verdict import Verdict
+from canvass.corpus.job import PROGRESS
 from canvass.corpus.parts import (
     join_parts,
     part_file,
@@ -42,6 +44,7 @@ from canvass.corpus.telling import (
     with_import,
 )
 from canvass.graph.artifact import open_keys
+from canvass.graph.lookup import KeyTable
 from canvass.graph.oracle import Answer
 from canvass.graph.steps import Step
 from canvass.traces.aeron_import.importer import ImportFault, import_logs
@@ -50,8 +53,9 @@ from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.errors import TraceError
 from canvass.traces.schema import Run
 
-SHARED_CACHE: Final = "cache"
+ANSWERS: Final = "answers"
 PARTS: Final = "parts"
+"""Folders in the one that all workers can read."""
 
 _memo: dict[object, Screening] = {}
 """The screening of this worker process: what it has found out about steps serves all its tasks."""
@@ -92,22 +96,26 @@ class ConformanceChecker:
 
     def prepare(self, folder: Path) -> None:
         """Take a folder that all workers can read, and put there what is known."""
-        shared = folder / SHARED_CACHE
-        self.shared = str(shared)
-        (folder / PARTS).mkdir(parents=True)
-        if Path(self.cache).is_dir():
-            shutil.copytree(self.cache, shared)
-        else:
-            shared.mkdir(parents=True)
+        self.shared = str(folder)
+        for name in (PARTS, PROGRESS):
+            (folder / name).mkdir(parents=True)
+        self._share(Judge(cache=Path(self.cache), digest=self.digest))
 
     def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep answers for the workers of this job, and for later ones."""
         found = list(answers)
         keys = np.array([key_of(key) for key, _ in found], dtype=np.uint64).reshape(-1, 2)
         codes = np.array([answer[0] for _, answer in found], dtype=np.int8)
-        for folder in (self.shared, self.cache):
-            Judge(cache=Path(folder), digest=self.digest)._keep(keys, codes)
+        judge = Judge(cache=Path(self.cache), digest=self.digest)
+        judge._keep(keys, codes)
         self.generation += 1
+        self._share(judge)
+
+    def _share(self, judge: Judge) -> None:
+        """Write what a judge knows as arrays that the workers of a machine map, and share."""
+        folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
+        folder.mkdir()
+        judge.cached().save(folder)
 
     def forbids(self, answer: bytes) -> bool:
         """Tell whether an answer says that the step is not allowed."""
@@ -126,6 +134,7 @@ class ConformanceChecker:
         """Check units as far as graph and cache know the steps."""
         screening = self._screening()
         screening.forget_seen()
+        before = screening.events
         whole = [unit for unit in task if unit.part is None and unit.kind is not UnitKind.JOIN]
         try:
             with tempfile.TemporaryDirectory(prefix="canvass-units-") as scratch:
@@ -138,8 +147,10 @@ class ConformanceChecker:
         except BaseException:
             _memo.clear()
             raise
+        wrong = sum(state.wrong for state in screening.runs)
         screening.runs.clear()
         yield from self._edges(screening)
+        self._tell_progress(screening.events - before, wrong)
 
     def _screening(self) -> Screening:
         token = (self.shared, self.generation, self.graphs, self.digest)
@@ -150,7 +161,15 @@ class ConformanceChecker:
 
     def _judge(self) -> Judge:
         graphs = {name: open_keys(Path(name)) for name in self.graphs}
-        return Judge(_ask_alone, graphs, Path(self.shared), self.digest)
+        if not self.shared:
+            return Judge(_ask_alone, graphs, Path(self.cache), self.digest)
+        folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
+        return Judge(_ask_alone, graphs, None, self.digest, answers=KeyTable.open(folder))
+
+    def _tell_progress(self, events: int, wrong: int) -> None:
+        """Leave word for whoever watches: the name of an empty file, as that is whole or absent."""
+        if self.shared:
+            (Path(self.shared) / PROGRESS / f"{events}-{wrong}-{uuid4().hex}").touch()
 
     def _edges(self, screening: Screening) -> Iterator[Row]:
         """Tell which edges of each graph were taken since it was last forgotten what was seen."""
@@ -229,7 +248,7 @@ class ConformanceChecker:
 
     @property
     def _parts(self) -> Path:
-        return Path(self.shared).with_name(PARTS)
+        return Path(self.shared) / PARTS
 
 
 def _questions(

@@ -86,7 +86,6 @@ def verify(
     if missing:
         raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
     checker = ConformanceChecker.of(graph=graph, cache=cache)
-    checker.shared = checker.cache
     run = Run("canvass.run/1", "run", revision, count, initial=initial)
     return (
         events.select(*names)

@@ -21,25 +21,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 import pyarrow as pa
 
+from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import (
-    COVERAGE_COLUMNS,
-    DIVERGENCE_COLUMNS,
     ROW_DDL,
-    VERDICT_COLUMNS,
     Row,
     RowKind,
     to_batch,
 )
 from canvass.corpus.split import split_large
+from canvass.corpus.tables import is_kind, uri_of, write_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STEPS_PER_BATCH: Final = 2000
 """Steps that one oracle is asked at once: a JVM costs as much to start as many steps to judge."""
@@ -48,6 +47,10 @@ ANSWERS_DDL: Final = "key binary, answer binary"
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
 
 _WORK: Final = "work"
+PROGRESS: Final = "progress"
+"""In the folder given to `Checker.prepare`: for each task that is done a file that is named by how
+many events it had and how many runs diverge.
+"""
 
 _Place = tuple[str, int | None]
 """A unit's path, and the number of the part if it was cut."""
@@ -75,6 +78,19 @@ class Checker(Protocol):
     def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep answers, on the driver, so that `check` knows them from now on."""
         ...
+
+
+class SoFar(NamedTuple):
+    """How far a job is."""
+
+    done: int
+    """Tasks of the stage that are done."""
+    tasks: int
+    """All of them."""
+    events: int
+    """Events that were checked, in all stages."""
+    diverging: int
+    """Runs that were seen to diverge, without those that the oracle still has to judge."""
 
 
 class OutputExists(Exception):
@@ -129,6 +145,8 @@ class CorpusJob:
         self._say = say
         self._task_cost = task_cost
         self._parts: dict[tuple[str, int], Part] = {}
+        self.graphs: list[GraphCoverage] = []
+        self._tasks = self._tasks_before = 0
         self.judged = 0
         self.rechecked = 0
 
@@ -150,11 +168,25 @@ class CorpusJob:
             self._say(f"joining the parts of {len(joins):,} runs")
             rows = rows.unionByName(self._checked(joins, "third"))
         self._say("writing the tables")
-        self._write(rows)
+        self.graphs = write_tables(self._session, rows, self._out)
+
+    def so_far(self) -> SoFar:
+        """Tell how far the stage is; in any thread."""
+        try:
+            names = [path.name for path in (self._out / _WORK / PROGRESS).iterdir()]
+        except OSError:
+            names = []
+        counts = [name.split("-") for name in names]
+        return SoFar(
+            done=min(len(names) - self._tasks_before, self._tasks),
+            tasks=self._tasks,
+            events=sum(int(count[0]) for count in counts),
+            diverging=sum(int(count[1]) for count in counts),
+        )
 
     def table(self, name: str) -> DataFrame:
         """Read one of the tables that were written: verdicts, divergences or coverage."""
-        return self._session.read.parquet(_uri(self._out / name))
+        return self._session.read.parquet(uri_of(self._out / name))
 
     def clean(self) -> None:
         """Remove what only the stages needed."""
@@ -166,6 +198,7 @@ class CorpusJob:
 
     def _checked(self, units: Sequence[Unit], name: str) -> DataFrame:
         tasks = pack(units, tasks=self._partitions, parallelism=self._parallelism)
+        self._tasks_before, self._tasks = self._tasks_before + self._tasks, len(tasks)
         rows = [(number, msgspec.json.encode(task).decode()) for number, task in enumerate(tasks)]
         # Range partitioning puts each row into a partition of its own, in order; hashing does not.
         frame = self._session.createDataFrame(rows, "number int, task string")
@@ -175,13 +208,13 @@ class CorpusJob:
 
     def _kept(self, frame: DataFrame, name: str) -> DataFrame:
         """Write a frame and read it back: what it takes to make it is done once."""
-        place = _uri(self._out / _WORK / name)
+        place = uri_of(self._out / _WORK / name)
         frame.write.parquet(place)
         return self._session.read.parquet(place)
 
     def _judge(self, first: DataFrame) -> list[bytes]:
         """Have unknown steps judged; give the keys of those that are forbidden."""
-        steps = first.where(_is(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
+        steps = first.where(is_kind(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
         count = steps.count()
         if not count:
             return []
@@ -207,7 +240,7 @@ class CorpusJob:
         """
         from pyspark.sql import functions as f
 
-        waiting = first.where(_is(RowKind.VERDICT)).where("size(pending) > 0")
+        waiting = first.where(is_kind(RowKind.VERDICT)).where("size(pending) > 0")
         found = waiting.where(f.col("verdict") == "DIVERGES").select("source", "part", "run_id")
         if forbidden:
             wrong = self._session.createDataFrame([(key,) for key in forbidden], "key binary")
@@ -221,7 +254,7 @@ class CorpusJob:
         for row in found.distinct().toLocalIterator():
             again.setdefault((row.source, row.part), set()).add(row.run_id)
         if any(unit.part is not None for unit in units):
-            broken = first.where(_is(RowKind.PART)).where("reason IS NOT NULL")
+            broken = first.where(is_kind(RowKind.PART)).where("reason IS NOT NULL")
             for row in broken.select("source").distinct().toLocalIterator():
                 again = {place: runs for place, runs in again.items() if place[0] != row.source}
                 again[row.source, None] = set()
@@ -262,7 +295,7 @@ class CorpusJob:
         if not self._parts:
             return []
         wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in cut}
-        told = rows.where(_is(RowKind.PART)).where("reason IS NULL")
+        told = rows.where(is_kind(RowKind.PART)).where("reason IS NULL")
         grouped = told.groupBy("source", "run_id").agg(f.collect_list("part").alias("parts"))
         joins = []
         for row in grouped.orderBy("source", "run_id").toLocalIterator():
@@ -278,60 +311,6 @@ class CorpusJob:
                 )
             )
         return joins
-
-    def _write(self, rows: DataFrame) -> None:
-        from pyspark.sql import functions as f
-
-        verdicts = rows.where(_is(RowKind.VERDICT)).select(*VERDICT_COLUMNS)
-        divergences = rows.where(_is(RowKind.DIVERGENCE)).select(*DIVERGENCE_COLUMNS)
-        repeated = [
-            (row.run_id, row.kept)
-            for row in verdicts.where(f.col("run_id").isNotNull())
-            .groupBy("run_id")
-            .agg(f.min("source").alias("kept"), f.count("*").alias("count"))
-            .where(f.col("count") > 1)
-            .toLocalIterator()
-        ]
-        if repeated:
-            verdicts, divergences = self._without_second_runs(verdicts, divergences, repeated)
-        coverage = (
-            rows.where(_is(RowKind.COVERAGE))
-            .groupBy(*COVERAGE_COLUMNS[:-1])
-            .agg(f.sum("events").alias("events"))
-        )
-        for name, table in (
-            ("verdicts", verdicts),
-            ("divergences", divergences),
-            ("coverage", coverage),
-        ):
-            table.write.parquet(_uri(self._out / name))
-
-    def _without_second_runs(
-        self, verdicts: DataFrame, divergences: DataFrame, repeated: list[tuple[str, str]]
-    ) -> tuple[DataFrame, DataFrame]:
-        """Of runs with one id let the first one stand, by place; the others are no runs."""
-        from pyspark.sql import functions as f
-
-        known = f.broadcast(self._session.createDataFrame(repeated, "run_id string, kept string"))
-        first = f.col("kept").isNull() | (f.col("kept") == f.col("source"))
-        reason = f.concat(f.lit("AMBIGUOUS: the id is that of the run in "), f.col("kept"))
-        marked = (
-            verdicts.join(known, "run_id", "left")
-            .withColumn("verdict", f.when(first, f.col("verdict")).otherwise("MALFORMED"))
-            .withColumn("reason", f.when(first, f.col("reason")).otherwise(reason))
-        )
-        kept = divergences.join(known, "run_id", "left").where(first)
-        return marked.select(*VERDICT_COLUMNS), kept.select(*DIVERGENCE_COLUMNS)
-
-
-def _is(kind: RowKind) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col("kind") == kind.value
-
-
-def _uri(path: Path) -> str:
-    return path.as_uri()
 
 
 _TASKS: Final = msgspec.json.Decoder(Task)

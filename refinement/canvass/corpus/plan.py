@@ -113,6 +113,13 @@ def list_units(corpora: Iterable[Path]) -> list[Unit]:
     return list({unit.path: unit for unit in units}.values())
 
 
+def unit_at(path: Path) -> Unit | None:
+    """Give what one folder or file of a corpus is, on its own; None if it is no part of a run."""
+    if path.is_dir():
+        return _folder_unit(path)
+    return _file_unit(path) if path.suffix == ".parquet" and path.is_file() else None
+
+
 def _units_of(path: Path) -> list[Unit]:
     if path.suffix == ".parquet" and path.is_file():
         return [_file_unit(path)]

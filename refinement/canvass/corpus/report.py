@@ -1,41 +1,32 @@
 """``report.html``: the summary as one page that needs nothing else, not even a script.
 
-Everything that comes from a corpus is escaped, and a content security policy forbids the page to
-load or run anything should an escape be missing.
+The frame of the page, its policy and the only way text gets into it are in
+`canvass.conformance.page`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from shlex import quote
+from types import MappingProxyType
 from typing import Final
 
+from canvass.conformance.page import page, table, text
+from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.summary import VERDICTS, Cluster, Summary
 
 REPORT_FILE: Final = "report.html"
 
 _STYLE: Final = """
-:root { color-scheme: light dark; --line: #8886; --bad: #b3261e; --good: #1b6e3c; --dim: #777; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --good: #7fd19b; --dim: #aaa; } }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem;
-  margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
-  white-space: nowrap; }
-dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; }
-dt { color: var(--dim); } dd { margin: 0; font-size: 1.3rem; }
-.bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); font-weight: 600; }
-.note { color: var(--dim); } code { font-size: .92em; }
+.word { white-space: nowrap; overflow-wrap: normal; }
 """
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
-
-def render(summary: Summary, new: Sequence[Cluster] | None = None) -> str:
+def render(
+    summary: Summary,
+    new: Sequence[Cluster] | None = None,
+    examples: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> str:
     """Write the page.
 
     Parameters
@@ -44,22 +35,19 @@ def render(summary: Summary, new: Sequence[Cluster] | None = None) -> str:
         What was found.
     new
         The clusters that a baseline did not have, if there was one.
+    examples
+        Pages beside this one that show the example of a cluster, by the cluster's identity.
     """
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>canvass: {summary.runs:,} runs</title><style>{_STYLE}</style></head><body>",
+    body = [
         f"<h1>{_headline(summary)}</h1>",
         _figures(summary),
-        _clusters(summary, new),
+        _clusters(summary, new, examples),
         _listed(summary),
         _coverage(summary),
+        *(_graph(one) for one in summary.graphs),
         _origin(summary),
-        "</body></html>",
     ]
-    return "\n".join(parts) + "\n"
+    return page(f"canvass: {summary.runs:,} runs", body, style=_STYLE)
 
 
 def _headline(summary: Summary) -> str:
@@ -82,63 +70,90 @@ def _figures(summary: Summary) -> str:
         ("seconds", f"{summary.seconds:,.1f}"),
         ("steps asked of TLC", f"{summary.judged_steps:,}"),
     ]
-    shown = "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in figures)
+    shown = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures)
     return f"<dl>{shown}</dl>"
 
 
-def _clusters(summary: Summary, new: Sequence[Cluster] | None) -> str:
+def _clusters(
+    summary: Summary,
+    new: Sequence[Cluster] | None,
+    examples: Mapping[tuple[str, str], str],
+) -> str:
     if not summary.clusters:
         return ""
     fresh = None if new is None else {cluster.identity for cluster in new}
     rows = []
     for one in summary.clusters:
-        mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
-        place = f"{one.example_run_id}, member {one.example_member_id}, step {one.example_step}"
-        rows.append(
-            f"<tr><td>{_text(one.divergence_class)}</td><td><code>{_text(one.name)}</code></td>"
-            f'<td class="number">{one.count:,}</td><td class="number">{one.runs:,}</td>'
-            f"<td>{_text(place)}<br>{_text(one.example_reason)}"
-            f"<br><code>canvass verify {_text(quote(one.example_source))}</code></td>"
-            f"<td>{mark}</td></tr>"
+        place = text(
+            f"{one.example_run_id}, member {one.example_member_id}, step {one.example_step}"
         )
-    head = _head("class", "action or property", "*count", "*runs", "one example", "")
-    return (
-        f"<h2>Divergences</h2>{_left_out(len(rows), summary.cluster_count)}"
-        f"<table>{head}{''.join(rows)}</table>"
-    )
+        if one.identity in examples:
+            place = f'<a href="{text(examples[one.identity])}">{place}</a>'
+        mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
+        command = f"<code>canvass verify {text(quote(one.example_source))}</code>"
+        rows.append(
+            [
+                _word(one.divergence_class),
+                f"<code>{text(one.name)}</code>",
+                f"{one.count:,}",
+                f"{one.runs:,}",
+                f"{place}<br>{text(one.example_reason)}<br>{command}",
+                _word(mark),
+            ]
+        )
+    head = ("class", "action or property", "count", "runs", "one example", "")
+    shown = table(head, rows, numbers=frozenset({2, 3}))
+    return f"<h2>Divergences</h2>{_left_out(len(rows), summary.cluster_count)}{shown}"
 
 
 def _listed(summary: Summary) -> str:
     if not summary.listed:
         return ""
     rows = (
-        f"<tr><td>{_text(one.verdict)}</td><td>{_text(one.run_id or '')}</td>"
-        f'<td class="number">{one.events:,}</td><td>{_text(one.reason)}</td>'
-        f"<td><code>{_text(one.source)}</code></td></tr>"
+        [
+            _word(one.verdict),
+            text(one.run_id or ""),
+            f"{one.events:,}",
+            text(one.reason),
+            f"<code>{text(one.source)}</code>",
+        ]
         for one in summary.listed
     )
-    head = _head("verdict", "run", "*events", "reason", "where")
-    return (
-        "<h2>Runs that do not conform</h2>"
-        f"{_left_out(len(summary.listed), summary.listed_count)}"
-        f"<table>{head}{''.join(rows)}</table>"
-    )
+    shown = table(("verdict", "run", "events", "reason", "where"), rows, numbers=frozenset({2}))
+    left_out = _left_out(len(summary.listed), summary.listed_count)
+    return f"<h2>Runs that do not conform</h2>{left_out}{shown}"
 
 
 def _coverage(summary: Summary) -> str:
-    rows = "".join(
-        f'<tr><td><code>{_text(one.action)}</code></td><td class="number">{one.events:,}</td></tr>'
-        for one in summary.coverage
-    )
-    never = ", ".join(f"<code>{_text(name)}</code>" for name in summary.never_taken)
+    rows = ([f"<code>{text(one.action)}</code>", f"{one.events:,}"] for one in summary.coverage)
+    never = ", ".join(f"<code>{text(name)}</code>" for name in summary.never_taken)
     missing = f"<p>Never taken: {never}.</p>" if never else "<p>Every action was taken.</p>"
-    head = _head("action", "*events")
-    return f"<h2>Actions of the spec</h2>{missing}<table>{head}{rows}</table>"
+    shown = table(("action", "events"), rows, numbers=frozenset({1}))
+    return f"<h2>Actions of the spec</h2>{missing}{shown}"
+
+
+def _graph(one: GraphCoverage) -> str:
+    rows = (
+        [
+            f"<code>{text(each.action)}</code>",
+            f"{each.steps:,}",
+            f"{each.covered:,}",
+            f"{100 * each.covered / each.steps:.1f} %",
+        ]
+        for each in one.actions
+    )
+    head = ("action", "steps of the graph", "taken by the corpus", "share")
+    told = (
+        f"<p>{one.covered:,} of the {one.steps:,} canonical steps of <code>{text(one.model)}"
+        f"</code> (revision {text(one.revision)}, {one.member_count} members).</p>"
+    )
+    shown = table(head, rows, numbers=frozenset({1, 2, 3}))
+    return f"<h2>Steps of the state graph</h2>{told}{shown}"
 
 
 def _origin(summary: Summary) -> str:
-    corpora = ", ".join(f"<code>{_text(name)}</code>" for name in summary.corpora)
-    return f'<p class="note">canvass {_text(summary.version)}; corpora: {corpora}</p>'
+    corpora = ", ".join(f"<code>{text(name)}</code>" for name in summary.corpora)
+    return f'<p class="note">canvass {text(summary.version)}; corpora: {corpora}</p>'
 
 
 def _left_out(shown: int, count: int) -> str:
@@ -147,21 +162,6 @@ def _left_out(shown: int, count: int) -> str:
     return f'<p class="note">The first {shown:,} of {count:,}; the tables hold all.</p>'
 
 
-def _head(*names: str) -> str:
-    cells = (
-        f'<th class="number">{_text(name[1:])}</th>'
-        if name.startswith("*")
-        else f"<th>{_text(name)}</th>"
-        for name in names
-    )
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _text(value: str) -> str:
-    """Escape text; control characters, which no page should hold, become their names."""
-    return escape("".join(_visible(value)))
-
-
-def _visible(value: str) -> Iterable[str]:
-    for character in value:
-        yield character if character.isprintable() else ascii(character)[1:-1]
+def _word(value: str) -> str:
+    """Give one of our own words, which a narrow column must not break; not so a stranger's."""
+    return f'<span class="word">{value}</span>' if value.isidentifier() else text(value)

@@ -121,7 +121,13 @@ DIVERGENCE_COLUMNS: Final = (
     "rank",
     "reason",
 )
-COVERAGE_COLUMNS: Final = ("revision", "member_count", "name", "events")
+COVERAGE_DDL: Final = (
+    "graph string, revision string, member_count int, name string, events bigint, steps bigint,"
+    " covered_steps bigint"
+)
+"""Either events that have an action, or, with a graph, steps that it has of an action and how many
+of them the corpus takes.
+"""
 
 
 def to_batch(rows: Iterable[Row]) -> Any:

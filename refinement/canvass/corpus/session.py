@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ LOCAL_SETTINGS: Final = {
     "spark.driver.memory": "1g",
 }
 
+QUIET: Final = Path(__file__).with_name("log4j2.properties")
+"""How the driver logs when it is started here, unless the user has a configuration of Spark."""
+
 SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     # Names of rows' columns are looked up as they are written.
     "spark.sql.caseSensitive": "true",
     # Small tables; 200 partitions of nothing would cost more than the work.
@@ -104,6 +107,10 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
         for name, value in SETTINGS.items():
             builder = builder.config(name, value)
+        if chosen is not None and "SPARK_CONF_DIR" not in os.environ:
+            builder = builder.config(
+                "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
+            )
         if chosen is not None and chosen.startswith("sc://"):
             builder = builder.remote(chosen)
         elif chosen is not None:

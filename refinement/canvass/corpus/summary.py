@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
+from canvass.corpus.edges import GraphCoverage
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
@@ -79,6 +80,8 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     listed: list[Listed]
     listed_count: int
     coverage: list[Coverage]
+    graphs: list[GraphCoverage] = []
+    """How much of each state graph that was given the corpus covers."""
     never_taken: list[str]
     """Actions of the spec that no event has."""
     judged_steps: int
@@ -115,7 +118,12 @@ def summarise(
         grouped.orderBy(f.desc("count"), "divergence_class", "name").limit(MAX_LISTED).collect()
     )
     listed = failing.orderBy("verdict", "source", "run_id").limit(MAX_LISTED).collect()
-    taken = job.table("coverage").groupBy("name").agg(f.sum("events").alias("events"))
+    taken = (
+        job.table("coverage")
+        .where("graph IS NULL")
+        .groupBy("name")
+        .agg(f.sum("events").alias("events"))
+    )
     coverage = {row.name: int(row.events) for row in taken.collect()}
     return Summary(
         version=version,
@@ -151,6 +159,7 @@ def summarise(
             Coverage(name, coverage[name])
             for name in sorted(coverage, key=lambda name: (-coverage[name], name))
         ],
+        graphs=job.graphs,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
         judged_steps=job.judged,
         rechecked_runs=job.rechecked,

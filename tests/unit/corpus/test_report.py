@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from canvass.corpus.edges import ActionSteps, GraphCoverage
 from canvass.corpus.report import render
 from canvass.corpus.summary import (
     BadBaseline,
@@ -155,14 +156,27 @@ def test_nothing_of_a_corpus_becomes_markup() -> None:
             listed_count=1,
             coverage=[Coverage(HOSTILE, 1)],
             never_taken=[HOSTILE],
+            graphs=[GraphCoverage("g", HOSTILE, "1.50", 3, 9, 1, [ActionSteps(HOSTILE, 9, 1)])],
         )
     )
     seen = Seen(page)
 
     assert "script" not in seen.tags
     assert seen.links == []
-    assert seen.text.count("<script>alert(1)</script>\"'&\\x1b[31m\\u202e") == 10
+    assert seen.text.count("<script>alert(1)</script>\"'&\\x1b[31m\\u202e") == 12
     assert "default-src 'none'" in page
+
+
+def test_an_example_is_a_link_beside_the_page() -> None:
+    seen = Seen(
+        render(
+            summary({"DIVERGES": 1}, clusters=[cluster()], cluster_count=1),
+            None,
+            {cluster().identity: "examples/1.html"},
+        )
+    )
+
+    assert seen.links == ["examples/1.html"]
 
 
 def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
@@ -172,7 +186,7 @@ def test_the_page_says_what_was_left_out_and_what_is_new() -> None:
     )
 
     assert "The first 2 of 7" in page
-    assert page.index("known") < page.index("<td>new</td>")
+    assert page.index("known") < page.index(">new<")
     assert "5 runs diverge" in page
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.output import CommandError, Format, complain, result_console, write_json
+from canvass.cli.batch_watch import register as register_watch
+from canvass.cli.output import CommandError, Format, result_console, write_json
 
 if TYPE_CHECKING:
     from canvass.corpus.summary import Cluster, Summary
@@ -62,6 +63,10 @@ def register(app: typer.Typer) -> None:
         oracles: Annotated[
             int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
         ] = 1,
+        examples: Annotated[
+            int,
+            typer.Option(min=0, help="Kinds of divergences of which a page shows an example."),
+        ] = 3,
         fail_on: Annotated[
             FailOn, typer.Option(help="Fail on any divergence, or on those new to --baseline.")
         ] = FailOn.ANY,
@@ -91,12 +96,14 @@ def register(app: typer.Typer) -> None:
             oracles=oracles,
         )  # fmt: skip
         new = None if earlier is None else new_clusters(summary, earlier)
-        _write(out, summary, new)
+        _write(out, summary, new, cache, examples)
         if output is Format.JSON:
             write_json(summary)
         else:
             _show(summary, new, out)
         raise typer.Exit(exit_code(summary, earlier))
+
+    register_watch(batch)
 
     @batch.command(
         "submit-command",
@@ -153,50 +160,56 @@ def _verify(
 ) -> Summary:
     from importlib.metadata import version
 
+    from canvass.cli.batch_progress import BatchProgress
+    from canvass.cli.judging import make_judge
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import list_units
     from canvass.corpus.session import one_line_failures, open_session
     from canvass.corpus.summary import summarise
 
-    began = time.monotonic()
-
-    def say(what: str) -> None:
-        complain(f"[{time.monotonic() - began:6.1f} s] {what}")
-
+    if graph is not None:
+        make_judge([graph], cache)  # Refuses a graph of another state of the spec.
     units = list_units(corpora)
-    say(f"{len(units):,} units listed; starting Spark")
-    with open_session(master) as session, one_line_failures():
-        job = CorpusJob(
-            session,
-            ConformanceChecker.of(graph=graph, cache=cache),
-            out,
-            partitions=partitions,
-            oracles=oracles,
-            say=say,
-        )
-        started = time.monotonic()
-        job.run(units)
-        summary = summarise(
-            job,
-            version=version("canvass"),
-            corpora=[str(corpus) for corpus in corpora],
-            tasks=partitions,
-            seconds=time.monotonic() - started,
-        )
-        job.clean()
+    with BatchProgress() as progress:
+        progress.stage(f"{len(units):,} units listed; starting Spark")
+        with open_session(master) as session, one_line_failures():
+            job = CorpusJob(
+                session,
+                ConformanceChecker.of(graph=graph, cache=cache),
+                out,
+                partitions=partitions,
+                oracles=oracles,
+                say=progress.stage,
+            )
+            started = time.monotonic()
+            progress.watch(job.so_far)
+            job.run(units)
+            summary = summarise(
+                job,
+                version=version("canvass"),
+                corpora=[str(corpus) for corpus in corpora],
+                tasks=partitions,
+                seconds=time.monotonic() - started,
+            )
+            job.clean()
     return summary
 
 
-def _write(out: Path, summary: Summary, new: list[Cluster] | None) -> None:
+def _write(
+    out: Path, summary: Summary, new: list[Cluster] | None, cache: Path | None, examples: int
+) -> None:
     import msgspec
 
+    from canvass.cli.judging import make_judge
+    from canvass.corpus.examples import write_examples
     from canvass.corpus.report import REPORT_FILE, render
     from canvass.corpus.summary import SUMMARY_FILE
 
     encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
     (out / SUMMARY_FILE).write_bytes(encoded + b"\n")
-    (out / REPORT_FILE).write_text(render(summary, new), encoding="utf-8")
+    pages = write_examples(summary.clusters, out, make_judge([], cache), examples)
+    (out / REPORT_FILE).write_text(render(summary, new, pages), encoding="utf-8")
 
 
 def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
@@ -217,4 +230,7 @@ def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
     for row in summary.listed[:20]:
         if row.verdict in ("MALFORMED", "INCOMPLETE"):
             console.print(f"  {row.verdict} {row.source}: {row.reason}")
+    for graph in summary.graphs:
+        share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
+        console.print(f"the corpus takes {share}")
     console.print(f"{summary.events_per_second:,.0f} events/s; report: {out / 'report.html'}")

@@ -1,0 +1,64 @@
+"""One example of each of the first clusters of divergences, as a page that opens in the browser.
+
+The page is that of ``canvass verify --html``. It is made on the driver, so that runs which no
+single process should hold, and those that exist only as logs, have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from canvass.conformance.html import to_html
+from canvass.conformance.judge import Judge
+from canvass.conformance.report_case import make_case
+from canvass.conformance.verdict import (
+    CorpusVerdict,
+    Counts,
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+)
+from canvass.corpus.plan import TASK_COST, UnitKind, unit_at
+from canvass.corpus.summary import Cluster
+from canvass.tlc.errors import TlcError
+from canvass.traces.errors import TraceError
+
+FOLDER: Final = "examples"
+
+
+def write_examples(
+    clusters: Iterable[Cluster], out: Path, judge: Judge, limit: int
+) -> Mapping[tuple[str, str], str]:
+    """Write pages for the first clusters; give the place of each by the cluster's identity."""
+    places: dict[tuple[str, str], str] = {}
+    for cluster in clusters:
+        if len(places) == limit:
+            break
+        page = _page(cluster, judge)
+        if page is not None:
+            name = f"{FOLDER}/{len(places) + 1}.html"
+            (out / FOLDER).mkdir(exist_ok=True)
+            (out / name).write_text(page, encoding="utf-8")
+            places[cluster.identity] = name
+    return places
+
+
+def _page(cluster: Cluster, judge: Judge) -> str | None:
+    unit = unit_at(Path(cluster.example_source))
+    if unit is None or unit.kind is UnitKind.AERON_LOGS or unit.cost > 2 * TASK_COST:
+        return None
+    divergence = Divergence(
+        DivergenceClass(cluster.divergence_class),
+        cluster.name,
+        cluster.example_member_id,
+        cluster.example_step,
+        cluster.example_reason,
+    )
+    run = RunVerdict(cluster.example_run_id, unit.path, Verdict.DIVERGES, divergences=(divergence,))
+    try:
+        return to_html(CorpusVerdict((run,), Counts(runs=1)), [make_case(run, judge)])
+    except (TraceError, TlcError, KeyError):
+        return None  # The run is gone, or the oracle cannot run: the report says what there is.

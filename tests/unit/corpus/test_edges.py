@@ -1,0 +1,52 @@
+"""Which steps of a state graph a corpus takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from canvass.conformance.judge import Judge
+from canvass.conformance.screen import Screening
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.edges import EdgeCounter
+from canvass.corpus.plan import list_units
+from canvass.corpus.rows import RowKind
+from canvass.graph.artifact import open_keys
+from canvass.graph.build import cached_graph, load_model
+from support.driven_cluster import record_run
+
+
+@pytest.mark.tlc
+def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    assert pytestconfig.cache is not None
+    model = load_model("MCMemberGraph1")
+    folder = pytestconfig.cache.mkdir("graphs") / f"{model.name}-{model.digest[:16]}"
+    graph = cached_graph(model, folder.parent)
+    for seed in range(3):
+        record_run(tmp_path / "runs" / f"run-{seed}", graph.rules, seed, 60, run_id=f"run-{seed}")
+    units = list_units([tmp_path / "runs"])
+    checker = ConformanceChecker.of(graph=folder, cache=tmp_path / "cache")
+    checker.prepare(tmp_path / "work")
+    told = [
+        row.payload for unit in units for row in checker.check((unit,)) if row.kind is RowKind.EDGES
+    ]
+    counter = EdgeCounter(str(folder))
+    counter.add([payload for payload in told if payload is not None])
+
+    found = counter.result()
+
+    screening = Screening(Judge(graphs={"": open_keys(folder)}))
+    for unit in units:
+        screening.add(Path(unit.path))
+    screening.flush()
+    taken = np.unique(open_keys(folder).lookup(screening.keys))
+    assert found.covered == int(np.count_nonzero(taken >= 0)) > 10
+    assert found.steps == graph.manifest.counts.canonical
+    assert (found.model, found.member_count) == ("MCMemberGraph1", 1)
+    assert sum(each.steps for each in found.actions) == found.steps
+    assert sum(each.covered for each in found.actions) == found.covered
+    assert all(each.covered <= each.steps for each in found.actions)
