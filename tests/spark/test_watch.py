@@ -128,7 +128,7 @@ def test_a_watch_that_is_killed_goes_on_where_it_was(runs: Path, tmp_path: Path)
     with (tmp_path / "log").open("wb") as log:
         first = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
-            while not list((out / "work").glob("*/work/progress/*")):
+            while not list((out / "work").glob("*/*/progress/*")):
                 assert first.poll() is None, (tmp_path / "log").read_text()
                 time.sleep(0.05)
         finally:
