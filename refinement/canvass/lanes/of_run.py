@@ -77,6 +77,10 @@ class RunLanes:
         row = start + int(np.searchsorted(self.columns.step[start:end], step))
         return row if row < end and int(self.columns.step[row]) == step else None
 
+    def sender_of(self, row: int) -> int | None:
+        """Give the row of the event that sent what an event receives, or None."""
+        return self._sender.get(self._received[row])
+
     def leading_to(self, row: int, count: int) -> list[int]:
         """Give the last ``count`` events that an event rests on, and itself, in their order."""
         first = self.place[row]
@@ -94,7 +98,7 @@ class RunLanes:
 
     def _causes(self, row: int) -> list[int]:
         before = int(self.columns.predecessor[row])
-        sender = self._sender.get(self._received[row])
+        sender = self.sender_of(row)
         return [one for one in (before, sender) if one is not None and one >= 0]
 
     def diagram(
@@ -202,7 +206,7 @@ class RunLanes:
                     )
                 )
         given = event.input
-        sender = self._sender.get(self._received[row])
+        sender = self.sender_of(row)
         again = self._receiver.get(self._received[row]) != row
         told = sender in number and self._goes_to(sender, self._received[row]) == member
         told &= not again

@@ -10,14 +10,18 @@ from canvass.traces.schema import EVENTS_SCHEMA, published_schemas
 FOLDER = Path(__file__).parent / "schemas"
 
 
+def arrow_columns(member_count: int) -> str:
+    """Write the Arrow columns of a data set of clusters of that size, one a line."""
+    return "".join(
+        f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n"
+        for field in arrow_schema(member_count)
+    )
+
+
 def published() -> dict[str, bytes]:
     """Make all published schemas: file name to contents. Columns are those of three members."""
-    fields = (
-        f"{field.name}: {field.type}{'' if field.nullable else ' not null'}\n"
-        for field in arrow_schema(3)
-    )
     name = f"{EVENTS_SCHEMA.replace('/', '-')}.arrow.txt"
-    return published_schemas() | {name: "".join(fields).encode()}
+    return published_schemas() | {name: arrow_columns(3).encode()}
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from canvass.cluster import messages
 from canvass.cluster.member import (
-    NULL_VALUE,
+    NO_INPUT,
     ElectionState,
     Input,
     Member,
@@ -20,6 +20,7 @@ from canvass.cluster.member import (
     Role,
     TermEntry,
 )
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.recorder import Recorder
 from examples.outsider.ledger import Clerk, Letter
 
@@ -94,11 +95,11 @@ def watcher(member: Callable[[int], Recorder]) -> Callable[..., None]:
     ) -> None:
         clocks[clerk.desk] = max(clocks) + 1
         if letter is not None:
-            given = Input(message=message_of(letter), active=EVERYBODY if letter else frozenset())
+            given = Input(message=message_of(letter), active=EVERYBODY)
         elif deed == "poll":
             given = Input(accepted=EVERYBODY - {clerk.desk})
         else:
-            given = INPUTS.get(deed, lambda _: Input())(facts)
+            given = INPUTS[deed](facts) if deed in INPUTS else NO_INPUT
         first = member(clerk.desk).record(
             clocks[clerk.desk],
             DEEDS[deed],
@@ -131,7 +132,8 @@ def message_of(letter: Letter) -> messages.Message:
             return messages.AppendPosition(facts["term"], facts["end"], author, 0)
         case "settled":
             return messages.CommitPosition(0, facts["end"], author)
-    raise ValueError(letter.about)
+        case other:
+            raise ValueError(other)
 
 
 def state_of(clerk: Clerk) -> Member:

@@ -1,7 +1,6 @@
 """``canvass trace``: look at runs, and turn them into other forms.
 
-The command lines are here; drawing is in `canvass.lanes`, conversion in `canvass.traces.convert`,
-shrinking in `canvass.conformance.shrink`.
+``show`` is here, the others in modules of their own; drawing is in `canvass.lanes`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from canvass.cli import trace_convert
 from canvass.cli.output import CommandError, Format, result_console, write_json
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Look at runs, and turn them into other forms.", no_args_is_help=True)
     group.callback()(_group)
     group.command("show")(show)
+    group.command("convert")(trace_convert.convert)
+    group.command("schema")(trace_convert.schema)
     app.add_typer(group, name="trace")
 
 
@@ -87,7 +89,7 @@ def show(
 
     canvass trace show RUN --around 1:42 | less -R
     """
-    from canvass.cli.trace_run import open_run, row_named
+    from canvass.cli.trace_run import open_run, row_named, window
     from canvass.lanes.of_run import RunLanes
     from canvass.lanes.text import ASCII, UNICODE, TextLanes
 
@@ -98,14 +100,7 @@ def show(
     for one in member or ():
         if one >= loaded.run.member_count:
             raise CommandError(f"--member {one}: the run has {loaded.run.member_count} members")
-    first, last = 0, len(lanes.rows) - 1
-    if start:
-        first = lanes.place[row_named(lanes, start, "--from")]
-    if end:
-        last = lanes.place[row_named(lanes, end, "--to")]
-    if first > last:
-        raise CommandError(f"--from {start} comes after --to {end}")
-    rows = lanes.rows[first : last + 1]
+    rows = window(lanes, start, end)
     if around:
         rows = _around(lanes, row_named(lanes, around, "--around"), context, member)
     diagram = lanes.diagram(rows, members=member or None)

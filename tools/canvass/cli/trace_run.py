@@ -82,3 +82,21 @@ def row_named(lanes: RunLanes, name: str, option: str) -> int:
     if row is None:
         raise CommandError(f"{option} {name}: the run has no step {match[2]} of member {match[1]}")
     return row
+
+
+def window(lanes: RunLanes, start: str | None, end: str | None) -> list[int]:
+    """Give the rows from one event to another, in the order of causes.
+
+    Raises
+    ------
+    CommandError
+        If an event is not there, or the first comes after the last.
+    """
+    first, last = 0, len(lanes.rows) - 1
+    if start:
+        first = lanes.place[row_named(lanes, start, "--from")]
+    if end:
+        last = lanes.place[row_named(lanes, end, "--to")]
+    if first > last:
+        raise CommandError(f"--from {start} comes after --to {end}")
+    return lanes.rows[first : last + 1]

@@ -1,0 +1,205 @@
+"""``canvass trace convert`` and ``schema`` from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.cluster.rules import Rules
+from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.publish import FOLDER, published
+from canvass.traces.run import Corpus
+from support import corruptions
+from support.corruptions import corrupted, read_streams
+from support.driven_cluster import record_run
+
+Command = Callable[..., Any]
+SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("convert") / "run"
+    record_run(folder, Rules.of("1.50"), 3, 200, faults=0.02, run_id="one")
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_an_imported_run_comes_back_from_a_data_set_byte_for_byte(
+    command: Command, tmp_path: Path
+) -> None:
+    """Sources of events included."""
+    import_logs([SAMPLE], tmp_path / "run")
+
+    first = command("trace", "convert", tmp_path / "run", tmp_path / "set")
+    second = command("trace", "convert", tmp_path / "set", tmp_path / "back")
+
+    assert (first.code, second.code) == (0, 0)
+    assert first.out == f"1 run written to {tmp_path / 'set'}\n"
+    assert b'"source"' in contents(tmp_path / "run")["member-0.ndjson"]
+    assert contents(tmp_path / "back") == contents(tmp_path / "run")
+
+
+def test_a_corpus_with_everything_missing_keeps_what_is_missing(
+    command: Command, run_folder: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name, change in (("whole", lambda _: None), ("gap", corruptions.event_dropped)):
+        folder = corrupted(run_folder, corpus / name, change)
+        text = (folder / "run.json").read_text()
+        (folder / "run.json").write_text(text.replace('"one"', f'"{name}"'))
+    for name in ("cut", "absent", "empty"):
+        folder = corrupted(run_folder, corpus / name, lambda _: None)
+        text = (folder / "run.json").read_text()
+        (folder / "run.json").write_text(text.replace('"one"', f'"{name}"'))
+    cut = corpus / "cut" / "member-1.ndjson"
+    cut.write_bytes(cut.read_bytes()[:-40])
+    (corpus / "absent" / "member-2.ndjson").unlink()
+    (corpus / "empty" / "member-0.ndjson").write_bytes(b"")
+
+    for words in (("set",), ("set", "back", "--compress", "zst"), ("back", "again")):
+        source = words[0] if len(words) > 1 else "corpus"
+        target = words[1] if len(words) > 1 else words[0]
+        ended = command("trace", "convert", tmp_path / source, tmp_path / target, *words[2:])
+        assert (ended.code, ended.err) == (0, "")
+
+    found = {}
+    for name in ("corpus", "set", "back", "again"):
+        runs = list(Corpus(tmp_path / name).load())
+        found[name] = {
+            loaded.run.run_id: (
+                {member: events for member, events in loaded.events.items() if events},
+                {(fact.kind, fact.member_id) for fact in loaded.facts},
+            )
+            for loaded in runs
+        }
+    assert found["corpus"]["gap"][1]
+    assert found["corpus"]["cut"][1]
+    assert found["set"] == found["back"] == found["again"] == found["corpus"]
+    assert any(path.suffix == ".zst" for path in (tmp_path / "back" / "whole").iterdir())
+
+
+def test_itf_is_the_sequence_of_the_cluster_states(
+    command: Command, run_folder: Path, tmp_path: Path
+) -> None:
+    assert command("trace", "convert", run_folder, tmp_path / "x.itf.json").code == 0
+
+    document = json.loads((tmp_path / "x.itf.json").read_text())
+    streams = read_streams(run_folder)
+    assert document["vars"] == ["member", "step"]
+    assert len(document["states"]) == sum(map(len, streams.values()))
+    last = {int(key["#bigint"]): state for key, state in document["states"][-1]["member"]["#map"]}
+    for member, lines in streams.items():
+        recorded = lines[-1]["state"]
+        assert last[member].keys() == recorded.keys()
+        assert last[member]["commitPosition"] == {"#bigint": str(recorded["commitPosition"])}
+        assert last[member]["electionState"] == recorded["electionState"]
+    for number, state in enumerate(document["states"]):
+        assert state["#meta"] == {"index": number}
+        assert state.keys() == {"#meta", "member", "step"}
+
+
+def test_shiviz_gets_clocks_that_respect_every_message(command: Command, run_folder: Path) -> None:
+    ended = command("trace", "convert", run_folder, "-", "--as", "shiviz")
+
+    found: dict[tuple[str, int], dict[str, int]] = {}
+    for event, host, clock in re.findall(r"(.*)\n(\S*) (\{.*\})", ended.out):
+        found[host, int(event.split()[0])] = json.loads(clock)
+    streams = read_streams(run_folder)
+    sent = {
+        send["id"]: (f"member-{member}", line["step"])
+        for member, lines in streams.items()
+        for line in lines
+        for send in line["sends"]
+    }
+    assert len(found) == sum(map(len, streams.values()))
+    for member, lines in streams.items():
+        for place, line in enumerate(lines):
+            clock = found[f"member-{member}", line["step"]]
+            assert clock[f"member-{member}"] == place + 1
+            if "id" in line["input"]:
+                cause = found[sent[line["input"]["id"]]]
+                assert all(clock[host] >= count for host, count in cause.items())
+
+
+def test_mermaid_has_each_message_where_it_arrives(
+    command: Command, run_folder: Path, tmp_path: Path
+) -> None:
+    words = ("--from", "0:1", "--to", "1:12")
+    assert command("trace", "convert", run_folder, tmp_path / "x.mmd", *words).code == 0
+
+    lines = (tmp_path / "x.mmd").read_text().splitlines()
+    assert lines[:2] == ["sequenceDiagram", "    participant m0 as member 0"]
+    line = re.compile(
+        r"    (participant m\d as .*|Note over m\d(,m\d)?: .*|m\d(-\)|--\)|-x)m\d: \w+(, lost)?)"
+    )
+    assert all(line.fullmatch(one) for one in lines[1:])
+    assert any("-)" in one for one in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("-",), "cannot go to stdout"),
+        (("there",), "exists; name a new folder"),
+        (("x.mmd", "--from", "0:9999"), "no step 9999 of member 0"),
+        (("x.itf.json", "--from", "0:1"), "--from and --to go with mermaid"),
+        (("new", "--run", "one"), "all runs are converted"),
+        (("x.log", "--run", "two"), "there is no run two"),
+    ],
+)
+def test_what_cannot_be_converted_is_told_in_one_line_and_leaves_nothing(
+    command: Command,
+    run_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+
+    ended = command("trace", "convert", run_folder, *words)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert reason in ended.err
+    assert ended.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+@pytest.mark.parametrize("target", ["set", "x.itf.json"])
+def test_a_run_that_is_none_is_told_with_its_place_and_leaves_nothing(
+    command: Command, run_folder: Path, tmp_path: Path, target: str
+) -> None:
+    folder = corrupted(run_folder, tmp_path / "run", lambda _: None)
+    stream = folder / "member-2.ndjson"
+    stream.write_text(stream.read_text().replace('"step":3,', '"step":"3",'))
+
+    ended = command("trace", "convert", folder, tmp_path / target)
+
+    assert ended.code == 2
+    assert f"{stream}:4:" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_the_schemas_are_those_that_are_published(command: Command) -> None:
+    assert command("trace", "schema", "run").out.encode() == published()["canvass.run-1.json"]
+    assert (
+        command("trace", "schema").out.encode() == (FOLDER / "canvass.events-1.json").read_bytes()
+    )
+    three = command("trace", "schema", "arrow").out
+    assert three.encode() == published()["canvass.events-1.arrow.txt"]
+    assert command("trace", "schema", "arrow", "--members", "5").out != three
