@@ -32,7 +32,7 @@ def test_no_acknowledged_request_is_lost_or_applied_twice(seed: int) -> None:
 @pytest.mark.parametrize("member_count", [1, 2, 5])
 def test_clusters_of_other_sizes_come_through(member_count: int) -> None:
     options = WholeOptions(seed=3, member_count=member_count, requests=30)
-    options = replace(options, faults=WholeFaults(0.01, 2_000, 2_000, 3_000, 4_000, 0, 2_000))
+    options = replace(options, faults=WholeFaults(0.01, 2_000, 2_000, 3_000, 4_000, 0, 0, 0, 2_000))
     options = (
         options if member_count > 1 else replace(options, faults=WholeFaults(power_mean_ms=900))
     )
@@ -42,11 +42,13 @@ def test_clusters_of_other_sizes_come_through(member_count: int) -> None:
 
 
 def test_every_kind_of_fault_strikes() -> None:
-    faults = WholeFaults(0.02, 1_500, 2_000, 2_000, 2_500, 2_000, 1_500)
+    faults = WholeFaults(0.02, 1_500, 2_000, 2_000, 2_500, 2_000, 3_000, 3_000, 1_500)
     result = run(WholeOptions(seed=5, faults=faults, requests=200, offer_mean_ms=200))
 
     assert (result.findings, result.stuck) == ((), ())
     for kind in (
+        "Input/output error",
+        "No space left on device",
         "clock jump",
         "cut",
         "kill",

@@ -72,6 +72,11 @@ class MemoryStorage:
         self._history: list[dict[str, _File]] = [{}]
         """The folder as it was synced, and after each change since."""
 
+    @property
+    def used(self) -> int:
+        """How many bytes the files have."""
+        return sum(len(file.data) for file in self._names.values())
+
     # The port.
 
     def names(self) -> list[str]:
@@ -95,7 +100,7 @@ class MemoryStorage:
     def append(self, name: str, data: bytes) -> None:
         """See `canvass.archive.storage.Storage`."""
         self._write()
-        room = self.capacity - sum(len(file.data) for file in self._names.values())
+        room = self.capacity - self.used
         self._file(name).data += data[: max(0, room)]
         if len(data) > room:
             raise OSError(errno.ENOSPC, "No space left on device", name)

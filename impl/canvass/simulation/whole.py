@@ -19,12 +19,12 @@ from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.client.messages import Egress, Ingress, format_endpoints
 from canvass.cluster.member import ElectionState
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS
-from canvass.node.control import ControlToggle
 from canvass.node.node import Node
 from canvass.node.port import StepRecorder
 from canvass.services.examples import Counter as CounterApplication
 from canvass.simulation.options import LIVENESS_TIMEOUTS, rng_of
-from canvass.simulation.whole_member import WholeMember
+from canvass.simulation.whole_faults import WholeFaultInjector
+from canvass.simulation.whole_member import DISK_BYTES, WholeMember
 from canvass.simulation.whole_options import WholeOptions
 
 _PERIOD_NS: Final = 5 * MILLISECOND_NS
@@ -67,7 +67,7 @@ class WholeSimulator:
         self._queue: list[tuple[int, int, Callable[[], object]]] = []
         self._sequence = 0
         self._network = rng_of(options.seed, "whole network")
-        self._cuts: Counter[tuple[int, int, str]] = Counter()
+        self.cuts: Counter[tuple[int, int, str]] = Counter()
         self._last_arrival: dict[tuple[object, object, str], int] = {}
         self._processed: dict[int, bytes] = {}
         self._committed: dict[int, int] = {}
@@ -124,16 +124,17 @@ class WholeSimulator:
         if checksum is not None:
             first = self._committed.setdefault(position, checksum)
             if first != checksum:
-                self._find(f"StateMachineSafety: {i} has committed something else at {position}")
+                self.find(f"StateMachineSafety: {i} has committed something else at {position}")
 
     def on_processed(self, position: int, payload: bytes) -> None:
         """Look at what a service processes."""
         first = self._processed.setdefault(position, payload)
         self._digest.update(f"{self.now_ns} {position}".encode() + payload)
         if first != payload:
-            self._find(f"StateMachineSafety: services process different messages at {position}")
+            self.find(f"StateMachineSafety: services process different messages at {position}")
 
-    def _find(self, told: str) -> None:
+    def find(self, told: str) -> None:
+        """Keep something that must never be, once."""
         if told not in self.findings:
             self.findings.append(told)
 
@@ -142,7 +143,7 @@ class WholeSimulator:
     def connects(self, i: int, j: int) -> bool:
         """Whether consensus messages can go from one member to another."""
         up = self.members[j].node is not None
-        return up and self._cuts[i, j, "consensus"] <= 0 and self._cuts[j, i, "consensus"] <= 0
+        return up and self.cuts[i, j, "consensus"] <= 0 and self.cuts[j, i, "consensus"] <= 0
 
     def _arrival_ns(self, sender: object, receiver: object, stream: str) -> int:
         """When what is sent now arrives, after what was sent before; -1 if it is lost."""
@@ -158,7 +159,7 @@ class WholeSimulator:
     def send(self, i: int, j: int, stream: str, message: Any) -> None:
         """Send something from member to member."""
         target = self.members[j].node
-        if target is None or self._cuts[i, j, stream] > 0:
+        if target is None or self.cuts[i, j, stream] > 0:
             self.counts["message lost"] += 1
             return
         arrival_ns = self._arrival_ns(i, j, stream)
@@ -213,7 +214,7 @@ class WholeSimulator:
             self.answers[k][number] = int(answer)
         self.schedule(self.now_ns + _PERIOD_NS, lambda: self._client_period(k, rng))
 
-    # Faults.
+    # Lives of processes.
 
     def crash(self, i: int, how: str, *, power: bool) -> None:
         """End a member's process, and start it again after a while."""
@@ -226,79 +227,10 @@ class WholeSimulator:
         member = self.members[i]
         if member.node is None:
             member.due_ns = -1
-            member.start()
-            self.wake(i, self.now_ns)
-
-    def _repeat(self, mean_ms: int, strike: Callable[[random.Random], None], name: str) -> None:
-        rng = rng_of(self.options.seed, f"whole fault {name}")
-
-        def again() -> None:
-            if not self.calm:
-                strike(rng)
-                self.schedule(self.now_ns + wait_ns(), again)
-
-        def wait_ns() -> int:
-            return 1 + int(rng.expovariate(1 / (mean_ms * MILLISECOND_NS)))
-
-        if mean_ms:
-            self.schedule(self.now_ns + wait_ns(), again)
-
-    def _begin_faults(self) -> None:
-        faults = self.options.faults
-        self._repeat(faults.kill_mean_ms, self._kill, "kill")
-        self._repeat(faults.power_mean_ms, self._power, "power")
-        self._repeat(faults.pause_mean_ms, self._pause, "pause")
-        self._repeat(faults.clock_mean_ms, self._jump, "clock")
-        self._repeat(faults.cut_mean_ms, self._cut, "cut")
-        self._repeat(faults.snapshot_mean_ms, self._snapshot, "snapshot")
-
-    def _kill(self, rng: random.Random) -> None:
-        member = rng.choice(self.members)
-        if member.node is not None:
-            self.crash(member.id, "kill", power=False)
-
-    def _power(self, rng: random.Random) -> None:
-        member = rng.choice(self.members)
-        if member.node is not None:
-            member.storage.fail_before = member.storage.writes + rng.randrange(12)
-
-    def _pause(self, rng: random.Random) -> None:
-        member = rng.choice(self.members)
-        self.counts["pause"] += 1
-        pause_ms = rng.choice((20, 300, 1_500, 3_000))
-        member.paused_until_ns = self.now_ns + pause_ms * MILLISECOND_NS
-        member.due_ns = -1
-        self.wake(member.id, member.paused_until_ns)
-
-    def _jump(self, rng: random.Random) -> None:
-        self.counts["clock jump"] += 1
-        rng.choice(self.members).clock_offset_ms += rng.randrange(-2_000, 2_000)
-
-    def _cut(self, rng: random.Random) -> None:
-        count = self.options.member_count
-        i = rng.randrange(count)
-        others = [j for j in range(count) if j != i]
-        if rng.random() < 0.5:
-            others = [rng.choice(others)]
-        streams = rng.choice((("consensus", "log"), ("consensus",), ("log",)))
-        links = [(i, j, stream) for j in others for stream in streams]
-        if rng.random() < 0.7:
-            links += [(j, i, stream) for i, j, stream in links]
-        self.counts["cut"] += 1
-        self._cuts.update(links)
-        until_ns = self.now_ns + rng.choice((50, 500, 2_000, 5_000)) * MILLISECOND_NS
-        self.schedule(until_ns, lambda: self._cuts.subtract(links))
-
-    def _snapshot(self, rng: random.Random) -> None:
-        del rng
-        for member in self.members:
-            node = member.node
-            if (
-                node is not None
-                and node.leads
-                and node.module.state.control.set_toggle(ControlToggle.SNAPSHOT)
-            ):
-                self.counts["snapshot asked for"] += 1
+            if member.start():
+                self.wake(i, self.now_ns)
+            else:
+                self.schedule(self.now_ns + 100 * MILLISECOND_NS, lambda: self._start(i))
 
     # The run.
 
@@ -309,7 +241,7 @@ class WholeSimulator:
             self.schedule(self._starts.randrange(50) * MILLISECOND_NS, lambda i=i: self._start(i))  # type: ignore[misc]
         for k in range(options.client_count):
             self._client_period(k, rng_of(options.seed, f"whole client {k}"))
-        self._begin_faults()
+        WholeFaultInjector(self).begin()
         limit_ns = options.fault_ms * MILLISECOND_NS
         stuck: tuple[str, ...] = ()
         while True:
@@ -329,13 +261,13 @@ class WholeSimulator:
         self._count_requests()
         for member in self.members:
             member.recorder.flush()
-            if member.node is not None:
-                self.counts["steps"] += member.node.steps
+        steps = self.counts.pop("steps", 0)
+        steps += sum(member.node.steps for member in self.members if member.node is not None)
         self.counts["answers"] = sum(len(one) for one in self.answers)
         self.counts["committed bytes"] = max(self._committed, default=0)
         return WholeResult(
             options,
-            self.counts["steps"],
+            steps,
             self.now_ns,
             self._digest.hexdigest(),
             dict(sorted(self.counts.items())),
@@ -345,10 +277,12 @@ class WholeSimulator:
 
     def _heal(self) -> None:
         self.calm = True
-        self._cuts.clear()
+        self.cuts.clear()
         for member in self.members:
             member.paused_until_ns = 0
             member.storage.fail_before = -1
+            member.storage.sync_fails = False
+            member.storage.capacity = DISK_BYTES
             self._start(member.id)
             self.wake(member.id, self.now_ns)
 
@@ -375,11 +309,11 @@ class WholeSimulator:
         """Every answer is another value, and every acknowledged request counts once."""
         found = [value for one in self.answers for value in one.values()]
         if len(set(found)) != len(found):
-            self._find("ExactlyOnce: two requests were told the same value of the counter")
+            self.find("ExactlyOnce: two requests were told the same value of the counter")
         for k, answers in enumerate(self.answers):
             values = [answers[number] for number in sorted(answers)]
             if values != sorted(values):
-                self._find(f"ExactlyOnce: the answers to client {k} are out of order")
+                self.find(f"ExactlyOnce: the answers to client {k} are out of order")
         states = set()
         offered = sum(self._offered)
         for member in self.members:
@@ -387,11 +321,11 @@ class WholeSimulator:
             if node is not None and node.leads:
                 value = member.service.application.snapshot()
                 if not len(found) <= int(value) <= offered:
-                    self._find(f"ExactlyOnce: {len(found)} acknowledged, {int(value)} counted")
+                    self.find(f"ExactlyOnce: {len(found)} acknowledged, {int(value)} counted")
             if node is not None:
                 states.add((node.module.agents[0].log_position, member.service.on_take_snapshot()))
         if len({position for position, _ in states}) != len(states):
-            self._find("StateMachineSafety: services differ at the same position")
+            self.find("StateMachineSafety: services differ at the same position")
 
     def _reasons(self) -> tuple[str, ...]:
         told = [

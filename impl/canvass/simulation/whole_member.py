@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.node.consensus_module import ModuleSettings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from canvass.simulation.whole import WholeSimulator
 
 SEGMENT_LENGTH = 8_192
+DISK_BYTES = 1 << 40
 
 
 class HeldRecorder:
@@ -128,7 +130,7 @@ class WholeMember:
         self._simulator, self.id = simulator, i
         self._application = application
         self.rng: random.Random = rng_of(simulator.options.seed, f"whole member {i}")
-        self.storage = MemoryStorage()
+        self.storage = MemoryStorage(DISK_BYTES)
         self.recorder = HeldRecorder(recorder)
         self.node: Node | None = None
         self.service: WatchedService
@@ -152,8 +154,18 @@ class WholeMember:
 
     # Its life.
 
-    def start(self) -> None:
-        """Start a process on what is on the disk."""
+    def start(self) -> bool:
+        """Start a process on what is on the disk; false if the disk does not let it."""
+        try:
+            self._start()
+        except OSError:
+            return False
+        except ArchiveError as error:
+            self._simulator.find(f"FailStop: member {self.id} does not start: {error}")
+            return False
+        return True
+
+    def _start(self) -> None:
         simulator, i = self._simulator, self.id
         options = simulator.options
         self.storage.fail_before = -1
@@ -194,18 +206,30 @@ class WholeMember:
         """Do one cycle; the power may fail in it."""
         node = self.node
         assert node is not None
+        simulator = self._simulator
         try:
-            worked = node.work(self._simulator.now_ns, self._time_ms())
+            worked = node.work(simulator.now_ns, self._time_ms())
         except PowerFailure:
-            self._simulator.crash(self.id, "power failure at a write", power=True)
+            simulator.crash(self.id, "power failure at a write", power=True)
+            return True
+        except OSError as error:
+            # The process may not go on: what a failed sync had to make durable may be lost.
+            simulator.crash(self.id, str(error.strerror), power=self.storage.sync_fails)
+            return True
+        except ArchiveError as error:
+            simulator.find(f"FailStop: member {self.id}: {error}")
+            simulator.crash(self.id, "fail-stop", power=False)
             return True
         if node.ended:
-            self._simulator.crash(self.id, "end asked for", power=False)
+            simulator.crash(self.id, "end asked for", power=False)
         return worked
 
     def end(self, *, power: bool) -> None:
         """End the process; with the machine, if that is said."""
+        if self.node is not None:
+            self._simulator.counts["steps"] += self.node.steps
         self.node = None
+        self.storage.sync_fails = False
         self.storage.fail_before = -1
         if power:
             self.storage.crash(self.rng)

@@ -33,6 +33,10 @@ class WholeFaults:
     """The process does nothing for a while."""
     clock_mean_ms: int = 0
     """The clock for timestamps jumps, forward or back."""
+    full_mean_ms: int = 0
+    """There is no room left on a disk, for a while."""
+    sync_mean_ms: int = 0
+    """A disk fails to make something durable."""
     snapshot_mean_ms: int = 0
     """An operator asks for a snapshot; no fault, but work for the faults to hit."""
 
@@ -75,6 +79,8 @@ def whole_swarm(base: WholeOptions) -> WholeOptions:
             power_mean_ms=one_of("power", 0, 2_000, 10_000),
             pause_mean_ms=one_of("pause", 0, 2_000, 10_000),
             clock_mean_ms=one_of("clock", 0, 3_000),
+            full_mean_ms=one_of("full", 0, 0, 3_000),
+            sync_mean_ms=one_of("sync", 0, 0, 3_000),
             snapshot_mean_ms=one_of("snapshot", 0, 1_000, 5_000),
         ),
         network_delay_ns=one_of("delay", 50_000, 200_000, 2_000_000),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from canvass.simulation.options import Options
     from canvass.simulation.simulator import RunResult
+    from canvass.simulation.whole_options import WholeOptions
 
 _PLAIN_PERIOD_S: Final = 10.0
 """Between two lines of progress where lines cannot be changed."""
@@ -93,6 +94,12 @@ def register(app: typer.Typer) -> None:
         revision: Annotated[
             Revision, typer.Option(help="The protocol that the members run.")
         ] = Revision.HARDENED,
+        whole: Annotated[
+            bool, typer.Option("--whole", help="Simulate archives, services and clients, too.")
+        ] = False,
+        requests: Annotated[
+            int, typer.Option(min=1, help="With --whole: what each of two clients asks for.")
+        ] = 100,
         out: Annotated[
             Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
         ] = None,
@@ -108,6 +115,8 @@ def register(app: typer.Typer) -> None:
         Exit code 0: nothing was found, or only what the revision is known to allow. 1: a hardened
         cluster violates a property or is stuck. 2: the work could not be done. 130: interrupted.
 
+        canvass simulate --whole --seeds 100
+
         canvass simulate --seeds 1000
 
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
@@ -116,8 +125,13 @@ def register(app: typer.Typer) -> None:
 
         if out is not None and out.exists() and any(out.iterdir()):
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
-        base = Options(seed_start, members, revision.value, steps)
-        report = _run(base, seeds, out)
+        if whole:
+            from canvass.simulation.whole_options import WholeOptions
+
+            whole_base = WholeOptions(seed_start, members, revision.value, requests=requests)
+            report = _run_whole(whole_base, seeds, out)
+        else:
+            report = _run(Options(seed_start, members, revision.value, steps), seeds, out)
         if output is Format.JSON:
             write_json(report)
         else:
@@ -204,6 +218,56 @@ def _run(base: Options, seeds: int, out: Path | None) -> SimulationReport:
         counts=dict(sorted(counts.items())),
         actions=dict(sorted(actions.items())),
         recovery_ns_max=recovery_ns,
+        digest=digest.hexdigest(),
+        findings=findings,
+    )
+
+
+def _run_whole(base: WholeOptions, seeds: int, out: Path | None) -> SimulationReport:
+    from dataclasses import replace
+    from hashlib import blake2b
+
+    from canvass.cli.simulate_whole import record_whole_run, whole_findings, whole_replay_command
+    from canvass.simulation.whole import WholeSimulator
+    from canvass.simulation.whole_options import whole_swarm
+
+    began_s = time.monotonic()
+    counts: Counter[str] = Counter()
+    findings: list[SimulationFinding] = []
+    digest = blake2b(digest_size=16)
+    steps = simulated_ns = 0
+    with _progress(seeds) as show:
+        for done in range(seeds):
+            options = whole_swarm(replace(base, seed=base.seed + done))
+            if out is None:
+                result = WholeSimulator(options).run()
+            else:
+                result = record_whole_run(options, Revision(base.revision).value, out)
+            simulated_ns += result.time_ns
+            steps += result.steps
+            counts.update(result.counts)
+            digest.update(result.digest.encode())
+            replay = whole_replay_command(options)
+            findings += (
+                SimulationFinding(options.seed, name, told, result.steps, result.time_ns, replay)
+                for name, told in whole_findings(result)
+            )
+            per_s = steps / max(time.monotonic() - began_s, 0.001)
+            show(done + 1, f"{steps:,} steps, {per_s:,.0f}/s, {len(findings)} findings")
+    seconds = time.monotonic() - began_s
+    return SimulationReport(
+        ok=not findings or base.revision != Revision.HARDENED.value,
+        revision=base.revision,
+        members=base.member_count,
+        seeds=seeds,
+        seed_start=base.seed,
+        steps=steps,
+        seconds=round(seconds, 3),
+        steps_per_second=round(steps / max(seconds, 0.001), 1),
+        simulated_seconds=round(simulated_ns / 1e9, 3),
+        counts=dict(sorted(counts.items())),
+        actions={},
+        recovery_ns_max=-1,
         digest=digest.hexdigest(),
         findings=findings,
     )
