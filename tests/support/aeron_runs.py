@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from canvass.cluster.core import step as core_step
-from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 

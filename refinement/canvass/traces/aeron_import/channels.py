@@ -6,7 +6,7 @@ Nothing here says where a message comes from; that is planned in `deliveries`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from canvass.cluster.messages import Message
 from canvass.traces.aeron_import.places import UNPLANNED
@@ -35,6 +35,10 @@ class Delivery:
         Running number of the send, once it is found; -1 until then.
     planned, lost
         What ``due`` was before it was driven; and whether it is settled that nothing sends it.
+    excused
+        Whether lines are missing that would explain it.
+    supposed
+        What its sender must have received before, and has not logged.
     place
         In its channel.
     """
@@ -50,6 +54,8 @@ class Delivery:
     number: int = -1
     planned: int = UNPLANNED
     lost: bool = False
+    excused: bool = False
+    supposed: list[Delivery] = field(default_factory=list)
     place: int = 0
 
 

@@ -128,11 +128,9 @@ def make_plan(
     for (sender, receiver), queue in plan.queues.items():
         if sender in members:
             first, last = (spans or {}).get(sender, _ALWAYS)
-            there = [delivery for delivery in queue if first <= delivery.time <= last]
-            _plan_channel(plan, members[sender], receiver, there)
-            for place, delivery in enumerate(queue):
-                delivery.place, delivery.planned = place, delivery.due
+            for delivery in queue:
                 delivery.lost = not first <= delivery.time <= last
+            plan_channel(plan, members[sender], receiver, queue)
     _plan_published(plan, members, own)
     return plan
 
@@ -151,6 +149,16 @@ def _find_stopper(plan: Plan, members: Mapping[int, MemberEvidence], delivery: D
                 best = max(best, (evidence.times[place], sender))
                 break
     return best[1]
+
+
+def plan_channel(
+    plan: Plan, evidence: MemberEvidence, receiver: int, queue: list[Delivery]
+) -> None:
+    """Give each delivery of a channel its place, but for those that are not sent or settled."""
+    open_ones = [one for one in queue if not (one.lost or one.supposed)]
+    _plan_channel(plan, evidence, receiver, open_ones)
+    for place, delivery in enumerate(queue):
+        delivery.place, delivery.planned = place, delivery.due
 
 
 def _plan_channel(

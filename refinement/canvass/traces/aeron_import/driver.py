@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from canvass.traces.aeron_import.evidence import (
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.search import Search
-from canvass.traces.aeron_import.sending import flush, publish
+from canvass.traces.aeron_import.sending import commit_to, flush, publish
 from canvass.traces.aeron_import.step import Contradiction, Step
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
@@ -50,16 +50,28 @@ class Failure:
         The member, the index of the record in its log, and when it was.
     reason
         What is wrong, in one line.
+    end
+        Of the header before it, if the record is of a process's start; -1 if not.
     """
 
     member_id: int
     index: int
     time: int
     reason: str
+    end: int = -1
 
 
-def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal, Failure | None]:
+def drive(
+    rules: Rules, plan: Plan, evidence: MemberEvidence, missing_before: Collection[int] = ()
+) -> tuple[Proposal, Failure | None]:
     """Propose the steps of one member.
+
+    Parameters
+    ----------
+    rules, plan, evidence
+        As of a `Proposal`.
+    missing_before
+        Indexes of records before which lines are known to be missing.
 
     Returns
     -------
@@ -68,6 +80,7 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
         cannot be.
     """
     proposal = Proposal(rules, plan, evidence, persistent_member(rules))
+    proposal.missing_before = missing_before
     times = evidence.times
     begin = find_begin(evidence)
     if begin > 0:
@@ -80,6 +93,7 @@ def drive(rules: Rules, plan: Plan, evidence: MemberEvidence) -> tuple[Proposal,
         proposal.time = max(proposal.time, times[found.index])
         _observe(proposal, found.index)
         failure = Failure(proposal.member_id, found.index, times[found.index], found.reason)
+        failure.end = _end_before(evidence, found.index)
         return proposal, failure
     if proposal.steps:
         proposal.steps[-1].lines += proposal.waiting
@@ -91,16 +105,36 @@ def _meet(proposal: Proposal, index: int) -> None:
     """Send what is to be sent before a record, and meet it; or send what is left at the end."""
     proposal.index = index
     flush(proposal, index)
+    if index in proposal.missing_before:
+        proposal.gap = True
     times = proposal.evidence.times
     if index < len(times):
         proposal.time = max(proposal.time, times[index])
         publish(proposal, proposal.time)
+        if index in proposal.forced:
+            commit_to(proposal, proposal.forced[index])
         meet(proposal, index)
         return
     publish(proposal, NEVER)
     for queue in proposal.queues.values():
         while queue:
             proposal.pass_over(queue[0])
+
+
+def _end_before(evidence: MemberEvidence, index: int) -> int:
+    """The header of the life that a record is among the first of, if the life before was killed."""
+    found = evidence.records
+    shown = 0
+    for place in range(index, 0, -1):
+        record = found[place]
+        if isinstance(record, records.LifeStart):
+            before = found[place - 1]
+            closed = isinstance(before, records.StateChange) and before.new_state == "CLOSED"
+            return -1 if closed else place
+        shown += isinstance(record, records.ElectionStateChange)
+        if shown > 1 or is_message(record):
+            return -1
+    return -1
 
 
 def find_begin(evidence: MemberEvidence) -> int:

@@ -209,6 +209,8 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
             continue
         if proposal.late:
             missing.append(f"the log of member {member_id} lacks its beginning")
+        if proposal.lost_lines:
+            missing.append(f"member {member_id} was killed before it wrote its last lines")
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from itertools import islice
 
 from canvass.cluster.member import ElectionState, Input, Role
-from canvass.cluster.messages import NULL_VALUE, TerminationPosition
+from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm, TerminationPosition
 from canvass.traces.aeron_import import changing
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.sending import (
@@ -112,6 +112,20 @@ def on_state_change(proposal: Proposal, index: int, record: records.StateChange)
         proposal.take("Terminate")
 
 
+def _written_at_last(proposal: Proposal, index: int) -> int:
+    """How far a leader is known to have written in its term: nothing is written after its end."""
+    term = proposal.state.module_leadership_term_id
+    found = proposal.next_election(index)
+    known = [NULL_VALUE if found is None else found.append_position]
+    known += [position for _, position in proposal.plan.published.get(term, [])]
+    for queue in proposal.queues.values():
+        for delivery in islice(queue, LOOK_AHEAD):
+            message = delivery.message
+            if isinstance(message, NewLeadershipTerm) and message.leadership_term_id == term:
+                known.append(message.log_position)
+    return max(known)
+
+
 def _initiate_termination(proposal: Proposal, index: int) -> None:
     """Name the position at which all shall end: the one that others have received, if any have."""
     position = NULL_VALUE
@@ -123,8 +137,7 @@ def _initiate_termination(proposal: Proposal, index: int) -> None:
             for _ in range(asked[0]):
                 send(proposal, queue[0])
     if position == NULL_VALUE:
-        found = proposal.next_election(index, started=True)
-        position = NULL_VALUE if found is None else found.append_position
+        position = _written_at_last(proposal, index)
     published_at(proposal, position)
     proposal.take("InitiateTermination")
 

@@ -135,7 +135,10 @@ def _with_active(proposal: Proposal, given: Input, sender: int) -> Input:
     if answer.commit_position == 0:
         # Before the leader's first duty cycle its own record is not active yet.
         return given
-    active = proposal.active_for(s.append_position, answer.commit_position)
+    noted = {}
+    if isinstance(given.message, CanvassPosition):
+        noted[sender] = given.message.log_position
+    active = proposal.active_for(s.append_position, answer.commit_position, noted)
     return replace(given, active=proposal.everyone if active is None else active)
 
 
@@ -204,7 +207,9 @@ def _on_new_election(proposal: Proposal, index: int, record: records.NewElection
 
 def _restart(proposal: Proposal, index: int, record: records.NewElection) -> None:
     """Start the process on what is on disk."""
-    if proposal.steps:
+    if proposal.gap and proposal.steps and not proposal.late:
+        _take_from_disk(proposal, index, record)
+    elif proposal.steps:
         _settle_before_crash(proposal, record)
     else:
         proposal.state = proposal.found = _found_on_disk(proposal, index, record)
@@ -239,6 +244,26 @@ def _found_on_disk(proposal: Proposal, index: int, record: records.NewElection) 
         term if snapshot else NULL_VALUE,
         known if snapshot else 0,
         record.log_position,
+    )
+
+
+def _take_from_disk(proposal: Proposal, index: int, record: records.NewElection) -> None:
+    """Let the disk be as the new life found it, where the last lines before are missing."""
+    _settle_before_crash(proposal, record)
+    s, term = proposal.state, record.leadership_term_id
+    change = proposal.next_change(index + 1)
+    candidate = s.persisted_candidate_term_id
+    if change is not None:
+        candidate = max(candidate, change.candidate_term_id)
+    log = s.recording_log
+    if term > (log[-1].leadership_term_id if log else NULL_VALUE):
+        base = proposal.plan.event_bases.get(term, s.recorded_position)
+        log = (*log, TermEntry(term, base, NULL_VALUE))
+    proposal.state = replace(
+        s,
+        persisted_candidate_term_id=candidate,
+        recording_log=log,
+        recorded_position=max(s.recorded_position, record.append_position),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Final
 
 from canvass.cluster.core import step as core_step
@@ -33,6 +34,8 @@ interval of repetition, 100 ms.
 
 NEVER: Final = 1 << 62
 """A time after all others."""
+
+NOTHING: Final[Mapping[int, int]] = MappingProxyType({})
 
 MAX_LINES: Final = 4000
 """Lines that one step accounts for at most."""
@@ -99,10 +102,13 @@ class Proposal:
         self.snapshot_position = -1
         self.unknown_past = False
         self.late = False
+        self.lost_lines = 0
         self.cut_off = False
         self.life_time = self.time
         for queue in self.queues.values():
             queue.reset()
+        self.forced: dict[int, int] = {}
+        self.missing_before: Collection[int] = ()
         self.commit_caps = _commit_caps(self.queues.values())
         self.published_place: dict[int, int] = {}
 
@@ -178,13 +184,16 @@ class Proposal:
         reached = sum(other >= position for other in others)
         return reached >= size - 1 and (own <= position or position in others)
 
-    def active_for(self, own: int, position: int) -> frozenset[int] | None:
+    def active_for(
+        self, own: int, position: int, noted: Mapping[int, int] = NOTHING
+    ) -> frozenset[int] | None:
         """Members that have to count as active for the bounded quorum position to be ``position``;
-        all if that will do, None if nothing does.
+        all if that will do, None if nothing does. What is ``noted`` goes before what is known.
         """
         count, i = self.rules.member_count, self.member_id
         size = quorum_size(count)
         others = {j: self.state.members[j].log_position for j in self.others}
+        others.update(noted)
         reached = sorted([own, *others.values()], reverse=True)[size - 1]
         if min(max(reached, 0), own) == position:
             return self.everyone

@@ -24,6 +24,7 @@ from canvass.traces.aeron_import.evidence import (
     set_segments,
     set_times,
 )
+from canvass.traces.aeron_import.lost_lines import LostLines
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import NewElection
@@ -147,18 +148,29 @@ def _drive_all(
     plan.slack_ns = slack_ns
     proposals: dict[int, Proposal] = {}
     failed: dict[int, Failure | None] = {}
+    lost = LostLines(members, plan)
     waiting = set(members)
     for _ in range(_ROUNDS):
         for member_id in sorted(waiting):
-            proposals[member_id], failed[member_id] = drive(rules, plan, members[member_id])
-        waiting = demand_writing(plan, proposals)
+            ends = lost.ends.get(member_id, ())
+            proposals[member_id], failed[member_id] = drive(rules, plan, members[member_id], ends)
+        waiting = demand_writing(plan, proposals) | lost.suppose(proposals)
+        for member_id, failure in failed.items():
+            if failure is not None and lost.add(member_id, failure.end):
+                waiting.add(member_id)
         if not waiting:
             break
+    for member_id, ends in lost.ends.items():
+        proposals[member_id].lost_lines = len(ends)
+        if len(members[member_id].records) in ends:
+            _mark_cut_off(proposals[member_id])
     failures = [failure for failure in failed.values() if failure is not None]
     for sender, proposal in proposals.items():
         first, last = spans.get(sender, (-NEVER, NEVER))
         for delivery in proposal.unsent:
             late = proposal.late and delivery.time < first + _UNDER_WAY_NS
+            if delivery.excused:
+                continue
             if first <= delivery.time <= last and not late and delivery.receiver in members:
                 kind = type(delivery.message).__name__
                 reason = f"member {sender} did not send this {kind}"

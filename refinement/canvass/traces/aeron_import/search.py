@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
@@ -23,6 +24,7 @@ from canvass.traces.aeron_import.places import LEADING, UNPLANNED, reply_keys
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.sending import position_of
 from canvass.traces.aeron_import.step import Contradiction, Mark, Unsendable
+from canvass.traces.aeron_log.records import NewElection
 
 EVERY: Final = 32
 """Records from one point that can be gone back to to the next."""
@@ -55,6 +57,8 @@ class Search:
         Records that may still be gone over again.
     given_up
         Deliveries for which not every place was tried.
+    settled
+        Records for which nothing else is to be tried.
     """
 
     proposal: Proposal
@@ -63,6 +67,7 @@ class Search:
     marks: deque[tuple[int, Mark]] = field(default_factory=lambda: deque(maxlen=KEPT))
     work: int = 0
     given_up: list[Delivery] = field(default_factory=list)
+    settled: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.work = max(WORK_AT_LEAST, WORK_PER_RECORD * len(self.proposal.evidence.records))
@@ -80,9 +85,22 @@ class Search:
             try:
                 self._advance(end)
             except Unsendable as found:
-                if not self._repair(found.delivery):
-                    self._go_back(self.index)
-                    found.delivery.lost = True
+                message = found.delivery.message
+                hint = isinstance(message, NewLeadershipTerm) and found.delivery.reply
+                if self._repair(found.delivery):
+                    continue
+                if hint and self._repair_commit(position_of(message)):
+                    continue
+                self._go_back(self.index)
+                found.delivery.lost = True
+            except Contradiction as found:
+                record = self.proposal.evidence.records[found.index]
+                if not isinstance(record, NewElection) or found.index in self.settled:
+                    raise
+                if not self.proposal.is_closed(Role.LEADER):
+                    raise
+                if not self._repair_commit(record.log_position):
+                    self.settled.add(found.index)
 
     def _advance(self, end: int) -> None:
         proposal, meet = self.proposal, self.meet
@@ -153,6 +171,34 @@ class Search:
         except Unsendable as found:
             return self._repair(found.delivery, moving)
         return True
+
+    def _repair_commit(self, position: int) -> bool:
+        """Let a leader have committed up to a position while its members' reports made that so."""
+        proposal, failed = self.proposal, self.index
+        if proposal.state.commit_position >= position:
+            return False
+        for limit in list(islice(self._commit_places(position), TRIES)):
+            if self.work <= 0 or not self._go_back(limit):
+                break
+            proposal.forced[limit] = position
+            if self._passes(failed, ()):
+                return True
+            del proposal.forced[limit]
+        self._rewind_to(failed)
+        return False
+
+    def _commit_places(self, position: int) -> Iterator[int]:
+        """Records before which a leader could commit up to a position, the nearest first."""
+        proposal = self.proposal
+        before = self.index
+        for step in reversed(proposal.steps[-_STATES:]):
+            s = step.state
+            if step.index < self.marks[0][0] or s.role is not Role.LEADER:
+                return
+            if step.index < before:
+                if proposal.can_reach(s, s.recorded_position, position):
+                    yield before
+                before = step.index
 
     def _limits(self, delivery: Delivery) -> Iterator[int]:
         """Records before which a message might be sent, the nearest first."""

@@ -70,6 +70,16 @@ def send(proposal: Proposal, delivery: Delivery) -> bool:
     """
     queue = proposal.queues[delivery.receiver]
     delivery.due = min(delivery.due, proposal.index)
+    for supposed in delivery.supposed:
+        if any(step.delivery is supposed for step in proposal.steps[-LOOK_AHEAD:]):
+            continue
+        proposal.take(
+            "On" + type(supposed.message).__name__,
+            Input(message=supposed.message, active=proposal.everyone),
+            delivery=supposed,
+        )
+    if delivery.number >= 0:
+        return True
     _emit(proposal, delivery)
     if not queue or queue[0] is not delivery:
         return True

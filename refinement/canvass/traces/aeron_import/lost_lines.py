@@ -1,0 +1,199 @@
+"""Lines that a kill has taken with it: what a member did in its last moments, others may still have
+received.
+
+A process that is killed loses the lines that were in memory. For a message that somebody received
+after a member's last line, and that nothing logged explains, a receipt is supposed that the member
+had no time to log. Where that does not help, the end of that life is known to be missing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    RequestVote,
+    Vote,
+)
+from canvass.cluster.quorum import quorum_size
+from canvass.traces.aeron_import.channels import Delivery
+from canvass.traces.aeron_import.deliveries import Plan, plan_channel
+from canvass.traces.aeron_import.evidence import MemberEvidence, Segment
+from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_log.records import LifeStart, StateChange
+
+
+@dataclass(slots=True)
+class LostLines:
+    """What has been supposed so far.
+
+    Parameters
+    ----------
+    members, plan
+        What was logged, and the plan, in which supposed messages are put.
+    ends
+        For each member the indexes of records before which lines are known to be missing.
+    """
+
+    members: Mapping[int, MemberEvidence]
+    plan: Plan
+    ends: dict[int, set[int]] = field(default_factory=dict)
+
+    def suppose(self, proposals: Mapping[int, Proposal]) -> set[int]:
+        """Suppose what may explain messages that are not sent; give the members concerned."""
+        concerned: set[int] = set()
+        made: dict[tuple[int, int, Message], list[Delivery]] = {}
+        for sender, proposal in proposals.items():
+            for delivery in sorted(proposal.unsent, key=lambda one: one.time):
+                end = self._killed_before(sender, delivery)
+                if end is None or delivery.receiver not in self.members:
+                    continue
+                if not delivery.supposed:
+                    key = (sender, end, delivery.message)
+                    if key not in made:
+                        made[key] = self._cause(proposals, delivery, end)
+                        concerned.update(self._insert(one) for one in made[key])
+                    supposed = made[key]
+                    if supposed:
+                        concerned.add(sender)
+                        delivery.supposed = supposed
+                        delivery.lost = delivery.reply = False
+                        delivery.planned = delivery.due = end
+                        continue
+                if not delivery.excused and self._is_plausible(proposals, delivery):
+                    delivery.lost = delivery.excused = True
+                    self.ends.setdefault(sender, set()).add(end)
+                    concerned.add(sender)
+        return concerned
+
+    def add(self, member_id: int, end: int) -> bool:
+        """Note that lines are missing before a record, if there is one; say whether that is new."""
+        ends = self.ends.setdefault(member_id, set()) if end >= 0 else None
+        if ends is None or end in ends:
+            return False
+        ends.add(end)
+        return True
+
+    def _killed_before(self, member_id: int, delivery: Delivery) -> int | None:
+        """The record before which a life ended by a kill, after whose last line a message came."""
+        evidence = self.members[member_id]
+        place = bisect_right(evidence.times, delivery.time)
+        while place > 0:
+            end = place
+            while end < len(evidence.records) and not isinstance(evidence.records[end], LifeStart):
+                end += 1
+            last = evidence.records[place - 1]
+            if end == place and not _is_closing(last):
+                return end
+            while place > 0 and not isinstance(evidence.records[place - 1], LifeStart):
+                place -= 1
+            place -= 1
+        return None
+
+    def _cause(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, end: int
+    ) -> list[Delivery]:
+        """What the sender may have received last, so that it sent this."""
+        message, sender = delivery.message, delivery.sender
+        causes: list[tuple[int, Message]] = []
+        match message:
+            case CommitPosition():
+                causes = self._reports(proposals, delivery, end)
+            case Vote():
+                segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
+                if segment and segment.candidate_term == message.candidate_term_id:
+                    candidate = message.candidate_member_id
+                    log = (segment.log_term, segment.append)
+                    request = RequestVote(*log, message.candidate_term_id, candidate)
+                    causes = [(delivery.receiver, request)]
+            case NewLeadershipTerm():
+                segment = self._segment(delivery.receiver, delivery.time, "CANVASS")
+                if segment and segment.log_term == message.log_leadership_term_id:
+                    canvass = CanvassPosition(
+                        segment.log_term, segment.append, segment.term, delivery.receiver
+                    )
+                    causes = [(delivery.receiver, canvass)]
+            case _:
+                pass
+        started = self._life_start(sender, end)
+        return [
+            # Whoever reports has not received yet what comes of it.
+            Delivery(origin, sender, cause, end, delivery.time - 1, started)
+            for origin, cause in causes
+        ]
+
+    def _reports(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, end: int
+    ) -> list[tuple[int, Message]]:
+        """Reports of a position that enough others have recorded by then."""
+        message = delivery.message
+        assert isinstance(message, CommitPosition)
+        position, term = message.log_position, message.leadership_term_id
+        leader = proposals[delivery.sender]
+        step = next((step for step in reversed(leader.steps) if step.index < end), None)
+        state = leader.found if step is None else step.state
+        lacking = quorum_size(leader.rules.member_count) - 1
+        reports: list[tuple[int, Message]] = []
+        for j in leader.others:
+            if state.members[j].log_position >= position:
+                lacking -= 1
+            elif j in proposals and _had_recorded(proposals[j], position, delivery.time):
+                reports.append((j, AppendPosition(term, position, j, 0)))
+        return reports[:lacking] if 0 < lacking <= len(reports) else []
+
+    def _segment(self, member_id: int, time: int, state: str) -> Segment | None:
+        evidence = self.members[member_id]
+        index = bisect_right(evidence.times, time)
+        before = [one for one in evidence.segments if one.start < index and one.state == state]
+        return before[-1] if before else None
+
+    def _life_start(self, member_id: int, end: int) -> int:
+        evidence = self.members[member_id]
+        for index in range(end - 1, -1, -1):
+            if isinstance(evidence.records[index], LifeStart):
+                return evidence.times[index]
+        return -(1 << 63)
+
+    def _insert(self, supposed: Delivery) -> int:
+        """Put a supposed receipt in its channel; give its sender."""
+        queue = self.plan.queues[supposed.sender, supposed.receiver]
+        place = next((k for k, one in enumerate(queue) if one.index >= supposed.index), len(queue))
+        queue.insert(place, supposed)
+        plan_channel(self.plan, self.members[supposed.sender], supposed.receiver, queue)
+        return supposed.sender
+
+    def _is_plausible(self, proposals: Mapping[int, Proposal], delivery: Delivery) -> bool:
+        """Whether a message can be true at all, by what others logged."""
+        message = delivery.message
+        if isinstance(message, CommitPosition):
+            position = message.log_position
+            having = sum(
+                _had_recorded(proposal, position, delivery.time) for proposal in proposals.values()
+            )
+            return having >= quorum_size(len(self.members)) - 1
+        if isinstance(message, Vote):
+            segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
+            return segment is not None and segment.candidate_term >= message.candidate_term_id
+        if isinstance(message, NewLeadershipTerm):
+            return self.plan.leaders.get(message.leadership_term_id, NULL_VALUE) == delivery.sender
+        return True
+
+
+def _is_closing(record: object) -> bool:
+    return isinstance(record, StateChange) and record.new_state == "CLOSED"
+
+
+def _had_recorded(proposal: Proposal, position: int, time: int) -> bool:
+    """Whether a member has recorded a position, or is found to have, by a time."""
+    return any(
+        step.state.recorded_position >= position
+        for step in proposal.steps
+        if step.time <= time or step.action == "Restart"
+    )
