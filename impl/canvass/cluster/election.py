@@ -8,8 +8,7 @@ states that lead are in `canvass.cluster.election_leader`, those that follow in
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm
 from canvass.cluster.member import (
     ElectionState,

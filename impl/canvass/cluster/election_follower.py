@@ -7,8 +7,7 @@ is known to be committed, catches up with the current term and joins the live lo
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import (
     AddCatchupDestination,
     Effects,

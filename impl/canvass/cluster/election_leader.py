@@ -8,8 +8,7 @@ itself as active, as a leader always does.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import (
     AppendNewLeadershipTermEvent,
     Effects,

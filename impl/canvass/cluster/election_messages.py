@@ -7,8 +7,7 @@ concerns the election is ignored. The messages about catch-up and termination ar
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import PersistCandidateTerm, Send, StopCatchupReplay
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (

@@ -12,10 +12,10 @@ them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from canvass.cluster.copies import replace
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import NULL_VALUE
 

@@ -7,9 +7,9 @@ the business of the modules that move them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import (
     AdvanceCommit,
     AppendToLog,

@@ -6,8 +6,7 @@ go on. When a transition is due is decided elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from canvass.cluster.copies import replace
 from canvass.cluster.effects import (
     AdvanceCommit,
     CloseLogPublication,
