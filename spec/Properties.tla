@@ -6,7 +6,7 @@
 (* could break it.  The safety monitors of the trace checker bear the same *)
 (* names.                                                                  *)
 (***************************************************************************)
-EXTENDS Cluster
+EXTENDS Cluster, WellFormed
 
 IsPrefix(a, b) == Len(a) <= Len(b) /\ SubSeq(b, 1, Len(a)) = a
 
@@ -27,6 +27,18 @@ TypeOK ==
             /\ DOMAIN s.members = Members
             /\ DOMAIN s = DOMAIN NewMember
     /\ \A i, j \in Members : Len(channel[i][j]) <= ChannelCapacity
+
+(***************************************************************************)
+(* INV: MessagesAreWellFormed.  Every message under way is one that        *)
+(* MemberGraph.tla lets its member receive.  This discharges what that     *)
+(* module assumes of its environment, and with it all that rests on the    *)
+(* graph of one member: the checks of the core and of traces.              *)
+(***************************************************************************)
+AreWellFormed(channels) ==
+    \A i, j \in Members :
+        \A k \in DOMAIN channels[i][j] : WellFormed(i, channels[i][j][k])
+
+MessagesAreWellFormed == AreWellFormed(channel)
 
 (***************************************************************************)
 (* INV: ElectionSafety (S1).  No term ever has two leaders.  Rests on one  *)

@@ -11,9 +11,12 @@
 EXTENDS Properties, TLC
 
 (***************************************************************************)
-(* Steps of a story, each a function of the cluster c.                     *)
+(* Steps of a story, each a function of the cluster c.  What a story sends *)
+(* is held to MessagesAreWellFormed too, although no state shows it.       *)
 (***************************************************************************)
-Only(set) == CHOOSE c \in set : TRUE
+Only(set) ==
+    LET c == CHOOSE c \in set : TRUE
+    IN  IF AreWellFormed(c.channel) THEN c ELSE Assert(FALSE, <<"not well-formed", c.channel>>)
 
 Do(c, i, action, x) ==
     LET after == Taken(c, i, action, x, c.channel)

@@ -16,8 +16,10 @@
 (* committed that term's first entry, and is down; 0 and 2 have heard each *)
 (* other canvass.                                                          *)
 (*                                                                         *)
+(* FirstLeader: 0 has won term 0 with 1's vote, and 2 is down.             *)
+(*                                                                         *)
 (* From here everything is explored up to the point where the next leader  *)
-(* would write.                                                            *)
+(* would write, or, if it has an empty log, has written.                   *)
 (***************************************************************************)
 EXTENDS MutantScenes
 
@@ -47,10 +49,13 @@ Overtaken ==
         f == Down(Silence(Lead(e, 1, "UpdateLeaderPosition")), 1)
     IN  HearEachOther(GivesUp(EnterElections(f, {0}), 2), 0, 2)
 
-LogsInit == StartsWith({Deposed, Reelected, Succeeded, Interrupted, Overtaken})
+FirstLeader == Stand(Down(Begin, 2), 0, 1)
+
+LogsInit ==
+    StartsWith({Deposed, Reelected, Succeeded, Interrupted, Overtaken, FirstLeader})
 
 NoLeaderYet(i, term) == term <= MaxTerm /\ \A j \in Members : member[j].role # "LEADER"
-UntilReady(i) == IF At(member[i], "LEADER_READY") THEN {} ELSE {Members}
+FirstEntry(position) == position = 1
 Repeats(i) ==
     /\ NotAgain(i)
     /\ \/ member[i].role = "LEADER"
@@ -126,6 +131,21 @@ MutAcceptAnyLog(i, s, m) ==
         ELSE IF m.nextLogPosition # NULL_POSITION
         THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
         ELSE t
+
+(***************************************************************************)
+(* MUT_LogsNotCompared: a member votes for whoever asks.                   *)
+(***************************************************************************)
+MutCompareNothing(t1, p1, t2, p2) == 0
+
+(***************************************************************************)
+(* MUT_CommitsInOldTerm: what a new leader says is committed it says in    *)
+(* the term before.                                                        *)
+(***************************************************************************)
+MutPublishLeadership(i, s, x, q) ==
+    (IF x.interval
+     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
+    \o (IF x.commitInterval
+        THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>)
 
 (***************************************************************************)
 (* MUT_AppliesOwnTail: a new leader does not wait until a quorum has what  *)

@@ -25,6 +25,9 @@ FAMILIES = {
     if model.module.startswith("mutants/") and model not in MUTANTS
 }
 
+UNBROKEN = {"TypeOK": "says what values look like, not what the protocol promises"}
+"""Properties that no mutant breaks, with the reason."""
+
 each_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 
 
@@ -63,6 +66,24 @@ def box_above(module: Path, name: str) -> str:
     text = module.read_text()
     found = re.search(rf"((?:^\(\*.*\*\)\n)+){name}\b", text, re.MULTILINE)
     return found[1] if found else ""
+
+
+def safety_properties() -> set[str]:
+    """What models claim and Properties.tla defines, but for goals and liveness."""
+    text = (spec_root() / "Properties.tla").read_text()
+    bodies = dict(re.findall(r"^(\w+) ==(.*?)(?=^\w+ ==|^\(\*|\Z)", text, re.MULTILINE | re.DOTALL))
+    claimed: set[str] = set()
+    for model in MODELS:
+        claimed |= claims(config_of(model))
+    return {
+        name
+        for name in claimed & bodies.keys()
+        if not re.search(r"~>|<>|WF_|SF_", bodies[name]) and not name.startswith("Never")
+    }
+
+
+def test_there_are_enough_mutants_to_mean_something() -> None:
+    assert len(MUTANTS) >= 25
 
 
 @each_mutant
@@ -110,6 +131,19 @@ def test_the_box_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None
     assert f"{mutant.name}:" in box_above(spec_root() / f"{mutant.module}.tla", by)
 
 
+def test_models_that_hold_discharge_what_the_member_graph_assumes() -> None:
+    """The graph of one member is exhaustive for a cluster whose messages are all well-formed."""
+    holding = {
+        model.name
+        for model in MODELS
+        if "MessagesAreWellFormed" in claims(config_of(model))
+        and model.expected is Expected.SUCCESS
+    }
+
+    assert {family.name for family in FAMILIES.values()} <= holding
+    assert {"MCElection", "MCHazard1Hardened", "MCHazard2Hardened", "MCHazard6Hardened"} <= holding
+
+
 def test_every_operator_of_a_mutant_has_its_mutant() -> None:
     written = {
         (module, name)
@@ -121,3 +155,11 @@ def test_every_operator_of_a_mutant_has_its_mutant() -> None:
 
     assert written == used.keys()
     assert max(used.values()) == 1
+
+
+def test_every_safety_property_kills_a_mutant() -> None:
+    killers = {mutant.violates for mutant in MUTANTS}
+    properties = safety_properties()
+
+    assert {"ElectionSafety", "NoTruncationBelowCommit"} <= properties
+    assert properties - killers == UNBROKEN.keys()

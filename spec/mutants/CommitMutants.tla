@@ -1,0 +1,138 @@
+---------------------------- MODULE CommitMutants -----------------------------
+(***************************************************************************)
+(* Where mistakes about the commit position, and about what survives a     *)
+(* restart, are found: one leader and no further election.                 *)
+(*                                                                         *)
+(* 2 leads term 0 and has recorded the term's first entry.  Steady: 1 is a *)
+(* closed follower, and 0 is down.  Joining: 0 is about to join the log,   *)
+(* and 1 is down.                                                          *)
+(*                                                                         *)
+(* From here everything is explored: the leader writes up to MaxPosition   *)
+(* and may cease to hear of its followers; followers snapshot and restart, *)
+(* after which they stay away.                                             *)
+(***************************************************************************)
+EXTENDS MutantScenes
+
+CONSTANT MaxPosition
+
+Steady == Keep(Down(Elected(Begin, 2, {0, 1}), 0), 2)
+
+Joining ==
+    LET a == Prepare(Announce(Stand(Begin, 2, 1), 2, {0, 1}), 2)
+        b == Silence(Get(Join(a, 2, 1), 1, 2))
+        c == Quiet(Quiet(b, 0, "FollowerReplay"), 0, "FollowerLogInit")
+    IN  Down(Keep(OpenLog(c, 2), 2), 1)
+
+CommitsInit == StartsWith({Steady, Joining})
+
+UpToMax(position) == position <= MaxPosition
+Reports(i) == NotAgain(i) /\ member[i].electionState = "CLOSED"
+FollowerRestarts(i) == Closed(member[i], "FOLLOWER")
+FollowerSnapshots(i) == Closed(member[i], "FOLLOWER")
+FollowersFallSilent(i) == {Members, {i}}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* MUT_FastestCounts: committed is what anybody has recorded.              *)
+(***************************************************************************)
+MutQuorumPosition(position, active) ==
+    CHOOSE p \in {position[j] : j \in active} : \A j \in active : position[j] <= p
+
+(***************************************************************************)
+(* MUT_CommitFalls: the commit position is what a quorum has now, not the  *)
+(* most that a quorum has had.                                             *)
+(***************************************************************************)
+MutCommitIsSet(i, s, x) ==
+    LET t   == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
+                                                             s.recordedPosition)]
+        q   == BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.recordedPosition, x.active)
+        due == q > s.commitPosition \/ x.commitInterval
+    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome([t EXCEPT !.commitPosition = IF due THEN q ELSE @],
+                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i))
+                     ELSE <<>>)
+
+(***************************************************************************)
+(* MUT_CommitsUnrecorded: a leader counts for itself what it has written,  *)
+(* though its archive has not recorded it.                                 *)
+(***************************************************************************)
+MutCountsWritten(i, s, x) ==
+    LET t   == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
+                                                             s.publicationPosition)]
+        q   == BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.publicationPosition, x.active)
+        due == q > s.commitPosition \/ x.commitInterval
+    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
+        ELSE Outcome([t EXCEPT !.commitPosition = IF due THEN Max(@, q) ELSE @],
+                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i))
+                     ELSE <<>>)
+
+(***************************************************************************)
+(* MUT_FollowerRunsAhead: a follower processes whatever it has recorded.   *)
+(***************************************************************************)
+MutConsumeBound(s) ==
+    IF Closed(s, "FOLLOWER") /\ s.logSubscription THEN s.recordedPosition
+    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN Min(s.notifiedCommitPosition, s.recordedPosition)
+    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
+    ELSE NULL_POSITION
+
+(***************************************************************************)
+(* MUT_ReportsTooMuch: a follower reports the position after its last.     *)
+(***************************************************************************)
+MutUpdateFollowerPosition(i, s, x) ==
+    IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
+    ELSE Outcome(s, Send(s.leaderMemberId,
+                         AppendPosition(s.moduleLeadershipTermId, s.recordedPosition + 1, i, 0)))
+
+(***************************************************************************)
+(* MUT_LogNotOnDisk: what was recorded but not processed does not survive  *)
+(* a restart.                                                              *)
+(***************************************************************************)
+MutDisk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.commitPosition,
+                         s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                         s.snapshotLogPosition)
+
+(***************************************************************************)
+(* MUT_RestartCommits: a member that starts again takes all that it has    *)
+(* recorded for committed.                                                 *)
+(***************************************************************************)
+MutRestart(i, s, x) ==
+    LET d    == Disk(s)
+        term == IF d.recordingLog # <<>> THEN LastTerm(d.recordingLog) ELSE d.snapshotLeadershipTermId
+    IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
+                                           !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
+                                           !.commitPosition = d.recordedPosition,
+                                           !.logLeadershipTermId = term,
+                                           !.leadershipTermId = term]), <<>>)
+
+(***************************************************************************)
+(* MUT_SnapshotTooFar: a snapshot is said to hold what is recorded, not    *)
+(* what is processed.                                                      *)
+(***************************************************************************)
+MutTakeSnapshot(i, s, x) ==
+    IF \/ s.moduleState # "ACTIVE" \/ s.recordedPosition <= s.snapshotLogPosition
+       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
+    THEN {}
+    ELSE Outcome([s EXCEPT
+            !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
+            !.snapshotTermBaseLogPosition =
+                FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition,
+            !.snapshotLogPosition = s.recordedPosition], <<>>)
+
+(***************************************************************************)
+(* MUT_FollowerOpensNoTerm: a follower joins a log without writing its     *)
+(* term down.                                                              *)
+(***************************************************************************)
+MutFollowerLogAwait(i, s, x) ==
+    IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_READY",
+                           !.logLeadershipTermId = s.leadershipTermId], <<>>)
+
+(***************************************************************************)
+(* MUT_LeaderOpensNoTerm: nor does a leader.                               *)
+(***************************************************************************)
+MutLeaderInit(i, s, x) ==
+    IF ~At(s, "LEADER_INIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
+                           !.moduleLeadershipTermId = s.leadershipTermId,
+                           !.logLeadershipTermId = s.leadershipTermId], <<>>)
+=============================================================================

@@ -1,0 +1,89 @@
+----------------------------- MODULE JoinMutants ------------------------------
+(***************************************************************************)
+(* Where mistakes about joining a leader late are found: copying terms,    *)
+(* catching up, and what the recording log says of it.                     *)
+(*                                                                         *)
+(* 2 has led term 0 with 1, and they have committed its first entry.  2    *)
+(* has been elected again, has written and recorded the first entry of     *)
+(* term 1, and 1, which does not have that entry yet, is down.  0 has      *)
+(* missed everything.                                                      *)
+(*                                                                         *)
+(* From here everything is explored that comes of 0's joining; the leader  *)
+(* writes up to MaxPosition.  Terms are opened before their first byte is  *)
+(* recorded (hardening HZ2): else RecordedTermIsKnown does not hold.       *)
+(***************************************************************************)
+EXTENDS MutantScenes
+
+CONSTANT MaxPosition
+
+Late ==
+    LET a == Keep(Keep(Elected(Begin, 2, {1}), 2), 1)
+        b == Lead(Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2), 2, "UpdateLeaderPosition")
+        c == Read(Silence(Get(Tell(Silence(b), 2, "UpdateLeaderPosition"), 2, 1)), 1)
+    IN  Down(Keep(Elected(EnterElections(c, {1, 2}), 2, {1}), 2), 1)
+
+JoinsInit == StartsWith({Late})
+
+UpToMax(position) == position <= MaxPosition
+Repeats(i) == NotAgain(i)
+InternalFirst(i) == member[i].electionState \in {"FOLLOWER_LOG_INIT", "INIT"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* MUT_SeveralTermsAtOnce: a leader says that the next term reaches as far *)
+(* as its log.                                                             *)
+(***************************************************************************)
+MutLeaderNewLeadershipTerm(i, s, logTerm) ==
+    LET next == IF logTerm < s.moduleLeadershipTermId
+                THEN FindTermEntry(s.recordingLog, logTerm + 1) ELSE NoTermEntry
+        base == FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition
+    IN  NewLeadershipTerm(
+            logTerm, next.leadershipTermId, next.termBaseLogPosition, s.publicationPosition,
+            s.moduleLeadershipTermId, base, s.publicationPosition,
+            IF Rev149 THEN NULL_POSITION ELSE s.commitPosition, i)
+
+(***************************************************************************)
+(* MUT_CatchupReportsTooMuch: who catches up reports where it is to join,  *)
+(* not what it has recorded.                                               *)
+(***************************************************************************)
+MutFollowerCatchup(i, s, x) ==
+    LET done == /\ s.commitPosition >= s.catchupJoinPosition
+                /\ s.commitPosition >= s.notifiedCommitPosition
+                /\ ~s.catchupDestination
+    IN  IF ~At(s, "FOLLOWER_CATCHUP") THEN {}
+        ELSE Outcome(IF done THEN [s EXCEPT !.electionState = "FOLLOWER_LOG_INIT",
+                                            !.appendPosition = s.commitPosition] ELSE s,
+                     IF x.interval
+                     THEN Send(s.leaderMemberId,
+                               AppendPosition(ReportedTerm(s, s.moduleLeadershipTermId),
+                                              s.catchupJoinPosition, i, CATCHUP_FLAG))
+                     ELSE <<>>)
+
+(***************************************************************************)
+(* MUT_CatchupRunsAhead: who catches up processes whatever it records.     *)
+(***************************************************************************)
+MutConsumeBound(s) ==
+    IF Closed(s, "FOLLOWER") /\ s.logSubscription
+    THEN Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
+    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN s.recordedPosition
+    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
+    ELSE NULL_POSITION
+
+(***************************************************************************)
+(* MUT_TermStaysOpen: a new term is written down without closing the one   *)
+(* before.                                                                 *)
+(***************************************************************************)
+MutEnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
+    IF rl = <<>> THEN <<TermEntry(term, IF base = NULL_POSITION THEN initialBase ELSE base, end)>>
+    ELSE IF LastTerm(rl) < term
+    THEN Append(rl, TermEntry(term, IF LastEntry(rl).logPosition = NULL_POSITION THEN base
+                                    ELSE LastEntry(rl).logPosition, end))
+    ELSE IF end # NULL_POSITION THEN CommitLogPosition(rl, term, end)
+    ELSE rl
+
+(***************************************************************************)
+(* MUT_CopiedTermNotWritten: a term that was copied from the leader's      *)
+(* archive is written down after it has been copied, not before.           *)
+(***************************************************************************)
+MutStartReplication(s) == [s EXCEPT !.logReplication = TRUE]
+=============================================================================
