@@ -22,11 +22,11 @@ def test_without_faults_every_request_is_answered_once() -> None:
     assert sorted(v for one in simulator.answers for v in one.values()) == list(range(1, 81))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_acknowledged_request_is_lost_or_applied_twice(seed: int) -> None:
-    result = run(whole_swarm(WholeOptions(seed=seed, requests=60)))
+    result = run(whole_swarm(WholeOptions(seed=seed, requests=40)))
 
-    assert (result.findings, result.stuck, result.counts["answers"]) == ((), (), 120)
+    assert (result.findings, result.stuck, result.counts["answers"]) == ((), (), 80)
 
 
 @pytest.mark.parametrize("member_count", [1, 2, 5])
@@ -43,7 +43,7 @@ def test_clusters_of_other_sizes_come_through(member_count: int) -> None:
 
 def test_every_kind_of_fault_strikes() -> None:
     faults = WholeFaults(0.02, 1_500, 2_000, 2_000, 2_500, 2_000, 3_000, 3_000, 1_500)
-    result = run(WholeOptions(seed=5, faults=faults, requests=200, offer_mean_ms=200))
+    result = run(WholeOptions(seed=5, faults=faults, requests=120, offer_mean_ms=250))
 
     assert (result.findings, result.stuck) == ((), ())
     for kind in (

@@ -300,6 +300,8 @@ class WholeSimulator:
                 return False
             positions |= {node.module.commit_position, node.module.agents[0].log_position}
             positions |= {node.archive.recording.end}
+            if not member.service.is_quiet:
+                return False
         return len(positions) == 1
 
     def _leaders(self) -> list[bool]:

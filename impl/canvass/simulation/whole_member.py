@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
@@ -17,14 +18,17 @@ from canvass.node.port import StepRecorder
 from canvass.node.resume import resumption
 from canvass.node.wire import StreamMessage
 from canvass.services.exactly_once import Application, ExactlyOnce
-from canvass.services.service import ClientSession
+from canvass.services.service import ClientSession, Cluster
 from canvass.simulation.options import rng_of
 
 if TYPE_CHECKING:
     from canvass.simulation.whole import WholeSimulator
 
-SEGMENT_LENGTH = 8_192
-DISK_BYTES = 1 << 40
+SEGMENT_LENGTH: Final = 8_192
+DISK_BYTES: Final = 1 << 40
+_TIMER_MS: Final = 30
+"""After a message, until its timer expires."""
+_WATCHED: Final = struct.Struct("<QQI")
 
 
 class HeldRecorder:
@@ -91,18 +95,76 @@ class HeldRecorder:
 
 
 class WatchedService(ExactlyOnce):
-    """Tells the watch what is processed where."""
+    """A service that uses all that a cluster offers, and tells what it sees.
 
-    def __init__(self, application: Application, told: Callable[[int, bytes], None]) -> None:
+    For each message of a client it puts one into the log and lets a timer expire. Both have to come
+    back once, messages in their order.
+
+    Parameters
+    ----------
+    application
+        What requests are applied to.
+    on_processed
+        Is told position and contents of each message of a client.
+    find
+        Is told what must never be.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        on_processed: Callable[[int, bytes], None],
+        find: Callable[[str], None],
+    ) -> None:
         super().__init__(application)
-        self._told = told
+        self._on_processed, self._find = on_processed, find
+        self._asked = self._seen = 0
+        """Messages put into the log, and those that have come back."""
+        self._timers: set[int] = set()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is to come back any more."""
+        return self._asked == self._seen and not self._timers
+
+    def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
+        """See `ClusteredService`."""
+        if snapshot is not None:
+            self._asked, self._seen, count = _WATCHED.unpack_from(snapshot)
+            snapshot = snapshot[_WATCHED.size :]
+            self._timers = set(struct.unpack_from(f"<{count}q", snapshot))
+            snapshot = snapshot[8 * count :]
+        super().on_start(cluster, snapshot)
 
     def on_session_message(
         self, session: ClientSession | None, timestamp: int, payload: bytes
     ) -> None:
         """See `ClusteredService`."""
-        self._told(self._cluster.log_position, payload)
+        cluster = self._cluster
+        if session is None:
+            self._seen += 1
+            if int(payload) != self._seen:
+                self._find(f"ServiceMessages: {int(payload)} comes back in place of {self._seen}")
+            return
+        self._on_processed(cluster.log_position, payload)
+        self._asked += 1
+        cluster.offer_to_log(b"%d" % self._asked)
+        self._timers.add(cluster.log_position)
+        cluster.schedule_timer(cluster.log_position, timestamp + _TIMER_MS)
         super().on_session_message(session, timestamp, payload)
+
+    def on_timer_event(self, correlation_id: int, timestamp: int) -> None:
+        """See `ClusteredService`."""
+        del timestamp
+        if correlation_id not in self._timers:
+            self._find(f"Timers: {correlation_id} expires, which is not waiting")
+        self._timers.discard(correlation_id)
+
+    def on_take_snapshot(self) -> bytes:
+        """See `ClusteredService`."""
+        timers = sorted(self._timers)
+        head = _WATCHED.pack(self._asked, self._seen, len(timers))
+        return head + struct.pack(f"<{len(timers)}q", *timers) + super().on_take_snapshot()
 
 
 class WholeMember:
@@ -171,7 +233,7 @@ class WholeMember:
         self.storage.fail_before = -1
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
-        self.service = WatchedService(self._application(), simulator.on_processed)
+        self.service = WatchedService(self._application(), simulator.on_processed, simulator.find)
         settings = NodeSettings(
             i,
             options.rules,
