@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli import trace_convert
+from canvass.cli import trace_convert, trace_shrink
 from canvass.cli.output import CommandError, Format, result_console, write_json
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
     group.callback()(_group)
     group.command("show")(show)
     group.command("convert")(trace_convert.convert)
+    group.command("shrink")(trace_shrink.shrink)
     group.command("schema")(trace_convert.schema)
     app.add_typer(group, name="trace")
 

@@ -37,7 +37,21 @@ def open_run(path: Path, run_id: str | None) -> LoadedRun:
     """
     from canvass.conformance.diagnose import load
 
-    found = runs_of(path)
+    place, name = single(path, runs_of(path), run_id)
+    try:
+        return load(place, name)
+    except KeyError:
+        raise CommandError(f"{place}: the run has no events") from None
+
+
+def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tuple[Path, str]:
+    """Choose the one run that is meant.
+
+    Raises
+    ------
+    CommandError
+        If there are several and none is named, or none of that name.
+    """
     if run_id is not None:
         found = [entry for entry in found if entry[1] == run_id]
         if not found:
@@ -47,11 +61,9 @@ def open_run(path: Path, run_id: str | None) -> LoadedRun:
         raise CommandError(
             f"{path}: {len(found)} runs ({names}, ...); name one with --run, or give its folder"
         )
-    place, name = found[0]
-    try:
-        return load(place, name)
-    except KeyError:
-        raise CommandError(f"{place}: the run has no events") from None
+    if not found:
+        raise CommandError(f"{path}: there is no run in it")
+    return found[0]
 
 
 def runs_of(path: Path) -> list[tuple[Path, str]]:
