@@ -1,0 +1,210 @@
+"""Clients at a member: redirected, challenged, rejected, let in, and heard in their term alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.client.messages import (
+    PROTOCOL_VERSION,
+    Challenge,
+    ChallengeResponse,
+    Egress,
+    EventCode,
+    SessionCloseRequest,
+    SessionConnectRequest,
+    SessionEvent,
+    SessionKeepAlive,
+    parse_endpoints,
+)
+from canvass.log.messages import CloseReason, SessionMessageHeader, SessionOpenEvent
+from canvass.node.authentication import (
+    AcceptEveryone,
+    Authenticated,
+    Authenticator,
+    Challenged,
+    Rejected,
+    SharedSecret,
+    challenge_response,
+)
+from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
+from canvass.node.sessions import Sessions, SessionState
+
+ENDPOINTS = "0=127.0.0.1:1,1=127.0.0.1:2"
+
+
+class Desk:
+    """An ingress with what it has sent."""
+
+    def __init__(self, authenticator: Authenticator | None = None, *, leads: bool = True) -> None:
+        self.sent: list[tuple[str, Egress]] = []
+        self.sessions = Sessions()
+        self.ingress = ClientIngress(
+            0,
+            ENDPOINTS,
+            self.sessions,
+            authenticator or AcceptEveryone(),
+            lambda channel, message: self.sent.append((channel, message)),
+        )
+        self.ingress.leads = leads
+        self.ingress.leader_member_id, self.ingress.leadership_term_id = (0 if leads else 1), 5
+
+    def connect(self, name: str, version: int = PROTOCOL_VERSION) -> None:
+        self.ingress.on_message(SessionConnectRequest(7, 1, version, name, name.encode()))
+
+    def open(self, name: str) -> int:
+        """Let a client in, as the consensus module does."""
+        self.connect(name)
+        pending = self.ingress.next_authenticated()
+        assert pending is not None
+        event = SessionOpenEvent(5, 7, pending.id, 0, 1, name, pending.encoded_principal)
+        self.sessions.on_append_open(32, event)
+        self.ingress.opened(pending.id)
+        return pending.id
+
+    def codes(self) -> list[EventCode]:
+        return [message.code for _, message in self.sent if isinstance(message, SessionEvent)]
+
+
+def test_a_follower_names_the_leader() -> None:
+    desk = Desk(leads=False)
+    desk.connect("client:1")
+    ((channel, event),) = desk.sent
+
+    assert isinstance(event, SessionEvent)
+    assert (channel, event.code, event.leader_member_id) == ("client:1", EventCode.REDIRECT, 1)
+    assert parse_endpoints(event.detail) == {0: "127.0.0.1:1", 1: "127.0.0.1:2"}
+    assert desk.ingress.next_authenticated() is None
+
+
+def test_a_client_is_told_when_its_session_is_in_the_log() -> None:
+    desk = Desk()
+    desk.connect("client:1")
+    assert desk.sent == []
+    session_id = desk.open("client:1")
+    ((_, event),) = desk.sent
+
+    assert event == SessionEvent(session_id, 7, 5, 0, EventCode.OK, PROTOCOL_VERSION, "")
+
+
+def test_asking_again_opens_no_second_session() -> None:
+    desk = Desk()
+    for _ in range(3):
+        desk.connect("client:1")
+    desk.open("client:1")
+    desk.connect("client:1")
+
+    assert desk.codes() == [EventCode.OK, EventCode.OK]
+    assert len(desk.sessions.by_id) == 1
+
+
+def test_another_major_version_is_an_error() -> None:
+    desk = Desk()
+    desk.connect("client:1", version=2 << 16)
+
+    assert desk.codes() == [EventCode.ERROR]
+
+
+def test_there_are_so_many_sessions_and_no_more() -> None:
+    desk = Desk()
+    for number in range(MAX_SESSIONS):
+        desk.open(f"client:{number}")
+    desk.sent.clear()
+    desk.connect("one more")
+
+    assert desk.codes() == [EventCode.ERROR]
+
+
+def test_who_knows_the_secret_is_let_in() -> None:
+    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
+    desk.connect("ada")
+    ((_, challenge),) = desk.sent
+    assert isinstance(challenge, Challenge)
+    answer = challenge_response(b"secret", b"ada", challenge.encoded_challenge)
+    desk.ingress.on_message(ChallengeResponse(7, challenge.cluster_session_id, answer))
+    pending = desk.ingress.next_authenticated()
+
+    assert pending is not None
+    assert pending.encoded_principal == b"ada"
+
+
+@pytest.mark.parametrize("answer", [b"", b"wrong", challenge_response(b"secret", b"eve", b"nonce")])
+def test_who_does_not_is_rejected(answer: bytes) -> None:
+    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
+    desk.connect("ada")
+    desk.ingress.on_message(ChallengeResponse(7, 1, answer))
+
+    assert desk.codes() == [EventCode.AUTHENTICATION_REJECTED]
+    assert desk.ingress.next_authenticated() is None
+
+
+def test_a_challenge_is_answered_once() -> None:
+    secret = SharedSecret(b"secret", lambda: b"nonce")
+    assert secret.on_connect(1, b"ada") == Challenged(b"nonce")
+    answer = challenge_response(b"secret", b"ada", b"nonce")
+
+    assert secret.on_challenge_response(1, answer) == Authenticated(b"ada")
+    assert secret.on_challenge_response(1, answer) == Rejected()
+
+
+def test_a_client_that_does_not_answer_is_forgotten() -> None:
+    desk = Desk(SharedSecret(b"secret", lambda: b"nonce"))
+    desk.connect("ada")
+    desk.ingress.now = 999
+    desk.ingress.check(1_000)
+    desk.connect("ada")
+    assert len(desk.sent) == 1
+    desk.ingress.now = 1_000
+    desk.ingress.check(1_000)
+    desk.connect("ada")
+
+    assert len(desk.sent) == 2
+
+
+def test_messages_of_open_sessions_in_the_term_are_taken_in_order() -> None:
+    desk = Desk()
+    session_id = desk.open("client:1")
+    for term, session, payload in (
+        (5, session_id, b"first"),
+        (4, session_id, b"of an older term"),
+        (5, 99, b"of nobody"),
+        (5, session_id, b"second"),
+    ):
+        desk.ingress.on_message(SessionMessageHeader(term, session, 0, payload))
+
+    assert [message.payload for message in desk.ingress.messages] == [b"first", b"second"]
+    assert desk.ingress.counters["ingress messages dropped"] == 2
+
+
+def test_no_more_messages_wait_than_there_is_room_for() -> None:
+    desk = Desk()
+    session_id = desk.open("client:1")
+    for _ in range(MAX_WAITING + 5):
+        desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b""))
+
+    assert len(desk.ingress.messages) == MAX_WAITING
+
+
+def test_a_session_is_kept_alive_and_closed_by_its_client() -> None:
+    desk = Desk()
+    session = desk.sessions.by_id[desk.open("client:1")]
+    desk.ingress.now = 70
+    desk.ingress.on_message(SessionKeepAlive(5, session.id))
+    assert session.last_activity == 70
+    desk.ingress.on_message(SessionCloseRequest(5, session.id))
+
+    assert (session.state, session.close_reason) == (
+        SessionState.CLOSING,
+        CloseReason.CLIENT_ACTION,
+    )
+
+
+def test_an_election_forgets_what_is_not_in_the_log() -> None:
+    desk = Desk()
+    session_id = desk.open("client:1")
+    desk.ingress.on_message(SessionMessageHeader(5, session_id, 0, b"x"))
+    desk.connect("client:2")
+    desk.ingress.clear()
+
+    assert (len(desk.ingress.messages), desk.ingress.next_authenticated()) == (0, None)
+    desk.connect("client:3")
+    assert desk.codes()[-1] is EventCode.REDIRECT
