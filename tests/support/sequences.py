@@ -43,6 +43,7 @@ class Happening:
     persisted_candidate_term_id: int = -1
     leader_member_id: int = -1
     snapshot_log_position: int = 0
+    module_state: str = "ACTIVE"
     vote: tuple[int, int] | None = None
     """Candidate term and candidate of a vote in favour that is sent."""
     coherent: bool = True
@@ -50,7 +51,7 @@ class Happening:
     def cells(self) -> list[int]:
         """``KEPT`` of the state."""
         named = {
-            "module_state": code("module_state", "ACTIVE"),
+            "module_state": code("module_state", self.module_state),
             "role": code("role", self.role),
             "election_state": code("election_state", self.state),
         }

@@ -57,19 +57,46 @@ def _identity(nodes: Any, hashes: Any, node: Any, position: Any) -> Any:
 
 
 @compiled
-def _new_node(nodes: Any, hashes: Any, count: int, parent: int, start: int, leadership: int) -> int:
-    nodes[count, 0] = parent
-    nodes[count, 1] = start
-    nodes[count, 2] = leadership
+def _new_node(
+    nodes: Any, hashes: Any, terms: Any, count: int, parent: int, start: int, leadership: int
+) -> int:
+    """Give the node for what a leadership writes above a log: a new one, numbered ``count``.
+
+    Where the log ends with the same term it is that node, since term and position name the bytes.
+    """
     under = np.uint64(7)
     known = 1
     if start > 0:
         below = _node_at(nodes, parent, start)
+        if below > _UNKNOWN and terms[nodes[below, 2]] == terms[leadership]:
+            return int(below)
         known = nodes[below, 3]
         under = hashes[below]
+    nodes[count, 0] = parent
+    nodes[count, 1] = start
+    nodes[count, 2] = leadership
     nodes[count, 3] = known
-    hashes[count] = _mix(_mix(under, start), leadership + 3)
-    return count + 1
+    hashes[count] = _mix(_mix(under, start), terms[leadership] + 3)
+    return count
+
+
+@compiled
+def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
+    """Give up to where two logs differ although they agree above that, else -1.
+
+    Both are looked at up to ``length``, from the top down. Logs that share a node are equal below.
+    """
+    agreed = False
+    position = length
+    one, other = _node_at(nodes, one, position), _node_at(nodes, other, position)
+    while one > _UNKNOWN and other > _UNKNOWN and one != other:
+        if terms[nodes[one, 2]] == terms[nodes[other, 2]]:
+            agreed = True
+        elif agreed:
+            return int(position)
+        position = max(nodes[one, 1], nodes[other, 1])
+        one, other = _node_at(nodes, one, position), _node_at(nodes, other, position)
+    return -1
 
 
 @compiled
@@ -210,9 +237,6 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     top[i] = _node_at(nodes, stream[e], end)
                 else:
                     # The bytes go on top of a log that differs: copy the nodes one by one.
-                    if first_bad[LOG_MATCHING] < 0:
-                        first_bad[LOG_MATCHING] = row
-                        bad_detail[LOG_MATCHING] = old_length
                     filled = 0
                     at = _node_at(nodes, stream[e], end)
                     while filled < len(buffer) and at > _UNKNOWN:
@@ -223,14 +247,25 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                         at = nodes[at, 0]
                     for n in range(filled - 1, -1, -1):
                         start = max(old_length, nodes[buffer[n], 1])
-                        count = _new_node(nodes, hashes, count, top[i], start, nodes[buffer[n], 2])
-                        top[i] = count - 1
+                        copied = nodes[buffer[n], 2]
+                        top[i] = _new_node(
+                            nodes, hashes, leadership_terms, count, top[i], start, copied
+                        )
+                        count = max(count, top[i] + 1)
                 length[i] = end
+            for j in range(members):
+                if j != i and first_bad[LOG_MATCHING] < 0:
+                    common = min(length[i], length[j])
+                    differ = _mismatch(nodes, leadership_terms, top[i], top[j], common)
+                    if differ >= 0:
+                        first_bad[LOG_MATCHING] = row
+                        bad_detail[LOG_MATCHING] = differ
 
         e = starts_leadership[row]
         if e >= 0:
-            count = _new_node(nodes, hashes, count, top[i], leadership_bases[e], e)
-            stream[e] = count - 1
+            base = leadership_bases[e]
+            stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], base, e)
+            count = max(count, stream[e] + 1)
         for n in range(checksum_start[row], checksum_start[row + 1]):
             position = checksums[n, 0]
             known = position <= length[i]

@@ -60,7 +60,7 @@ _ACTIVE: Final = code("module_state", "ACTIVE")
 _CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")
 _BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
 _LOG_NAMES: Final = {
-    kernel.LOG_MATCHING: ("LogMatching", "records on top of a log that differs up to {0}"),
+    kernel.LOG_MATCHING: ("LogMatching", "two logs agree above {0}, and differ below"),
     kernel.LEADER_COMPLETENESS: (
         "LeaderCompleteness",
         "a leader lacks what was committed in older terms up to {0}",

@@ -1,0 +1,163 @@
+"""The safety monitors say of TLC's own behaviours what TLC says of them.
+
+`MonitorWalk.tla` walks at random through ``Cluster.tla`` and breaks its rules now and then. After
+each step TLC evaluates the properties of ``Properties.tla``; the monitors are shown the same steps,
+in the same order, as they see those of a recorded run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from canvass.conformance.causality import order_causes
+from canvass.conformance.monitors import LOG_STREAM, PROPERTIES, violations
+from canvass.conformance.sequence import KEPT
+from canvass.spec.files import spec_root
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, join_values, run, to_python
+from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
+from support.sequences import Happening, sequence_of
+
+WALK = Path(__file__).parent / "MonitorWalk.tla"
+MEMBERS = 3
+
+PRINTED = (
+    "ElectionSafety",
+    "OneVotePerTerm",
+    "CandidateTermMonotonic",
+    "LogMatching",
+    "LeaderCompleteness",
+    "CommittedIsDurable",
+    "CommitMonotonic",
+    "CommitBounded",
+    "NoTruncationBelowCommit",
+    "StateMachineSafety",
+    "RecordingLogCoherent",
+)
+"""``PropertyBits`` of ``MonitorWalk.tla``."""
+
+NO_MONITOR = {
+    "TypeOK": "the reader of traces checks types, the check of steps the rest",
+    "MessagesAreWellFormed": "every message sent is checked as a part of the step that sends it",
+    "RecordedTermIsKnown": "hazard HZ2 breaks it in every revision that is not hardened",
+}
+"""Properties that no monitor evaluates, with the reason."""
+NO_PROPERTY = {
+    "AppliedWithinCommitted": "follows from StateMachineSafety in a model that sees all logs",
+}
+"""Monitors without a property of the same name, with the reason."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One printed step."""
+
+    happening: Happening
+    holds: dict[str, bool]
+
+
+@pytest.fixture(scope="module")
+def walks() -> dict[int, list[Step]]:
+    """Sixty walks, as TLC printed them."""
+    return walk("1.50", 60, 200)
+
+
+def walk(revision: str, walks: int, length: int) -> dict[int, list[Step]]:
+    """Let TLC walk; give the steps of each walk."""
+    constants = {
+        "MemberCount": f"= {MEMBERS}",
+        "Revision": f'= "{revision}"',
+        "Hardening": "= {}",
+        "AppointedLeaderId": "<- NoAppointedLeader",
+        "ChannelCapacity": "= 4",
+        "NetworkCapacity": "= 12",
+        "Walks": f"= {walks}",
+        "Length": f"= {length}",
+        "SpoilPercent": "= 20",
+    }
+    config = TlcConfig(init="WalkInit", next="WalkNext", constants=constants)
+    options = TlcOptions(check_deadlock=False, library=(spec_root(),), seed=7, timeout_s=200)
+    found: dict[int, list[Step]] = {number: [] for number in range(1, walks + 1)}
+    with run(WALK, config, options) as tlc:
+        for value in join_values(tlc.user_output()):
+            number, *printed = to_python(value)
+            found[number].append(_step(*printed))
+        assert tlc.wait().outcome is Outcome.SUCCESS
+    return found
+
+
+def _step(
+    member: int, action: int, seen: Any, vote: tuple[int, int], coherent: int, bits: Any
+) -> Step:
+    cells = dict(zip(KEPT, seen, strict=True))
+    for name, values in STATE_ENUMS.items():
+        cells[name] = values[cells[name]].value
+    happening = Happening(
+        member=member,
+        action=ACTION_NAMES[action],
+        state=cells.pop("election_state"),
+        vote=None if vote[0] < 0 else vote,
+        coherent=coherent == 1,
+        **cells,
+    )
+    return Step(happening, dict(zip(PRINTED, (bit == 1 for bit in bits), strict=True)))
+
+
+def first_failures(steps: list[Step]) -> dict[str, int]:
+    """For each property that TLC finds violated the first step after which it is."""
+    found: dict[str, int] = {}
+    for place, step in enumerate(steps):
+        for name, holds in step.holds.items():
+            if not holds:
+                found.setdefault(name, place)
+    return found
+
+
+def first_alarms(steps: list[Step]) -> dict[str, int]:
+    """For each monitor that fails the step at which it does, in the order in which TLC walked."""
+    members = np.array([step.happening.member for step in steps])
+    places = np.argsort(members, kind="stable")  # The rows, member by member, as places.
+    row_of = np.argsort(places)
+    sequence = sequence_of([step.happening for step in steps], MEMBERS)
+    complete = [True] * MEMBERS
+    order = order_causes(sequence, MEMBERS, empty=True, complete=complete)
+    order = replace(order, order=row_of.astype(np.int64))
+    found = violations(sequence, order, revision="1.50", unknown=False, complete=complete)
+    return {each.name: int(places[each.row]) for each in found}
+
+
+@pytest.mark.tlc
+def test_monitors_fail_where_tlc_says_that_the_property_does(walks: dict[int, list[Step]]) -> None:
+    wrong = {}
+    for number, steps in walks.items():
+        alarms = first_alarms(steps)
+        alarms = {name: place for name, place in alarms.items() if name not in NO_PROPERTY}
+        if alarms != first_failures(steps):
+            wrong[number] = (alarms, first_failures(steps))
+
+    assert wrong == {}
+
+
+@pytest.mark.tlc
+def test_monitors_were_shown_both_sides_of_each_property(walks: dict[int, list[Step]]) -> None:
+    broken = Counter(name for steps in walks.values() for name in first_failures(steps))
+
+    assert all(0 < broken[name] < len(walks) for name in PRINTED), broken
+
+
+def test_monitors_and_properties_bear_the_same_names() -> None:
+    text = (spec_root() / "Properties.tla").read_text(encoding="utf-8")
+    promised = text.partition("Goals.  Not properties")[0]
+    labelled = set(re.findall(r"\(\* (?:INV|PROP): (\w+)", promised))
+    stated = set(re.findall(r"^(\w+) == \[\]\[", promised, re.MULTILINE)) | labelled
+    stated = {"RecordedTermIsKnown" if name == "AckedIsDurable" else name for name in stated}
+
+    assert set(PRINTED) == stated - set(NO_MONITOR)
+    assert set(PROPERTIES) == set(PRINTED) | set(NO_PROPERTY)
+    assert LOG_STREAM not in stated
