@@ -203,6 +203,32 @@ LifeOfPersistent ==
       OpensLog(1)>>
 
 (***************************************************************************)
+(* An unlucky life: the member wins the ballot and fails at once.          *)
+(***************************************************************************)
+LifeOfUnlucky ==
+    <<Does("Restart")>> \o HearsBoth \o
+    <<Receives(Vote(0, NULL_VALUE, 0, Self, 1, TRUE)),
+      TimesOut("CandidateBallot"),
+      Does("ElectionError"),
+      Does("ElectionInit")>>
+
+(***************************************************************************)
+(* A stray life: it follows member 2 into term 1 though its log reaches    *)
+(* beyond the base of that term: the leader's recording log disagrees with *)
+(* its log (hazards HZ2 and HZ6).                                          *)
+(***************************************************************************)
+LifeOfStray ==
+    JoinsNewTerm \o
+    <<DoesBy("RecordLog", 2),
+      Does("EnterElection"),
+      Receives(NewLeadershipTerm(0, 1, 2, NULL_POSITION, 1, 1, 3, Commit(2), 2)),
+      Does("FollowerReplay"),
+      DoesBy("ConsumeLog", 2),
+      Does("FollowerReplay"),
+      Does("FollowerCatchupInit"),
+      Does("FollowerCatchupAwait")>>
+
+(***************************************************************************)
 (* A latecomer's life: it has caught up with all that the leader had when  *)
 (* it began, and may hear of more before it leaves the catch-up.           *)
 (***************************************************************************)
@@ -253,7 +279,7 @@ LifeOfOther ==
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
     ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
-          LifeOfPersistent, LifeOfLatecomer, LifeOfReminded}
+          LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded}
 
 RECURSIVE StatesOf(_, _)
 StatesOf(s, life) ==

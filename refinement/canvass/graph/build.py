@@ -206,10 +206,15 @@ def cached_graph(
     The folder's name holds the digest of all that the graph rests on, so a change of the spec makes
     another graph.
     """
-    folder = cache / f"{model.name}-{model.digest[:16]}"
+    folder = cache_folder(model, cache)
     if (folder / MANIFEST_FILE).is_file():
         return open_graph(folder)
     return build_graph(model, folder, on_event=on_event)
+
+
+def cache_folder(model: Model, cache: Path) -> Path:
+    """Give the folder that `cached_graph` keeps the graph of a model in."""
+    return cache / f"{model.name}-{model.digest[:16]}"
 
 
 def _write(

@@ -29,6 +29,9 @@ ELECTION_EDITS: Final = (
         _MESSAGES,
         "term = max(s.persisted_candidate_term_id, candidate_term)",
         "term = candidate_term",
+        unreachable="in an election no term on disk is above the candidate term, and the request's "
+        "is above that: an election begins with the greater of the two, and what raises the one on "
+        "disk raises the other",
     ),
     Mutant(
         "vote_for_a_shorter_log",
@@ -173,6 +176,8 @@ ELECTION_EDITS: Final = (
         _ELECTION,
         "vote=1 if j == i else NULL_VALUE,",
         "vote=1 if j == i else record.vote,",
+        unreachable="NOMINATE follows CANVASS, which forgets all votes, and votes are noted in "
+        "CANDIDATE_BALLOT alone",
     ),
     Mutant(
         "request_vote_tells_the_leadership_term",
@@ -277,8 +282,8 @@ ELECTION_EDITS: Final = (
     Mutant(
         "lead_before_a_quorum_has_the_log",
         _LEADER,
-        "    if reached >= noted.append_position:\n",
-        "    if reached >= 0:\n",
+        "    return _quorum_position(rules, s, x) >= s.append_position\n",
+        "    return _quorum_position(rules, s, x) >= 0\n",
     ),
     Mutant(
         "quorum_over_unheard_members",
@@ -370,5 +375,42 @@ ELECTION_EDITS: Final = (
         "    if starts and rules.is_149:\n",
         "    if starts and rules.is_149 and not members:\n",
         revision="1.49",
+    ),
+    # Hardening.
+    Mutant(
+        "term_is_opened_late",
+        "transitions",
+        "            recording_log=open_term(s, term, end),\n",
+        "",
+        revision="hardened",
+    ),
+    Mutant(
+        "lead_before_a_quorum_has_opened_the_term",
+        _LEADER,
+        '    if rules.is_hardened("HZ5"):\n        term = s.leadership_term_id\n',
+        '    if rules.is_hardened("HZ5") and s.append_position < 0:\n'
+        "        term = s.leadership_term_id\n",
+        revision="hardened",
+    ),
+    Mutant(
+        "commit_before_a_quorum_has_opened_the_term",
+        "predicates",
+        'if rules.is_hardened("HZ5") and s.election_state is ElectionState.LEADER_LOG_REPLICATION:',
+        'if rules.is_hardened("HZ5") and s.election_state is ElectionState.INIT:',
+        revision="hardened",
+    ),
+    Mutant(
+        "own_term_is_named_as_the_next",
+        "predicates",
+        'known = found or (rules.is_hardened("HZ8") and log_term >= s.leadership_term_id)',
+        "known = found",
+        revision="hardened",
+    ),
+    Mutant(
+        "failed_leader_forgets_that_it_opened_its_term",
+        _ELECTION,
+        '    if rules.is_hardened("HZ5") and s.recording_log:\n',
+        '    if rules.is_hardened("HZ5") and not s.recording_log and s.members == ():\n',
+        revision="hardened",
     ),
 )

@@ -42,8 +42,8 @@ LOG_EDITS: Final = (
     Mutant(
         "truncate_at_the_commit_position",
         _TERM,
-        "        return _truncate_log(s, next_base)\n",
-        "        return _truncate_log(s, min(s.commit_position, appended))\n",
+        "        return _truncate_log(rules, s, next_base)\n",
+        "        return _truncate_log(rules, s, min(s.commit_position, appended))\n",
     ),
     Mutant(
         "truncate_also_at_the_end",
@@ -54,9 +54,8 @@ LOG_EDITS: Final = (
     Mutant(
         "truncation_leaves_the_term_open",
         _TERM,
-        "        recording_log=commit_log_position(s.recording_log, "
-        "s.log_leadership_term_id, position),\n",
-        "",
+        "        log = commit_log_position(s.recording_log, s.log_leadership_term_id, position)\n",
+        "        log = s.recording_log\n",
     ),
     Mutant(
         "replicate_up_to_the_leaders_position",
@@ -86,9 +85,10 @@ LOG_EDITS: Final = (
     Mutant(
         "replication_ends_without_a_commit",
         _FOLLOWER,
-        """        s.recorded_position == s.replication_stop_position
-        and reported.notified_commit_position >= reported.append_position""",
-        "        s.recorded_position == s.replication_stop_position",
+        """s.recorded_position == s.replication_stop_position and (
+        rules.is_hardened("HZ5") or reported.notified_commit_position >= reported.append_position
+    )""",
+        "s.recorded_position == s.replication_stop_position",
     ),
     Mutant(
         "replicated_term_is_left_open",
@@ -105,8 +105,8 @@ LOG_EDITS: Final = (
     Mutant(
         "replicated_bytes_are_not_reported",
         _FOLLOWER,
-        "    if x.interval:\n        report = _append_position(",
-        "    if x.interval and not done:\n        report = _append_position(",
+        "    if x.interval:\n        term = _reported_term(",
+        "    if x.interval and not done:\n        term = _reported_term(",
     ),
     Mutant(
         "replay_beyond_what_is_committed",
@@ -266,6 +266,44 @@ LOG_EDITS: Final = (
         "replication",
         "    term, position = s.module_leadership_term_id, s.commit_position\n",
         "    term, position = s.leadership_term_id, s.commit_position\n",
+    ),
+    # Hardening.
+    Mutant(
+        "term_is_not_opened_where_it_is_joined",
+        _TERM,
+        'if rules.is_hardened("HZ5") and s.append_position == m.term_base_log_position:',
+        'if rules.is_hardened("HZ5") and s.append_position < 0:',
+        revision="hardened",
+    ),
+    Mutant(
+        "term_beyond_the_cut_is_kept",
+        _TERM,
+        "        log = cut_terms(s.recording_log, position)\n",
+        "        log = commit_log_position(\n"
+        "            s.recording_log, s.log_leadership_term_id, position\n"
+        "        )\n",
+        revision="hardened",
+    ),
+    Mutant(
+        "reports_carry_a_term_that_is_not_open",
+        _FOLLOWER,
+        'return s.log_leadership_term_id if rules.is_hardened("HZ7") else term',
+        "return term",
+        revision="hardened",
+    ),
+    Mutant(
+        "termination_outlives_its_term",
+        "transitions",
+        'if not rules.is_hardened("HZ9"):',
+        "if rules.member_count > 0:",
+        revision="hardened",
+    ),
+    Mutant(
+        "replication_waits_for_a_commit_that_waits_for_it",
+        _FOLLOWER,
+        'rules.is_hardened("HZ5") or reported.notified_commit_position',
+        "reported.notified_commit_position",
+        revision="hardened",
     ),
     # What shows in effects alone.
     Mutant(

@@ -11,7 +11,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -42,13 +42,23 @@ class Mutant:
     """A size of cluster in which it makes a difference."""
     shows_in: Literal["outcome", "effects"] = "outcome"
     """Whether the next state or the sends differ, or only other effects and their order."""
+    unreachable: str = ""
+    """Why no state that a member can reach shows it, if that is so."""
 
 
 class Core(Protocol):
     """What the tests need of a core."""
 
+    ACTIONS: Mapping[str, Callable[[Rules, int, Member, Input], Outcome | None]]
+    """The function of each action."""
+
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
         """Take one step."""
+
+
+def module_source(name: str) -> str:
+    """The source of a module of the core."""
+    return (SOURCES / f"{name}.py").read_text(encoding="utf-8")
 
 
 def edited(mutant: Mutant) -> str:
@@ -59,7 +69,7 @@ def edited(mutant: Mutant) -> str:
     ValueError
         If the text to replace does not occur exactly once.
     """
-    source = (SOURCES / f"{mutant.module}.py").read_text(encoding="utf-8")
+    source = module_source(mutant.module)
     if source.count(mutant.before) != 1:
         raise ValueError(f"{mutant.name}: {source.count(mutant.before)} places to edit, not one")
     return source.replace(mutant.before, mutant.after)
@@ -82,9 +92,7 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = module.__name__.rpartition(".")[2]
         if module.__name__ == self._package:
             return
-        source = (SOURCES / f"{name}.py").read_text(encoding="utf-8")
-        if name == self._mutant.module:
-            source = edited(self._mutant)
+        source = edited(self._mutant) if name == self._mutant.module else module_source(name)
         for path in SOURCES.glob("*.py"):
             if path.stem not in SHARED:
                 source = source.replace(

@@ -1,0 +1,348 @@
+"""Ways to corrupt a run, each with what the checker has to say of it.
+
+A corruption is drawn from a good run by chance. It counts only if the core proves the run to be
+wrong: a step that the core does not take, a message that nobody sent. Where what comes out may
+still be a behaviour (two steps that commute, a step that nobody would miss), the result is
+`Legal`, and is not counted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from canvass.conformance.diagnose import MESSAGE_CAUSALITY
+from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.selftest.recorded import Lines, RecordedRun
+from canvass.traces import wire
+from canvass.traces.schema import Event
+
+STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
+CAUSALITY: Final = DivergenceClass.CAUSALITY
+SAFETY: Final = DivergenceClass.SAFETY_PROPERTY
+GAP: Final = DivergenceClass.INSTRUMENTATION_GAP
+WRONG_STEP: Final = frozenset({STEP, GAP})
+_WON: Final = "LEADER_LOG_REPLICATION"
+"""The state that the winner of a ballot enters."""
+_NUMBERS: Final = tuple(
+    name for name, kind in wire.Member.__annotations__.items() if kind in ("Int64", "wire.Int64")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupted:
+    """A run that is wrong, and what has to be found."""
+
+    lines: Lines
+    verdict: Verdict = Verdict.DIVERGES
+    classes: frozenset[DivergenceClass] = frozenset()
+    """One divergence at least is of one of these classes."""
+    member: int = -1
+    """Where that divergence is, or -1 if that is not said."""
+    step: int = -1
+    names: frozenset[str] = frozenset()
+    """One of the names it has, if that is said."""
+
+    def is_found(self, verdict: RunVerdict) -> bool:
+        """Say whether a verdict is the right one."""
+        if verdict.verdict is not self.verdict:
+            return False
+        return self.verdict is not Verdict.DIVERGES or any(
+            each.kind in self.classes
+            and (self.member < 0 or each.member == self.member)
+            and (self.step < 0 or each.step == self.step)
+            and (not self.names or each.name in self.names)
+            for each in verdict.divergences
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Legal:
+    """What comes out may be a behaviour of the spec."""
+
+
+Result = Corrupted | Legal | None
+"""Nothing if the run has no place for this corruption."""
+Corruption = Callable[[RecordedRun, random.Random], Result]
+
+
+def _any_event(good: RecordedRun, rng: random.Random, first: int = 0) -> tuple[int, int, Event]:
+    member = rng.randrange(good.run.member_count)
+    step = rng.randrange(first, len(good.streams[member]))
+    return member, step, good.streams[member][step]
+
+
+def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Result:
+    """Judge a run in which one event was exchanged."""
+    if good.allows(member, good.state_after(member, before), event):
+        return Legal()
+    lines = good.with_event(member, event.step, event)
+    return Corrupted(lines, classes=WRONG_STEP, member=member, step=event.step)
+
+
+def field_changed(good: RecordedRun, rng: random.Random) -> Result:
+    """A number of the state is another in one step."""
+    member, step, event = _any_event(good, rng)
+    name = rng.choice(_NUMBERS)
+    change: dict[str, Any] = {name: getattr(event.state, name) + rng.choice((1, 2, 32, 1000))}
+    changed = replace(event, state=replace(event.state, **change))
+    return _wrong_step(good, member, changed, step - 1)
+
+
+def election_state_changed(good: RecordedRun, rng: random.Random) -> Result:
+    """A member says that it is in another election state."""
+    member, step, event = _any_event(good, rng)
+    others = [
+        name for name in ("CANVASS", "NOMINATE", "CLOSED") if name != event.state.election_state
+    ]
+    state = replace(
+        event.state, election_state=type(event.state.election_state)(rng.choice(others))
+    )
+    return _wrong_step(good, member, replace(event, state=state), step - 1)
+
+
+def event_dropped(good: RecordedRun, rng: random.Random) -> Result:
+    """A line is missing, and the numbers tell."""
+    member, step, _ = _any_event(good, rng)
+    if step == len(good.streams[member]) - 1:
+        return None
+    lines = {j: list(own) for j, own in good.lines.items()}
+    del lines[member][step]
+    return Corrupted(lines, Verdict.INCOMPLETE)
+
+
+def event_dropped_unseen(good: RecordedRun, rng: random.Random) -> Result:
+    """A step is missing, and the others are numbered as if it had never been."""
+    member, step, event = _any_event(good, rng)
+    events = list(good.streams[member])
+    if step == len(events) - 1:
+        return None
+    following = events[step + 1]
+    if good.is_heard(event):
+        classes, place = frozenset({CAUSALITY}), -1
+    elif good.allows(member, good.state_after(member, step - 1), following):
+        return Legal()
+    else:
+        classes, place = WRONG_STEP, step
+    lines = good.with_stream(member, events[:step] + events[step + 1 :])
+    return Corrupted(lines, classes=classes, member=member if place >= 0 else -1, step=place)
+
+
+def events_swapped(good: RecordedRun, rng: random.Random) -> Result:
+    """Two steps that follow each other stand in the other order."""
+    member, step, second = _any_event(good, rng, 1)
+    events = list(good.streams[member])
+    first = events[step - 1]
+    before = good.state_after(member, step - 2)
+    moved = good.state_after(member, step)
+    if good.allows(member, before, second) and good.allows(member, moved, first):
+        return Legal()
+    events[step - 1 : step + 1] = [second, first]
+    return Corrupted(
+        good.with_stream(member, events), classes=WRONG_STEP | {CAUSALITY}, member=member
+    )
+
+
+def event_duplicated(good: RecordedRun, rng: random.Random) -> Result:
+    """A step stands in the stream twice; what it sent, the copy does not send again."""
+    member, step, event = _any_event(good, rng)
+    events = list(good.streams[member])
+    copy = replace(event, sends=())
+    if event.input.id:
+        classes = frozenset({CAUSALITY})
+    elif good.allows(member, good.state_after(member, step), copy):
+        return Legal()
+    else:
+        classes = WRONG_STEP
+    events.insert(step + 1, copy)
+    lines = good.with_stream(member, events)
+    return Corrupted(lines, classes=classes, member=member, step=step + 1)
+
+
+def send_removed(good: RecordedRun, rng: random.Random) -> Result:
+    """A message that was sent is not recorded."""
+    member, step, event = _any_event(good, rng)
+    if not event.sends:
+        return None
+    gone = rng.randrange(len(event.sends))
+    changed = replace(event, sends=event.sends[:gone] + event.sends[gone + 1 :])
+    return _wrong_step(good, member, changed, step - 1)
+
+
+def _with_other_number(message: wire.Message, rng: random.Random) -> wire.Message | None:
+    names = [
+        name
+        for name in message.__struct_fields__
+        if name.endswith("_position") and getattr(message, name) >= 0
+    ]
+    if not names:
+        return None
+    name = rng.choice(names)
+    change: dict[str, Any] = {name: getattr(message, name) + rng.choice((1, 32, 4096))}
+    return replace(message, **change)
+
+
+def sent_position_forged(good: RecordedRun, rng: random.Random) -> Result:
+    """A message leaves with another position than the spec says."""
+    member, step, event = _any_event(good, rng)
+    if not event.sends:
+        return None
+    place = rng.randrange(len(event.sends))
+    message = _with_other_number(event.sends[place].message, rng)
+    if message is None:
+        return None
+    sends = list(event.sends)
+    sends[place] = replace(sends[place], message=message)
+    return _wrong_step(good, member, replace(event, sends=tuple(sends)), step - 1)
+
+
+def received_position_forged(good: RecordedRun, rng: random.Random) -> Result:
+    """A message arrives with another position than it was sent with."""
+    member, step, event = _any_event(good, rng)
+    message = event.input.message
+    forged = None if message is None else _with_other_number(message, rng)
+    if forged is None:
+        return None
+    changed = replace(event, input=replace(event.input, message=forged))
+    lines = good.with_event(member, step, changed)
+    names = frozenset({MESSAGE_CAUSALITY})
+    return Corrupted(lines, classes=frozenset({CAUSALITY}), member=member, step=step, names=names)
+
+
+def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
+    """A message is received that nobody sent: its send is gone from the sender's stream."""
+    member, step, event = _any_event(good, rng)
+    if not event.input.id:
+        return None
+    sender = event.input.from_
+    for sent in good.streams[sender]:
+        kept = tuple(send for send in sent.sends if send.id != event.input.id)
+        if len(kept) < len(sent.sends):
+            lines = good.with_event(sender, sent.step, replace(sent, sends=kept))
+            classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
+            return Corrupted(lines, classes=classes, member=member, step=step, names=names)
+    return None
+
+
+def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
+    """Two equal messages of one channel arrive in the other order: no step shows it."""
+    member, step, event = _any_event(good, rng)
+    if event.input.message is None:
+        return None
+    for later in good.streams[member][step + 1 :]:
+        same = later.input.from_ == event.input.from_ and later.input.message == event.input.message
+        if same:
+            lines = good.with_event(
+                member, step, replace(event, input=replace(event.input, id=later.input.id))
+            )
+            other = replace(later, input=replace(later.input, id=event.input.id))
+            lines[member][later.step] = good.with_event(member, later.step, other)[member][
+                later.step
+            ]
+            names = frozenset({MESSAGE_CAUSALITY})
+            return Corrupted(lines, classes=frozenset({CAUSALITY}), names=names)
+    return None
+
+
+def two_leaders(good: RecordedRun, rng: random.Random) -> Result:
+    """A member says that it has won a term that another member has won."""
+    member, step, event = _any_event(good, rng)
+    won = {
+        each.state.leadership_term_id
+        for other, events in good.streams.items()
+        for each in events
+        if other != member and each.state.election_state.value == _WON
+    }
+    if not won or event.action.value == "Restart" or event.state.election_state.value == _WON:
+        return None
+    state = replace(
+        event.state,
+        election_state=type(event.state.election_state)(_WON),
+        role=type(event.state.role)("LEADER"),
+        leadership_term_id=rng.choice(sorted(won)),
+        leader_member_id=member,
+        publication_position=event.state.recorded_position,
+        append_position=event.state.recorded_position,
+    )
+    lines = good.with_event(member, step, replace(event, state=state))
+    return Corrupted(lines, classes=frozenset({SAFETY}), names=frozenset({"ElectionSafety"}))
+
+
+def committed_entry_lost(good: RecordedRun, rng: random.Random) -> Result:
+    """A log ends below what its member knows to be committed."""
+    member, step, event = _any_event(good, rng)
+    commit = event.state.commit_position
+    if commit <= 0:
+        return None
+    state = replace(event.state, recorded_position=commit - 32)
+    lines = good.with_event(member, step, replace(event, state=state, log_checksums=()))
+    return Corrupted(lines, classes=frozenset({SAFETY}), member=member, step=step)
+
+
+def checksum_forged(good: RecordedRun, rng: random.Random) -> Result:
+    """The log of a member holds other bytes than the log of another one at the same position."""
+    member, step, event = _any_event(good, rng)
+    if not event.log_checksums:
+        return None
+    place = rng.randrange(len(event.log_checksums))
+    witness = event.log_checksums[place]
+    others = {
+        each.position
+        for other, events in good.streams.items()
+        if other != member
+        for e in events
+        for each in e.log_checksums
+        if e.state.commit_position >= each.position
+    }
+    if witness.position not in others or event.state.commit_position < witness.position:
+        return None
+    digit = "0" if witness.checksum[-1] != "0" else "1"
+    witnesses = list(event.log_checksums)
+    witnesses[place] = replace(witness, checksum=witness.checksum[:-1] + digit)
+    changed = replace(event, log_checksums=tuple(witnesses))
+    lines = good.with_event(member, step, changed)
+    return Corrupted(lines, classes=frozenset({CAUSALITY, SAFETY}))
+
+
+def stream_removed(good: RecordedRun, rng: random.Random) -> Result:
+    """A member's stream is not there."""
+    if good.run.member_count == 1:
+        return None
+    lines = {j: list(own) for j, own in good.lines.items()}
+    del lines[rng.randrange(good.run.member_count)]
+    return Corrupted(lines, Verdict.INCOMPLETE)
+
+
+def line_broken(good: RecordedRun, rng: random.Random) -> Result:
+    """A line within a stream is cut off."""
+    member, step, _ = _any_event(good, rng)
+    lines = {j: list(own) for j, own in good.lines.items()}
+    if step == len(lines[member]) - 1:
+        return None
+    lines[member][step] = lines[member][step][: rng.randrange(1, len(lines[member][step]))]
+    return Corrupted(lines, Verdict.MALFORMED)
+
+
+CORRUPTIONS: Final[tuple[Corruption, ...]] = (
+    field_changed,
+    election_state_changed,
+    event_dropped,
+    event_dropped_unseen,
+    events_swapped,
+    event_duplicated,
+    send_removed,
+    sent_position_forged,
+    received_position_forged,
+    message_from_nowhere,
+    message_overtaken,
+    two_leaders,
+    committed_entry_lost,
+    checksum_forged,
+    stream_removed,
+    line_broken,
+)
+"""All ways, in the order in which they are told."""

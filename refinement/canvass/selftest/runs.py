@@ -1,0 +1,217 @@
+"""Good runs that have to conform, corrupted ones that have to be rejected for the right reason.
+
+Good runs come from a cluster of cores driven at random, so each is a behaviour of the spec as far
+as the core is right. While runs are checked the core answers in place of TLC, so that TLC is
+started a few times and not once for each run; then TLC is asked everything that the core was. What
+it answers otherwise is a failure of its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from canvass.cluster import core
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Ask, Judge, ask_tlc
+from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.graph.artifact import open_keys
+from canvass.graph.oracle import Answer
+from canvass.graph.steps import Step
+from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal
+from canvass.selftest.driven import record_run
+from canvass.selftest.recorded import RecordedRun
+
+GOOD_STEPS: Final = 120
+BASE_STEPS: Final = 300
+BASES_PER_HUNDRED: Final = 4
+"""Good runs of which a hundred corrupted ones are made."""
+_ATTEMPTS: Final = 400
+"""Draws for one corrupted run before its way is given up."""
+KINDS: Final = (("1.50", 3), ("hardened", 3), ("1.49", 3), ("1.50", 2))
+"""The rules of the runs, in turn."""
+_FAULTS: Final = (0.0, 0.01, 0.03)
+
+Progress = Callable[[str], object]
+
+
+@dataclass(slots=True)
+class CoreThenOracle:
+    """Answers as the core does, and remembers what to ask the oracle afterwards."""
+
+    oracle: Ask = ask_tlc
+    given: dict[Rules, dict[Step, Answer]] = field(default_factory=dict)
+
+    def ask(self, rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+        """Answer for the core."""
+        known = self.given.setdefault(rules, {})
+        for step in steps:
+            if step not in known:
+                known[step] = _answer(rules, step)
+        return [known[step] for step in steps]
+
+    @property
+    def count(self) -> int:
+        """How many steps the core was asked about."""
+        return sum(len(known) for known in self.given.values())
+
+    def confirm(self) -> list[tuple[Rules, Step]]:
+        """Ask the oracle; give the steps of which it says something else than the core."""
+
+        def wrong(item: tuple[Rules, Mapping[Step, Answer]]) -> list[tuple[Rules, Step]]:
+            rules, known = item
+            told = zip(known.items(), self.oracle(rules, list(known)), strict=True)
+            return [(rules, s) for (s, mine), his in told if mine.allowed != his.allowed]
+
+        with ThreadPoolExecutor(2) as pool:
+            return [each for found in pool.map(wrong, self.given.items()) for each in found]
+
+
+def _answer(rules: Rules, step: Step) -> Answer:
+    outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
+    if outcome is None:
+        return Answer(False, False)
+    sends = tuple((send.to, send.message) for send in outcome.sends)
+    same = sorted(sends, key=lambda s: s[0]) == sorted(step.sends, key=lambda s: s[0])
+    if same and outcome.next == step.after:
+        return Answer(True, True)
+    return Answer(False, True, ((outcome.next, sends),))
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A run of which the checker did not say what it should."""
+
+    run_id: str
+    kind: str
+    verdict: str
+    expected: str
+
+
+@dataclass(slots=True)
+class RunsResult:
+    """What became of all runs."""
+
+    good: int = 0
+    events: int = 0
+    corrupted: Counter[str] = field(default_factory=Counter)
+    """Rejected as they should be, by the way in which they were corrupted."""
+    legal: Counter[str] = field(default_factory=Counter)
+    """Drawn, and not counted: what came out may be a behaviour."""
+    wrong: list[Wrong] = field(default_factory=list)
+    asked: int = 0
+    """Steps that TLC was asked about."""
+    disagreements: int = 0
+    """Those of them of which it says something else than the core."""
+
+
+def check_runs(
+    folder: Path,
+    *,
+    good: int,
+    corrupted: int,
+    seed: int = 0,
+    graphs: Sequence[Path] = (),
+    oracle: Ask = ask_tlc,
+    progress: Progress | None = None,
+) -> RunsResult:
+    """Make runs in a folder, check them, and compare the verdicts with what is due.
+
+    Parameters
+    ----------
+    folder
+        New or empty.
+    good, corrupted
+        How many, at least.
+    seed
+        All runs follow from it.
+    graphs
+        Folders of state graphs that know many steps.
+    oracle
+        Confirms what the core says.
+    progress
+        Is told what is being done.
+    """
+    told = progress or (lambda _text: None)
+    result = RunsResult()
+    answering = CoreThenOracle(oracle)
+    judge = Judge(answering.ask, {path.name: open_keys(path) for path in graphs})
+    told(f"recording {good:,} runs")
+    units = [_record(folder / "good", seed + number, GOOD_STEPS) for number in range(good)]
+    told(f"checking {good:,} runs")
+    for verdict in check_units(units, judge).runs:
+        result.events += verdict.events
+        result.good += verdict.verdict is Verdict.CONFORMS
+        if verdict.verdict is not Verdict.CONFORMS:
+            result.wrong.append(_told("good", verdict, "CONFORMS"))
+    told(f"corrupting {corrupted:,} runs")
+    made = _corrupt(folder, corrupted, seed, result)
+    told(f"checking {len(made):,} corrupted runs")
+    verdicts = check_units([path for path, _, _ in made], judge).runs
+    for (_, kind, expected), verdict in zip(made, verdicts, strict=True):
+        result.events += verdict.events
+        if expected.is_found(verdict):
+            result.corrupted[kind] += 1
+        else:
+            result.wrong.append(_told(kind, verdict, _due(expected)))
+    told(f"asking TLC about {answering.count:,} steps")
+    result.asked = answering.count
+    result.disagreements = len(answering.confirm())
+    return result
+
+
+def _record(root: Path, seed: int, steps: int) -> Path:
+    revision, members = KINDS[seed % len(KINDS)]
+    folder = root / f"run-{seed:05d}"
+    folder.mkdir(parents=True)
+    faults = _FAULTS[seed % len(_FAULTS)]
+    record_run(folder, Rules.of(revision, members), seed, steps, faults=faults, run_id=folder.name)
+    return folder
+
+
+def _corrupt(
+    folder: Path, count: int, seed: int, result: RunsResult
+) -> list[tuple[Path, str, Corrupted]]:
+    """Make corrupted runs, of each way as many."""
+    bases = [
+        RecordedRun.read(_record(folder / "base", seed + number, BASE_STEPS))
+        for number in range(max(4, count * BASES_PER_HUNDRED // 100))
+    ]
+    made: list[tuple[Path, str, Corrupted]] = []
+    for corruption in CORRUPTIONS:
+        kind = corruption.__name__
+        rng = random.Random(f"{seed} {kind}")
+        wanted = -(-count // len(CORRUPTIONS))
+        for _ in range(_ATTEMPTS * wanted):
+            if not wanted:
+                break
+            base = rng.choice(bases)
+            drawn = corruption(base, rng)
+            if isinstance(drawn, Legal):
+                result.legal[kind] += 1
+            elif drawn is not None:
+                run_id = f"{kind.replace('_', '-')}-{wanted:03d}"
+                base.write(folder / "corrupted" / run_id, run_id, drawn.lines)
+                made.append((folder / "corrupted" / run_id, kind, drawn))
+                wanted -= 1
+    return made
+
+
+def _told(kind: str, verdict: RunVerdict, expected: str) -> Wrong:
+    found = ", ".join(f"{d.kind.value} {d.name} {d.member}:{d.step}" for d in verdict.divergences)
+    text = verdict.verdict.value + (
+        f" ({found or verdict.reason})" if found or verdict.reason else ""
+    )
+    return Wrong(verdict.run_id, kind, text, expected)
+
+
+def _due(expected: Corrupted) -> str:
+    classes = " or ".join(sorted(each.value for each in expected.classes))
+    place = f" at {expected.member}:{expected.step}" if expected.member >= 0 else ""
+    return f"{expected.verdict.value} {classes}{place}".strip()

@@ -1,0 +1,353 @@
+"""What the effects of a step have to come to.
+
+The spec says what a step sends and to which state it leads. All other effects follow from that
+state: it says what is on disk, which streams are open and which copies run. `disagreement` carries
+the effects out one by one, in their order, on the world that the state before describes, and
+compares what becomes of it with the state after. Nothing here knows how the core is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import singledispatch
+from typing import Final
+
+from canvass.cluster import effects as asked
+from canvass.cluster.effects import Effect, Effects, Send
+from canvass.cluster.member import ElectionState, Member, ModuleState, TermEntry
+from canvass.cluster.messages import NULL_VALUE
+
+E: Final = ElectionState
+DURABLE: Final = (
+    asked.PersistCandidateTerm,
+    asked.UpdateRecordingLog,
+    asked.TruncateLog,
+    asked.WriteSnapshot,
+)
+"""The effects that change what is on disk."""
+
+_ENDS_PROCESS: Final = frozenset({"Restart", "Terminate"})
+
+
+class Impossible(Exception):
+    """An effect cannot be carried out; the message is one line."""
+
+
+@dataclass(slots=True)
+class World:
+    """What a member has on disk and what runs for it."""
+
+    candidate_term: int
+    recording_log: tuple[TermEntry, ...]
+    recorded: int
+    snapshot: tuple[int, int, int]
+    commit: int
+    """How far the services have been told to go."""
+    publication: int
+    subscription: bool
+    catchup_destination: bool
+    replication: bool
+    replay: int
+    """Where the replay of the own log stops, or -1."""
+    catchups: frozenset[int]
+    """The followers to which the log is replayed."""
+    recording: bool | None
+    """Whether the log stream is recorded; null where the state does not say."""
+    completed: int = NULL_VALUE
+    """The term of the election that was completed within the step, or -1."""
+    rolled_back: bool = False
+    ended: bool = False
+
+    def copied(self) -> World:
+        """Give a world of its own, before anything has happened to it."""
+        return World(
+            self.candidate_term,
+            self.recording_log,
+            self.recorded,
+            self.snapshot,
+            self.commit,
+            self.publication,
+            self.subscription,
+            self.catchup_destination,
+            self.replication,
+            self.replay,
+            self.catchups,
+            self.recording,
+        )
+
+
+def _is_recording(s: Member) -> bool | None:
+    """Whether the archive records a stream: an election that has failed may have left it so."""
+    if s.module_state is not ModuleState.ACTIVE:
+        return False
+    if s.election_state is E.INIT:
+        return None
+    return s.election_state in (E.LEADER_READY, E.FOLLOWER_CATCHUP, E.FOLLOWER_READY, E.CLOSED) or (
+        s.election_state is E.FOLLOWER_LOG_INIT and s.log_subscription
+    )
+
+
+def world_of(s: Member) -> World:
+    """Give the world that a state describes."""
+    return World(
+        candidate_term=s.persisted_candidate_term_id,
+        recording_log=s.recording_log,
+        recorded=s.recorded_position,
+        snapshot=(
+            s.snapshot_leadership_term_id,
+            s.snapshot_term_base_log_position,
+            s.snapshot_log_position,
+        ),
+        commit=s.commit_position,
+        publication=s.publication_position,
+        subscription=s.log_subscription,
+        catchup_destination=s.catchup_destination,
+        replication=s.log_replication,
+        replay=s.replay_stop_position,
+        catchups=frozenset(j for j, record in enumerate(s.members) if record.catchup_replay),
+        recording=_is_recording(s),
+    )
+
+
+def _end_process(world: World) -> None:
+    """Leave what is on disk."""
+    world.commit = 0
+    world.publication = world.replay = NULL_VALUE
+    world.subscription = world.catchup_destination = world.replication = world.recording = False
+    world.catchups = frozenset()
+
+
+def _need(condition: bool, effect: Effect, reason: str) -> None:
+    if not condition:
+        raise Impossible(f"{type(effect).__name__}: {reason}")
+
+
+@singledispatch
+def _carry_out(effect: Effect, _world: World) -> None:
+    raise TypeError(f"{effect!r} is no effect that is known here")
+
+
+@_carry_out.register
+def _(effect: asked.PersistCandidateTerm, world: World) -> None:
+    _need(effect.candidate_term_id >= world.candidate_term, effect, "the term on disk is newer")
+    world.candidate_term = effect.candidate_term_id
+
+
+@_carry_out.register
+def _(effect: asked.UpdateRecordingLog, world: World) -> None:
+    world.recording_log = effect.entries
+
+
+@_carry_out.register
+def _(effect: asked.TruncateLog, world: World) -> None:
+    _need(effect.position < world.recorded, effect, "there is nothing to cut off")
+    world.recorded = effect.position
+
+
+@_carry_out.register
+def _(effect: asked.StartRecording, world: World) -> None:
+    _need(world.recording is False, effect, "a stream is recorded already")
+    _need(effect.position == world.recorded, effect, "the recording ends elsewhere")
+    world.recording = True
+
+
+@_carry_out.register
+def _(_effect: asked.StopRecording, world: World) -> None:
+    world.recording = False
+
+
+@_carry_out.register
+def _(effect: asked.OpenLogPublication, world: World) -> None:
+    _need(world.publication == NULL_VALUE, effect, "there is a log stream already")
+    world.publication = effect.position
+
+
+@_carry_out.register
+def _(effect: asked.CloseLogPublication, world: World) -> None:
+    _need(world.publication != NULL_VALUE, effect, "there is no log stream")
+    world.publication = NULL_VALUE
+
+
+@_carry_out.register
+def _(effect: asked.AppendToLog, world: World) -> None:
+    _need(NULL_VALUE < world.publication < effect.position, effect, "the log does not grow")
+    world.publication = effect.position
+
+
+@_carry_out.register
+def _(effect: asked.AppendNewLeadershipTermEvent, world: World) -> None:
+    _need(world.publication == effect.term_base_log_position, effect, "the term begins elsewhere")
+    _need(world.publication < effect.position, effect, "the log does not grow")
+    world.publication = effect.position
+
+
+@_carry_out.register
+def _(effect: asked.OpenLogSubscription, world: World) -> None:
+    _need(not world.subscription, effect, "there is a subscription already")
+    world.subscription = True
+
+
+@_carry_out.register
+def _(effect: asked.CloseLogSubscription, world: World) -> None:
+    _need(world.subscription, effect, "there is no subscription")
+    _need(not world.catchup_destination, effect, "its catch-up goes on")
+    world.subscription = False
+
+
+@_carry_out.register
+def _(effect: asked.AddCatchupDestination, world: World) -> None:
+    _need(world.subscription, effect, "there is no subscription")
+    world.catchup_destination = True
+
+
+@_carry_out.register
+def _(effect: asked.RemoveCatchupDestination, world: World) -> None:
+    _need(world.catchup_destination, effect, "there is no catch-up")
+    world.catchup_destination = False
+
+
+@_carry_out.register
+def _(effect: asked.JoinLog, world: World) -> None:
+    _need(world.recording is True, effect, "what the services would follow is not recorded")
+    _need(effect.position == world.commit, effect, "the services stand elsewhere")
+
+
+@_carry_out.register
+def _(effect: asked.StartReplay, world: World) -> None:
+    _need(world.replay == NULL_VALUE, effect, "a replay runs already")
+    _need(effect.position == world.commit, effect, "the services stand elsewhere")
+    world.replay = effect.stop_position
+
+
+@_carry_out.register
+def _(effect: asked.StopReplay, world: World) -> None:
+    _need(world.replay != NULL_VALUE, effect, "no replay runs")
+    world.replay = NULL_VALUE
+
+
+@_carry_out.register
+def _(effect: asked.StartReplication, world: World) -> None:
+    _need(not world.replication, effect, "a replication runs already")
+    _need(effect.position == world.recorded, effect, "the recording ends elsewhere")
+    world.replication = True
+
+
+@_carry_out.register
+def _(effect: asked.StopReplication, world: World) -> None:
+    _need(world.replication, effect, "no replication runs")
+    world.replication = False
+
+
+@_carry_out.register
+def _(effect: asked.StartCatchup, world: World) -> None:
+    _need(effect.follower_member_id not in world.catchups, effect, "it runs already")
+    world.catchups |= {effect.follower_member_id}
+
+
+@_carry_out.register
+def _(effect: asked.StopCatchupReplay, world: World) -> None:
+    _need(effect.follower_member_id in world.catchups, effect, "none runs")
+    world.catchups -= {effect.follower_member_id}
+
+
+@_carry_out.register
+def _(effect: asked.AdvanceCommit, world: World) -> None:
+    world.commit = effect.position
+
+
+@_carry_out.register
+def _(effect: asked.RollBack, world: World) -> None:
+    _need(effect.position == world.commit, effect, "the services stand elsewhere")
+    world.rolled_back = True
+
+
+@_carry_out.register
+def _(effect: asked.CompleteElection, world: World) -> None:
+    world.completed = effect.leadership_term_id
+
+
+@_carry_out.register
+def _(effect: asked.WriteSnapshot, world: World) -> None:
+    _need(effect.position == world.commit, effect, "the services stand elsewhere")
+    world.snapshot = (effect.leadership_term_id, effect.term_base_log_position, effect.position)
+
+
+@_carry_out.register
+def _(_effect: asked.EndProcess, world: World) -> None:
+    world.ended = True
+    _end_process(world)
+
+
+def disagreement(
+    before: Member,
+    action: str,
+    after: Member,
+    effects: Effects,
+    worlds: tuple[World, World] | None = None,
+) -> str:
+    """Say in one line why the effects of a step do not lead to the state after it; empty if so.
+
+    Parameters
+    ----------
+    before, after
+        The states that the step leads from and to.
+    action
+        Its name: a restart begins with what is on disk.
+    effects
+        Of the step, sends among them, in their order.
+    worlds
+        What `world_of` gives for the two states, if that is known already; not modified.
+    """
+    if before is after and not effects:
+        return ""
+    found, due = worlds or (world_of(before), world_of(after))
+    world, due = found.copied(), due.copied()
+    if action == "Restart":
+        _end_process(world)
+    if action == "RecordLog":
+        world.recorded = max(world.recorded, due.recorded)  # The archive did it by itself.
+    sent = False
+    for effect in effects:
+        if isinstance(effect, Send):
+            sent = True
+            continue
+        if sent and isinstance(effect, DURABLE):
+            return f"{type(effect).__name__} comes after a send that may tell of it"
+        if world.ended:
+            return f"{type(effect).__name__} comes after the end of the process"
+        try:
+            _carry_out(effect, world)
+        except Impossible as error:
+            return str(error)
+    due.ended = after.module_state is not ModuleState.ACTIVE and action == "Terminate"
+    due.rolled_back = action not in _ENDS_PROCESS and _leaves_log(before, after)
+    if _completes(before, after):
+        due.completed = after.module_leadership_term_id
+    if due.recording is None or (world.recording is None and not due.rolled_back):
+        due.recording = world.recording
+    return "" if world == due else _difference(world, due)
+
+
+def _difference(world: World, due: World) -> str:
+    if world.ended != due.ended:
+        return "the process does not end" if due.ended else "the process ends"
+    for field in fields(World):
+        had, has = getattr(world, field.name), getattr(due, field.name)
+        if had != has:
+            part = field.name.replace("_", " ")
+            return f"the effects leave {part} at {had!r}, the state says {has!r}"
+    return ""
+
+
+def _completes(before: Member, after: Member) -> bool:
+    return (
+        after.module_state is ModuleState.ACTIVE
+        and after.election_state is E.CLOSED
+        and before.election_state is not E.CLOSED
+    )
+
+
+def _leaves_log(before: Member, after: Member) -> bool:
+    """Whether the step tears down what belongs to the old term: it begins an election anew."""
+    begins = before.election_state in (E.CLOSED, E.INIT)
+    return begins and after.election_state not in (E.CLOSED, E.INIT)

@@ -1,0 +1,124 @@
+"""Each mutant of the core is given away by an edge of a state graph, and the core by none."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from canvass.cluster import core
+from canvass.cluster.effects import AdvanceCommit, PersistCandidateTerm, Send, StopReplay
+from canvass.cluster.member import ElectionState
+from canvass.cluster.messages import Vote
+from canvass.conformance.batch import new_member
+from canvass.selftest.killing import MODELS, Graphs, control, kill_mutants
+from canvass.selftest.mutants import MUTANTS, mutated_core
+from canvass.selftest.reach import actions_reached
+from canvass.selftest.world import disagreement
+from canvass.traces.actions import Action
+
+pytestmark = pytest.mark.tlc
+
+
+@pytest.fixture(scope="module")
+def graphs(pytestconfig: pytest.Config) -> Graphs:
+    assert pytestconfig.cache is not None
+    return Graphs(pytestconfig.cache.mkdir("graphs"))
+
+
+def test_every_mutant_is_killed(graphs: Graphs, capsys: pytest.CaptureFixture[str]) -> None:
+    results = kill_mutants(graphs)
+    alive = [result.mutant.name for result in results if result.kill is None]
+    with capsys.disabled():
+        sys.stdout.write(f" {len(results)} mutants, {len(alive)} alive ")
+
+    assert alive == []
+    assert len(results) == len(MUTANTS) >= 100
+
+
+def test_a_mutant_is_told_with_the_action_and_where_the_spec_defines_it(graphs: Graphs) -> None:
+    (result,) = kill_mutants(graphs, [MUTANTS["vote_twice_in_a_term"]])
+
+    assert result.kill is not None
+    assert result.kill.action is Action.ON_REQUEST_VOTE
+    assert result.kill.operator.startswith("OnRequestVote, Election.tla:")
+    assert result.kill.difference
+
+
+@pytest.mark.parametrize(
+    "whole", [False, pytest.param(True, marks=pytest.mark.night)], ids=["push", "night"]
+)
+def test_nothing_gives_the_core_away(graphs: Graphs, whole: bool) -> None:
+    """Neither its states and sends nor the order and the result of its effects."""
+    found = control(graphs, whole=whole)
+
+    assert [each.wrong for each in found] == [None] * len(found)
+    assert len(found) == len(MODELS) - (not whole)
+
+
+def test_an_effect_of_each_kind_is_missed_where_it_is_missing(graphs: Graphs) -> None:
+    seen: set[str] = set()
+    missed: set[str] = set()
+    for revision, member_count in (("1.50", 3), ("1.50", 2)):
+        trials = graphs.of(revision, member_count)
+        for action in Action:
+            for source, given, target, _ in trials.of(action)[:3_000]:
+                before = trials.states[source]
+                outcome = core.step(trials.rules, 0, before, action.value, trials.inputs[given])
+                if outcome is None or target < 0:
+                    continue
+                for place, effect in enumerate(outcome.effects):
+                    rest = outcome.effects[:place] + outcome.effects[place + 1 :]
+                    seen.add(type(effect).__name__)
+                    if disagreement(before, action.value, outcome.next, rest):
+                        missed.add(type(effect).__name__)
+
+    assert seen - missed == {"Send", "JoinLog"}, "what is sent the edge says; the rest is owed"
+    assert len(missed) >= 20
+
+
+def test_effects_with_a_wrong_value_or_in_the_wrong_order_are_found() -> None:
+    state = new_member(3)
+    after = replace(state, commit_position=2, persisted_candidate_term_id=4)
+    vote = Send(1, Vote(4, -1, 0, 1, 0, True))
+    term, commit = PersistCandidateTerm(4), AdvanceCommit(2)
+
+    assert disagreement(state, "Nominate", after, (term, vote, commit)) == ""
+    assert "commit at 1" in disagreement(state, "Nominate", after, (term, AdvanceCommit(1)))
+    assert "after a send" in disagreement(state, "Nominate", after, (vote, term, commit))
+    assert "no replay runs" in disagreement(state, "Nominate", after, (term, commit, StopReplay()))
+
+
+def test_what_makes_a_mutant_unreachable_holds_in_every_state_of_the_graphs(graphs: Graphs) -> None:
+    """It is why no edge gives two mutants away, only the oracle."""
+    unreachable = {mutant.name for mutant in MUTANTS.values() if mutant.unreachable}
+    states = [state for key in MODELS for state in graphs.of(*key).states]
+
+    assert unreachable == {
+        "vote_lowers_the_candidate_term_on_disk",
+        "votes_of_an_earlier_ballot_are_kept",
+    }
+    for state in states:
+        if state.election_state not in (ElectionState.INIT, ElectionState.CLOSED):
+            assert state.persisted_candidate_term_id <= state.candidate_term_id
+        if state.election_state is ElectionState.NOMINATE:
+            assert all(record.vote == -1 for record in state.members)
+
+
+def test_an_edit_reaches_the_actions_that_use_what_it_changes() -> None:
+    assert actions_reached(MUTANTS["count_votes_for_others"]) == (Action.ON_VOTE,)
+    assert Action.CANVASS in actions_reached(MUTANTS["quorum_of_half"])
+    for mutant in MUTANTS.values():
+        assert actions_reached(mutant), mutant.name
+
+
+def test_a_mutant_differs_in_no_action_that_its_edit_does_not_reach(graphs: Graphs) -> None:
+    trials = graphs.of("1.50", 2)
+    for mutant in MUTANTS.values():
+        others = set(Action) - set(actions_reached(mutant))
+        broken = mutated_core(mutant.name)
+        for action in others:
+            for source, given, _, _ in trials.of(action)[:5]:
+                args = (trials.rules, 0, trials.states[source], trials.inputs[given])
+                assert broken.ACTIONS[action.value](*args) == core.ACTIONS[action.value](*args)

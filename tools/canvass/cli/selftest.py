@@ -1,0 +1,175 @@
+"""``canvass selftest``: does the checking check?
+
+The command line and what it prints are here; mutants, runs and corruptions are in
+`canvass.selftest`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    Format,
+    progress_console,
+    result_console,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from canvass.selftest.report import SelftestReport
+
+RUNS: Final = 1_008
+"""A multiple of the ways in which runs are corrupted, so that each has as many."""
+QUICK_RUNS: Final = 96
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("selftest")
+    def selftest(
+        quick: Annotated[
+            bool, typer.Option("--quick", help="Fewer runs; the core itself on small graphs only.")
+        ] = False,
+        runs: Annotated[
+            int | None,
+            typer.Option(min=16, help="Good runs, and corrupted ones; else 1,008 of each."),
+        ] = None,
+        seed: Annotated[int, typer.Option(min=0, help="What the runs follow from.")] = 0,
+        cache: Annotated[
+            Path | None,
+            typer.Option(metavar="FOLDER", help="Where state graphs are kept; else the user's."),
+        ] = None,
+        output: Annotated[
+            Format, typer.Option("--format", help="For a person or a machine.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Show that mistakes are found: mutants of the core, and corrupted runs.
+
+        Each mutant of the core has to be given away by an edge of a state graph of TLC's, good runs
+        have to conform, and corrupted ones have to be rejected for the right reason. State graphs
+        are built once, which takes minutes.
+
+        Exit code 0: everything was found. 1: a mutant lives, or a verdict is wrong. 2: TLC could
+        not run. 130: interrupted.
+        """
+        count = runs or (QUICK_RUNS if quick else RUNS)
+        with _progress() as told:
+            report = _test(count, seed, cache, told, whole=not quick)
+        if output is Format.JSON:
+            write_json(report)
+        else:
+            _show(result_console(), report)
+        raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+def _test(
+    count: int, seed: int, cache: Path | None, told: Callable[[str], None], *, whole: bool
+) -> SelftestReport:
+    from canvass.conformance.judge import default_cache
+    from canvass.selftest.killing import Graphs, control, kill_mutants
+    from canvass.selftest.report import make_report
+    from canvass.selftest.runs import check_runs
+
+    began_s = time.monotonic()
+    folder = cache or default_cache() / "graphs"
+    folder.mkdir(parents=True, exist_ok=True)
+    graphs = Graphs(folder, told)
+    mutants = kill_mutants(graphs, progress=lambda name: told(f"mutant {name}"))
+    told("the core itself on the graphs")
+    controls = control(graphs, whole=whole)
+    with tempfile.TemporaryDirectory(prefix="canvass-selftest-") as root:
+        found = check_runs(
+            Path(root),
+            good=count,
+            corrupted=count,
+            seed=seed,
+            graphs=graphs.folders,
+            progress=told,
+        )
+    return make_report(controls, mutants, found, time.monotonic() - began_s)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Say on stderr what is being done: in one line on a terminal, else in a line for each part."""
+    console = progress_console()
+    if console.is_terminal:
+        with console.status("starting") as status:
+            yield lambda text: status.update(text)
+        return
+
+    def told(text: str) -> None:
+        if not text.startswith("mutant "):
+            console.print(f"canvass: {text}", markup=False, soft_wrap=True)
+
+    yield told
+
+
+def _show(console: Console, report: SelftestReport) -> None:
+    from rich.text import Text
+
+    _show_mutants(console, report)
+    console.print()
+    _show_corruptions(console, report)
+    for wrong in report.wrong[:20]:
+        line = f"WRONG  {wrong.run_id}: {wrong.verdict}, expected {wrong.expected}"
+        console.print(Text(line, "bold red"))
+    console.print()
+    tried = sum(graph.tried for graph in report.graphs)
+    edges = sum(graph.edges for graph in report.graphs)
+    mismatches = sum(graph.mismatches for graph in report.graphs)
+    killed = len(report.mutants) - report.mutants_alive
+    rejected, not_rejected = report.corrupted_runs, report.corrupted_runs_wrong
+    asked, disputed = report.asked_of_oracle, report.oracle_disagreements
+    lines = (
+        f"core       {edges:,} edges, {tried:,} inputs, {mismatches} mismatches",
+        f"mutants    {killed} of {len(report.mutants)} killed",
+        f"good       {report.good_runs:,} runs conform, {report.good_runs_rejected} do not",
+        f"corrupted  {rejected:,} runs rejected for the right reason, {not_rejected} not",
+        f"oracle     {asked:,} steps asked of TLC, which sees {disputed} of them otherwise",
+    )
+    for line in lines:
+        console.print(Text(line))
+    verdict = "everything was found" if report.ok else "NOT everything was found"
+    console.print(Text(f"{verdict} ({report.seconds:.0f} s)", "green" if report.ok else "bold red"))
+
+
+def _show_mutants(console: Console, report: SelftestReport) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("mutant of the core", "killed by", "at", "what differs"):
+        table.add_column(title, no_wrap=not console.is_terminal)
+    for mutant in report.mutants:
+        if mutant.killed:
+            cells = (mutant.name, mutant.action, mutant.operator, mutant.difference)
+            table.add_row(*cells)
+        else:
+            table.add_row(mutant.name, "ALIVE", "", f"{mutant.tried:,} inputs", style="bold red")
+    console.print(table)
+
+
+def _show_corruptions(console: Console, report: SelftestReport) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("corrupted runs", no_wrap=not console.is_terminal)
+    for title in ("rejected", "wrong", "legal"):
+        table.add_column(title, justify="right")
+    for kind in report.corruptions:
+        style = "bold red" if kind.wrong or not kind.rejected else ""
+        cells = (kind.description, f"{kind.rejected:,}", f"{kind.wrong:,}", f"{kind.legal:,}")
+        table.add_row(*cells, style=style)
+    console.print(table)
