@@ -25,6 +25,10 @@ _COLUMNS: Final = (
     *("member", "process", "role", "election", "term", "leader", "recorded", "committed"),
     *("processed", "snapshot", "sessions", "steps", "longest cycle"),
 )
+_WIDE: Final = 140
+"""Columns of a terminal on which the whole table has room."""
+_NARROW_COLUMNS: Final = (0, 1, 2, 3, 4, 7, 11)
+"""The columns of the table that a narrower one shows."""
 
 
 class RunView:
@@ -105,11 +109,14 @@ class RunView:
         done = ", ".join(self._supervisor.done[-_SAID:])
         caption = f"{self._passed()}{self._requests()}" + (f"\nlast: {done}" if done else "")
         table = Table(caption=caption, caption_justify="left")
-        for name in _COLUMNS:
-            right = name in _COLUMNS[4:]
-            table.add_column(name, justify="right" if right else "left", no_wrap=True)
+        wide = self._console.width >= _WIDE
+        places = range(len(_COLUMNS)) if wide else _NARROW_COLUMNS
+        for place in places:
+            right = place >= _COLUMNS.index("term")
+            table.add_column(_COLUMNS[place], justify="right" if right else "left", no_wrap=True)
         for i in range(len(self._supervisor.configs)):
-            table.add_row(*self._row(i), style=self._style(i))
+            row = self._row(i)
+            table.add_row(*(row[place] for place in places), style=self._style(i))
         return table
 
     def _style(self, i: int) -> str:
