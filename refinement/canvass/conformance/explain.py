@@ -56,6 +56,8 @@ class Explanation(Struct, frozen=True, rename=wire_name):
     enabled: tuple[str, ...] = ()
     """Actions without a message that the spec allows in the state before, on the same input."""
     action_enabled: bool = False
+    failing: tuple[str, ...] = ()
+    """If it is not: the parts of its guard in the spec that say so."""
     alternatives: tuple[tuple[Difference, ...], ...] = ()
     """For each outcome that the spec allows, where it differs from what was observed; the nearest
     one first.
@@ -120,6 +122,7 @@ def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
             if answer.enabled
         ),
         "action_enabled": answers[0].enabled,
+        "failing": () if answers[0].enabled else judge.guards(small.step, own),
         "alternatives": tuple(sorted(alternatives, key=len)),
     }
 

@@ -143,6 +143,8 @@ def _allowed(explanation: Explanation) -> Iterator[str]:
         yield f"<p>{text(explanation.note)}.</p>"
     elif not explanation.action_enabled:
         yield "<p>The action is not enabled in the state before the step.</p>"
+        for part in explanation.failing:
+            yield f"<p>As its guard in the spec says: <code>{text(part)}</code></p>"
     for place, differences in enumerate(explanation.alternatives):
         shown = _differences(differences)
         if place == 0:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
+from canvass.conformance.guards import failing_parts
 from canvass.conformance.steps import Example
 from canvass.graph.lookup import KeyTable
 from canvass.graph.oracle import Answer, Ruleset
@@ -38,6 +39,10 @@ _CACHE_VERSION: Final = 1
 
 Ask = Callable[[Rules, Sequence[Step]], Sequence[Answer]]
 """Asks an oracle about steps under given rules; sends to different members have no order."""
+
+
+Explain = Callable[[Step, Rules], tuple[str, ...]]
+"""Says which parts of its guard keep a step's action from being enabled."""
 
 
 class JudgeError(Exception):
@@ -85,6 +90,8 @@ class Judge:
     ----------
     oracle
         Called only when there is something to ask.
+    guards
+        Called only for explanations of actions that are not enabled.
     graphs
         Tables of the keys of state graphs, by the name of the rules they were made under.
     cache
@@ -94,6 +101,7 @@ class Judge:
     """
 
     oracle: Ask = ask_tlc
+    guards: Explain = failing_parts
     graphs: Mapping[str, KeyTable] = field(default_factory=dict)
     cache: Path | None = None
     digest: str = field(default_factory=spec_digest)

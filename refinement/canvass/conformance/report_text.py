@@ -65,6 +65,8 @@ def _alternatives(explanation: Explanation) -> Iterator[tuple[str, Style]]:
         if not explanation.action_enabled:
             yield "", ""
             yield "  The action is not enabled in the state before it.", ""
+            for part in explanation.failing:
+                yield f"    as its guard in the spec says: {part}", ""
         yield f"  Enabled on the same input: {', '.join(explanation.enabled) or 'none'}", ""
 
 

@@ -129,10 +129,15 @@ def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Ans
 
 def module_text(steps: Sequence[Step]) -> str:
     """Give the module that holds the steps as data: strings of digits and nothing else."""
-    rows = ",\n".join(f'"{to_digits(_cells(step))}"' for step in steps)
+    rows = ",\n".join(f'"{step_text(step)}"' for step in steps)
     return (
         f"---- MODULE {_ROOT_MODULE} ----\nEXTENDS StepOracle\nGivenSteps == <<\n{rows}\n>>\n====\n"
     )
+
+
+def step_text(step: Step) -> str:
+    """Write a step as the string that ``StepOracle.tla`` reads."""
+    return to_digits(_cells(step))
 
 
 DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"

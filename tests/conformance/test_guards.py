@@ -1,0 +1,103 @@
+"""A step whose action is not enabled is explained by the parts of the guard that say so."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import new_member
+from canvass.conformance.check import check_run
+from canvass.conformance.diagnose import load
+from canvass.conformance.explain import explain
+from canvass.conformance.guards import failing_parts, guard_of
+from canvass.conformance.judge import Judge
+from canvass.conformance.operators import find_operator
+from canvass.graph.steps import Step
+from canvass.traces.actions import ACTIONS, Action
+from support import corruptions, random_steps
+from support.corruptions import corrupted
+from support.driven_cluster import record_run
+from support.judging import ask_core
+
+ALWAYS_ENABLED = {
+    action
+    for action in ACTIONS
+    if (action.value.startswith("On") and action is not Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
+    or action is Action.RESTART
+}
+
+
+def leader() -> Member:
+    return replace(
+        new_member(3),
+        module_state=ModuleState.ACTIVE,
+        role=Role.LEADER,
+        election_state=ElectionState.CLOSED,
+        leader_member_id=0,
+        module_leadership_term_id=1,
+        publication_position=4,
+        recorded_position=3,
+    )
+
+
+def test_guards_every_action_that_can_be_disabled_has_one() -> None:
+    guards = {}
+    for action in ACTIONS:
+        operator = find_operator(action.value)
+        assert operator is not None
+        guards[action] = guard_of(operator)
+
+    assert {action for action, guard in guards.items() if guard is None} == ALWAYS_ENABLED
+
+
+@pytest.mark.tlc
+def test_guards_the_parts_that_hold_are_named() -> None:
+    rules = Rules.of("1.50")
+    state = leader()
+    short = Step(0, state, Action.RECORD_LOG, replace(NO_INPUT, position=3), state, ())
+    follower = replace(state, role=Role.FOLLOWER)
+    append = Step(0, follower, Action.APPEND_ENTRY, replace(NO_INPUT, position=4), follower, ())
+
+    assert failing_parts(short, rules) == ("x.position <= s.recordedPosition",)
+    assert failing_parts(append, rules) == (
+        '~Closed(s, "LEADER")',
+        "x.position <= s.publicationPosition",
+    )
+
+
+@pytest.mark.tlc
+def test_guards_a_report_names_them(tmp_path: Path) -> None:
+    """A follower processes further than it may, from an input that says so."""
+
+    def too_far(streams: corruptions.Streams) -> None:
+        _, _, line = list(corruptions.events(streams, "ConsumeLog"))[3]
+        line["input"]["position"] += 1 << 20
+        line["state"]["commitPosition"] += 1 << 20
+
+    record_run(tmp_path / "good", Rules.of("1.50"), 0, 600, faults=0.0)
+    run = corrupted(tmp_path / "good", tmp_path / "bad", too_far)
+    judge = Judge(oracle=ask_core, digest="the core")
+    verdict = check_run(run, judge)
+    first = next(each for each in verdict.divergences if each.name == "ConsumeLog")
+
+    explanation = explain(load(run, verdict.run_id), first, judge)
+
+    assert explanation.failing == ("x.position > ConsumeBound(s)",)
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+def test_guards_some_part_holds_whenever_the_core_refuses() -> None:
+    rng = random.Random(5)
+    rules = Rules.of("1.50", 3)
+    refused = 0
+    while refused < 12:
+        step = random_steps.random_step(rng, rules)
+        if not ask_core(rules, [step])[0].enabled:
+            refused += 1
+            assert failing_parts(step, rules), step
