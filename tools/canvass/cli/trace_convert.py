@@ -79,8 +79,10 @@ def convert(
         str | None, typer.Option("--to", metavar="EVENT", help="Mermaid: the last event.")
     ] = None,
 ) -> None:
-    """Convert runs: NDJSON folders and Parquet data sets both ways without loss, and for other
-    tools ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
+    """Convert runs to other forms.
+
+    NDJSON folders and Parquet data sets become each other without loss. For other tools there are
+    ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
 
     canvass trace convert my-corpus my-data-set
 

@@ -36,7 +36,7 @@ def shrink(
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
 ) -> None:
-    """Make the smallest run that diverges at the same event, in the same way.
+    """Make the smallest run that still diverges in the same way, at the same event.
 
     Ends of streams, whole members and steps without consequence are left out as long as the checker
     finds the same divergence. Exit code 2 if the run does not diverge.

@@ -1,0 +1,75 @@
+"""The reports of ``canvass verify`` that are files for others: the page and the SARIF log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.cli import judging
+from canvass.cluster.rules import Rules
+from support import corruptions
+from support.corruptions import corrupted
+from support.driven_cluster import record_run
+from support.judging import core_judge
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core answers in place of TLC."""
+    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("reports")
+    record_run(root / "good", Rules.of("1.50"), 0, 300, faults=0.0, run_id="good")
+    return corrupted(root / "good", root / "bad", corruptions.commit_too_far)
+
+
+def test_the_page_is_written_beside_the_verdicts_or_to_stdout(
+    command: Command, bad: Path, tmp_path: Path
+) -> None:
+    beside = command("verify", bad, "--html", tmp_path / "page.html")
+    alone = command("verify", bad, "--format", "html")
+
+    page = (tmp_path / "page.html").read_text()
+    assert (beside.code, alone.code) == (1, 1)
+    assert beside.out.startswith("DIVERGES    good ")
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>\n")
+    assert alone.out.startswith("<!doctype html>")
+    assert alone.out.count('<svg class="lanes"') == page.count('<svg class="lanes"') == 1
+
+
+def test_a_person_is_told_the_command_that_shows_it_again(command: Command, bad: Path) -> None:
+    ended = command("verify", bad)
+
+    (line,) = (one for one in ended.out.splitlines() if "See it again: " in one)
+    words = line.partition("See it again: canvass ")[2].split()
+    shown = command(*words)
+    assert shown.code == 0
+    assert f"● {words[-1].split(':')[1]} ConsumeLog" in shown.out
+
+
+def test_the_json_and_the_sarif_log_tell_the_same_divergences(command: Command, bad: Path) -> None:
+    report = json.loads(command("verify", bad, "--format", "json").out)
+    log = json.loads(command("verify", bad, "--format", "sarif").out)
+
+    (run,) = report["runs"]
+    assert [one["ruleId"] for one in log["runs"][0]["results"]] == [
+        f"{one['kind']}/{one['name']}" for one in run["divergences"]
+    ]
+
+
+def test_a_page_that_cannot_be_written_is_told_in_one_line(command: Command, bad: Path) -> None:
+    ended = command("verify", bad, "--html", bad / "no" / "page.html")
+
+    assert ended.code == 2
+    assert "No such file or directory" in ended.err
+    assert ended.err.count("\n") == 1
