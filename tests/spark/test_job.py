@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from canvass.conformance.judge import Judge
 from canvass.conformance.verdict import RunVerdict
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob, OutputExists
-from canvass.corpus.plan import Unit, list_units
+from canvass.corpus.plan import TASK_COST, Unit, list_units
 from canvass.corpus.summary import Summary, summarise
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -52,10 +53,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
 
 
 def run_job(
-    spark: SparkSession, units: list[Unit], out: Path, cache: Path, partitions: int | None = None
+    spark: SparkSession,
+    units: list[Unit],
+    out: Path,
+    cache: Path,
+    partitions: int | None = None,
+    task_cost: int = TASK_COST,
 ) -> Summary:
     checker = ConformanceChecker.of(cache=cache)
-    job = CorpusJob(spark, checker, out, partitions=partitions)
+    job = CorpusJob(spark, checker, out, partitions=partitions, task_cost=task_cost)
     job.run(units)
     summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
     job.clean()
@@ -102,15 +108,18 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
     assert found == dict.fromkeys(found, "CONFORMS") | expected.due
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+@pytest.mark.parametrize(
+    ("partitions", "task_cost"), [(1, TASK_COST), (2, TASK_COST), (7, TASK_COST), (64, 20_000)]
+)
 def test_verdicts_are_those_of_one_process(
-    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int
+    spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int, task_cost: int
 ) -> None:
+    """With 64 tasks the runs are cut, so that there is something for each of them."""
     units = list_units([expected.corpus])
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    summary = run_job(spark, units, out, expected.cache, partitions)
+    summary = run_job(spark, units, out, expected.cache, partitions, task_cost)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
@@ -180,3 +189,40 @@ def test_results_do_not_go_where_something_is(
 
     with pytest.raises(OutputExists, match="is not empty"):
         CorpusJob(spark, ConformanceChecker.of(cache=expected.cache), tmp_path)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+@pytest.mark.parametrize("form", ["ndjson", "parquet"])
+def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
+    spark: SparkSession, tmp_path: Path, partitions: int, form: str
+) -> None:
+    corpus = record_runs(tmp_path / "corpus", 40, 600)
+    corrupt(corpus)
+    cache = tmp_path / "cache"
+    if form == "parquet":
+        sound = tmp_path / "sound"
+        sound.mkdir()
+        for run in check_units(sorted(corpus.iterdir()), Judge(cache=cache)).runs:
+            if run.verdict.value != "MALFORMED":
+                shutil.copytree(run.path, sound / Path(run.path).name)
+        corpus = tmp_path / "set"
+        with DatasetWriter(corpus, events_per_file=4_000, events_per_row_group=300) as writer:
+            write_dataset(Corpus(sound), writer)
+    units = list_units([corpus])
+    found = check_units([unit.location for unit in units], Judge(cache=cache)).runs
+    random.Random(partitions).shuffle(units)
+    out = tmp_path / "out"
+
+    run_job(spark, units, out, cache, partitions, max(unit.cost for unit in units) // 5)
+
+    told = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
+    assert len(told) == len(found)
+    for run in found:
+        row = told.get((run.path, run.run_id)) or told[run.path, None]
+        assert (row["verdict"], row["events"]) == (run.verdict.value, run.events)
+    assert divergences_of(out) == {
+        (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
+        for run in found
+        for one in run.divergences
+    }

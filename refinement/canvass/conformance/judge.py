@@ -140,7 +140,7 @@ class Judge:
             out[places] = [answer.allowed for answer in answers]
         self.asked += len(examples)
         keys = np.array([example.key for example in examples], dtype=np.uint64)
-        self._keep(keys.reshape(len(examples), 2), out)
+        self.remember(keys.reshape(len(examples), 2), out)
         return out
 
     def decide(self, example: Example) -> bool:
@@ -169,7 +169,7 @@ class Judge:
             self.answers = _load(self._file)
         return self.answers
 
-    def _keep(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
+    def remember(self, keys: NDArray[np.uint64], answers: NDArray[np.int8]) -> None:
         """Add answers to the cache; another process may do so too, and one of the two is lost."""
         path = self._file
         base = self.cached() if path is None or not path.exists() else _load(path)

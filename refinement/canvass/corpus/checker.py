@@ -107,7 +107,7 @@ class ConformanceChecker:
         keys = np.array([key_of(key) for key, _ in found], dtype=np.uint64).reshape(-1, 2)
         codes = np.array([answer[0] for _, answer in found], dtype=np.int8)
         judge = Judge(cache=Path(self.cache), digest=self.digest)
-        judge._keep(keys, codes)
+        judge.remember(keys, codes)
         self.generation += 1
         self._share(judge)
 
@@ -162,9 +162,10 @@ class ConformanceChecker:
     def _judge(self) -> Judge:
         graphs = {name: open_keys(Path(name)) for name in self.graphs}
         if not self.shared:
-            return Judge(_ask_alone, graphs, Path(self.cache), self.digest)
+            return Judge(_ask_alone, graphs=graphs, cache=Path(self.cache), digest=self.digest)
         folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
-        return Judge(_ask_alone, graphs, None, self.digest, answers=KeyTable.open(folder))
+        known = KeyTable.open(folder)
+        return Judge(_ask_alone, graphs=graphs, digest=self.digest, answers=known)
 
     def _tell_progress(self, events: int, wrong: int) -> None:
         """Leave word for whoever watches: the name of an empty file, as that is whole or absent."""

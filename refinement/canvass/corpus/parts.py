@@ -80,7 +80,9 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
     seen: set[str] = set()
     last = ""
     with DatasetFile(unit.location) as file:
-        for number, columns in enumerate(file.batches(range(part.first, part.end))):
+        if part.first:
+            cut.add(file.last_run(part.first - 1))
+        for columns in file.batches(range(part.first, part.end)):
             finder.look(columns)
             for run_id in columns.runs:
                 if run_id not in states:
@@ -88,8 +90,6 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
             screening.take(states, columns)
             present = np.unique(columns.run[columns.context :]).tolist()
             seen.update(columns.runs[at] for at in present)
-            if columns.context and not number:
-                cut.add(columns.runs[int(columns.run[0])])
             last = columns.runs[int(columns.run[-1])]
         if not part.last:
             cut.add(last)

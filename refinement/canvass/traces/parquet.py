@@ -281,6 +281,12 @@ class DatasetFile:
             return True
         return bool(found.min <= run_id <= found.max)
 
+    def last_run(self, row_group: int) -> str:
+        """Give the id of the run that the last event of a row group is of."""
+        table = self._guard(lambda: self._file.read_row_group(row_group, columns=["run"]))
+        run_id: str = self._guard(lambda: table["run"][-1].as_py())
+        return run_id
+
     def batches(self, row_groups: Sequence[int] | None = None) -> Iterator[EventColumns]:
         """Give the events, one batch for each row group; the predecessor row is carried over.
 

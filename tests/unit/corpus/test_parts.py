@@ -198,6 +198,25 @@ def test_all_runs_of_a_file_with_a_bad_part_are_malformed(
     assert (verdicts, divergences) == told_whole(broken.parent, cache)
 
 
+def test_a_part_may_begin_with_a_members_first_event(
+    spoilt: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Then there is no event before it that it needs, and yet the run began in another part."""
+    corpus, cache = spoilt
+    root = tmp_path / "set"
+    only = tmp_path / "only"
+    shutil.copytree(corpus / "run-7", only / "run-7")
+    lines = (only / "run-7" / "member-0.ndjson").read_text().splitlines()
+    with DatasetWriter(root, events_per_row_group=len(lines)) as writer:
+        write_dataset(Corpus(only), writer)
+    units = list_units([root])
+
+    verdicts, divergences, rows = told_in_parts(units, units[0].cost // 3, cache, tmp_path / "w")
+
+    assert {row.part for row in rows if row.kind is RowKind.PART} >= {0, 1, 2}
+    assert (verdicts, divergences) == told_whole(root, cache)
+
+
 def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
     spoilt: tuple[Path, Path], tmp_path: Path
 ) -> None:

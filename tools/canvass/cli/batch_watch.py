@@ -38,7 +38,7 @@ def register(batch: typer.Typer) -> None:
         ] = False,
         every: Annotated[
             float, typer.Option(min=0.1, help="Seconds between two looks at the directory.")
-        ] = 5.0,
+        ] = 10.0,
         settle: Annotated[
             float,
             typer.Option(min=0, help="Seconds without change until a whole run is verified."),
