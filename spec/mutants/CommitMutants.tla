@@ -9,7 +9,8 @@
 (*                                                                         *)
 (* From here everything is explored: the leader writes up to MaxPosition   *)
 (* and may cease to hear of its followers; followers snapshot and restart, *)
-(* after which they stay away.                                             *)
+(* after which they stay away; when all is committed, the cluster may be   *)
+(* shut down.                                                              *)
 (***************************************************************************)
 EXTENDS MutantScenes
 
@@ -29,6 +30,7 @@ UpToMax(position) == position <= MaxPosition
 Reports(i) == NotAgain(i) /\ member[i].electionState = "CLOSED"
 FollowerRestarts(i) == Closed(member[i], "FOLLOWER")
 FollowerSnapshots(i) == Closed(member[i], "FOLLOWER")
+WhenAllIsCommitted(i) == member[i].commitPosition = MaxPosition
 FollowersFallSilent(i) == {Members, {i}}
 
 -----------------------------------------------------------------------------

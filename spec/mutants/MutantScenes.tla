@@ -62,6 +62,7 @@ CONSTANT MaxTerm
 TermsUpToMax(i, term) == term <= MaxTerm
 NotAgain(i) == \A j \in Members : channel[i][j] = <<>>
 Never(i) == FALSE
+AnyMessage(i, j) == TRUE
 NeverBetween(i, j) == FALSE
 NoPosition(position) == FALSE
 NoActiveSets(i) == {}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 STORY_STACK_MIB = 64
 """Java stack of TLC's threads: a story (spec/Story.tla) nests its steps deeper than the default."""
 
+SHORT_RUN_S = 10
+"""Below this by the manifest, Java's optimising compiler costs a model more than it brings."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -215,6 +218,7 @@ def run_model(
     mode = Mode.SIMULATE if settings.simulate else entry.mode
     simulates = mode is Mode.SIMULATE
     workers = settings.workers or entry.workers or processors()
+    is_short = entry.seconds is not None and entry.seconds < SHORT_RUN_S
     options = TlcOptions(
         jar=settings.jar,
         java=settings.java,
@@ -229,6 +233,7 @@ def run_model(
         seed=settings.seed,
         coverage=settings.coverage,
         library=(root,),
+        jvm_args=("-XX:TieredStopAtLevel=1",) if is_short else (),
     )
     module = root / f"{entry.module}.tla"
     result = check_with_tlc(module, root / entry.config, options=options, on_event=on_event)
