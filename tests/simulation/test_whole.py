@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from canvass.cli.main import run as run_command
 from canvass.simulation.whole import WholeResult, WholeSimulator
 from canvass.simulation.whole_options import WholeFaults, WholeOptions, whole_swarm
 
@@ -65,6 +70,47 @@ def test_a_seed_is_one_run() -> None:
 
     assert run(options) == run(options)
     assert run(replace(options, seed=5)).digest != run(options).digest
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from canvass.cli.simulate_whole import record_whole_run
+from canvass.simulation.whole_options import WholeOptions, whole_swarm
+options = whole_swarm(WholeOptions(seed=4, requests=20))
+print(record_whole_run(options, "hardened", Path(sys.argv[1])).digest)
+"""
+
+
+def test_a_seed_is_one_run_under_every_hash_seed(tmp_path: Path) -> None:
+    ended = []
+    for hash_seed in ("0", "4711"):
+        folder = tmp_path / hash_seed
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(folder)],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+        )
+        recorded = [path.read_bytes() for path in sorted(folder.rglob("*.zst"))]
+        ended.append((done.stdout, recorded))
+
+    assert len(ended[0][1]) == 3
+    assert ended[0] == ended[1]
+
+
+@pytest.mark.tlc
+def test_what_whole_members_record_conforms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "corpus")
+    words = ["--whole", "--seeds", "3", "--seed-start", "2", "--requests", "30", "--out"]
+    simulated = run_command(["simulate", *words, folder])
+    capsys.readouterr()
+    verified = run_command(["verify", folder])
+
+    assert (simulated, verified) == (0, 0)
+    assert capsys.readouterr().out.count("CONFORMS") == 3
 
 
 @pytest.mark.night
