@@ -1,0 +1,112 @@
+"""What a verdict does not depend on, whatever hypothesis makes of the same run.
+
+Clocks, compression, format, where streams and row groups are split. The runs are a good one and
+spoilt ones, so that not only passes are compared.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.conformance.check import check_corpus, check_run
+from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from support import corruptions
+from support.corruptions import corrupted
+from support.judging import core_judge
+
+JUDGE = core_judge()
+CHANGES = (
+    corruptions.commit_too_far,
+    corruptions.message_overtaken,
+    corruptions.send_removed,
+    corruptions.event_dropped,
+    corruptions.checksum_forged,
+)
+RUNS = 1 + len(CHANGES)
+
+
+def essence(verdict: RunVerdict) -> object:
+    """A verdict without what tells where and how the run was stored."""
+    facts = tuple((fact.kind, fact.member_id, fact.step) for fact in verdict.facts)
+    return msgspec.structs.replace(verdict, path="", facts=()), facts
+
+
+@pytest.fixture(scope="module")
+def runs(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    root = tmp_path_factory.mktemp("runs")
+    return [good_run] + [corrupted(good_run, root / change.__name__, change) for change in CHANGES]
+
+
+@pytest.fixture(scope="module")
+def plain(runs: list[Path]) -> list[object]:
+    """The verdicts on the runs as they were recorded."""
+    return [essence(check_run(run, JUDGE)) for run in runs]
+
+
+def pieces(data: bytes, cuts: list[float]) -> list[bytes]:
+    places = sorted({0, len(data), *(int(cut * len(data)) for cut in cuts)})
+    return [data[start:end] for start, end in pairwise(places)]
+
+
+def packed(data: bytes, suffix: str, cuts: list[float]) -> bytes:
+    """Compress in several members or frames, cut anywhere, within lines too."""
+    if suffix == ".gz":
+        return b"".join(gzip.compress(piece, 1) for piece in pieces(data, cuts))
+    if suffix == ".zst":
+        return b"".join(zstandard.compress(piece, 1) for piece in pieces(data, cuts))
+    return data
+
+
+@given(data=st.data())
+@settings(max_examples=20)
+def test_verdict_clocks_compression_and_format_do_not_matter(
+    runs: list[Path],
+    plain: list[object],
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+) -> None:
+    number = data.draw(st.integers(0, RUNS - 1))
+    folder = tmp_path_factory.mktemp("stored") / "run"
+    folder.mkdir()
+    shutil.copy(runs[number] / "run.json", folder)
+    for stream in sorted(runs[number].glob("member-*.ndjson")):
+        factor = data.draw(st.sampled_from((0, 1, 7, -1)))
+        skew = data.draw(st.integers(-(2**60), 2**60))
+        lines = [json.loads(line) for line in stream.read_text().splitlines()]
+        for line in lines:
+            line["timeNs"] = line["timeNs"] * factor + skew
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        suffix = data.draw(st.sampled_from(("", ".gz", ".zst")))
+        cuts = data.draw(st.lists(st.floats(0, 1), max_size=4))
+        (folder / f"{stream.name}{suffix}").write_bytes(packed(text.encode(), suffix, cuts))
+    where = folder
+    if data.draw(st.booleans(), label="Parquet"):
+        where = folder.parent / "set"
+        size = data.draw(st.integers(1, 700), label="events in a row group")
+        with DatasetWriter(where, events_per_row_group=max(size, 20)) as writer:
+            write_dataset(Corpus(folder), writer)
+
+    (found,) = check_corpus([where], JUDGE).runs
+
+    assert essence(found) == plain[number]
+
+
+def test_verdict_what_is_compared_is_not_all_the_same(
+    runs: list[Path], plain: list[object]
+) -> None:
+    verdicts = {check_run(run, JUDGE).verdict for run in runs}
+
+    assert verdicts == {Verdict.CONFORMS, Verdict.DIVERGES, Verdict.INCOMPLETE}
+    assert len(plain) == RUNS
