@@ -221,7 +221,8 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     ),
     Action.FOLLOWER_READY: _election(_row("leader_member_id commit_position", _ELECTION_COMPLETE)),
     Action.ENTER_ELECTION: dict.fromkeys(
-        (_LEADER, _OTHER), _row(_NEW_ELECTION_READS, _NEW_ELECTION)
+        (_LEADER, _OTHER),
+        _row(f"{_NEW_ELECTION_READS} {_SNAPSHOT_TERM}", f"{_NEW_ELECTION} {LOG}"),
     ),
     Action.ELECTION_ERROR: _election(_row("", _ENTER_INIT)),
     Action.APPEND_ENTRY: {

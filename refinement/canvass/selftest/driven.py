@@ -17,6 +17,7 @@ from typing import Final, Literal, cast
 from canvass.cluster import core
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import Message
+from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.conformance.batch import new_member
 from canvass.traces.recorder import Recorder, RunRecorder
@@ -72,12 +73,21 @@ class DrivenCluster:
         Chooses everything.
     faults
         How likely each step is a restart, a lost leader or a lost message.
+    step
+        The protocol core.
     """
 
     def __init__(
-        self, rules: Rules, recorder: RunRecorder, seed: int, *, faults: float = 0.01
+        self,
+        rules: Rules,
+        recorder: RunRecorder,
+        seed: int,
+        *,
+        faults: float = 0.01,
+        step: StepFunction = core.step,
     ) -> None:
         self.rules = rules
+        self.step = step
         self.rng = random.Random(seed)
         self.faults = faults
         count = rules.member_count
@@ -92,7 +102,7 @@ class DrivenCluster:
     def take(self, i: int, action: str, x: Input, sender: int = -1, number: int = -1) -> bool:
         """Take a step if it is enabled: record it, then let its sends leave."""
         node = self.nodes[i]
-        outcome = core.step(self.rules, i, node.state, action, x)
+        outcome = self.step(self.rules, i, node.state, action, x)
         if outcome is None:
             return False
         before, node.state = node.state, outcome.next
@@ -136,8 +146,10 @@ class DrivenCluster:
                 if before.recorded_position < entry.end <= after.recorded_position
             ]
         node.log = [entry for entry in node.log if entry.end <= after.recorded_position]
-        if after.publication_position == -1:
-            node.written = []
+        if after.publication_position == -1 or (
+            after.publication_position < before.publication_position
+        ):
+            node.written = []  # A single member opens its next log stream in the same step.
         else:
             node.written = [e for e in node.written if e.end > after.recorded_position]
         assert (node.log[-1].end if node.log else 0) == after.recorded_position
@@ -278,7 +290,7 @@ class DrivenCluster:
             x = replace(x, active=self._active(i), commit_interval=flip() < 0.3, timeout=False)
             if s.election_state is E.LEADER_READY and flip() < 0.8:
                 ready = replace(x, position=s.publication_position + 32)
-                if core.step(self.rules, i, s, "LeaderReady", ready) is not None:
+                if self.step(self.rules, i, s, "LeaderReady", ready) is not None:
                     return ready
         return x
 
@@ -292,6 +304,7 @@ def record_run(
     faults: float = 0.01,
     run_id: str | None = None,
     suffix: str = "",
+    step: StepFunction = core.step,
 ) -> Run:
     """Drive a cluster and record it in a folder.
 
@@ -299,7 +312,7 @@ def record_run(
     ----------
     folder
         Of the run, new.
-    rules, seed, faults
+    rules, seed, faults, step
         As for `DrivenCluster`.
     steps
         About how many are recorded.
@@ -321,5 +334,5 @@ def record_run(
         source={"kind": "driven", "seed": seed},
     )
     with RunRecorder(folder, run, suffix=suffix, flush=False) as recorder:
-        DrivenCluster(rules, recorder, seed, faults=faults).run(steps)
+        DrivenCluster(rules, recorder, seed, faults=faults, step=step).run(steps)
     return run

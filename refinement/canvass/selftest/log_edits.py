@@ -267,6 +267,61 @@ LOG_EDITS: Final = (
         "    term, position = s.module_leadership_term_id, s.commit_position\n",
         "    term, position = s.leadership_term_id, s.commit_position\n",
     ),
+    Mutant(
+        "record_beyond_what_the_leader_wrote",
+        "replication",
+        "        bound = s.publication_position\n",
+        "        bound = x.position\n",
+    ),
+    Mutant(
+        "append_after_the_end_was_named",
+        "replication",
+        "    if asked and s.termination_leadership_term_id == s.module_leadership_term_id:\n",
+        "    if asked and s.termination_leadership_term_id < 0:\n",
+    ),
+    Mutant(
+        "report_what_is_committed",
+        "replication",
+        "AppendPosition(s.module_leadership_term_id, s.recorded_position, i, 0)",
+        "AppendPosition(s.module_leadership_term_id, s.commit_position, i, 0)",
+    ),
+    Mutant(
+        "catch_up_is_asked_for_in_the_old_term",
+        _FOLLOWER,
+        "request = CatchupPosition(s.leadership_term_id, s.commit_position, i)",
+        "request = CatchupPosition(s.module_leadership_term_id, s.commit_position, i)",
+    ),
+    Mutant(
+        "catch_up_is_served_in_any_role",
+        "replication",
+        "        or s.role is not Role.LEADER\n        or m.leadership_term_id > ",
+        "        or m.leadership_term_id > ",
+    ),
+    Mutant(
+        "joining_member_does_not_report",
+        _FOLLOWER,
+        "        *_append_position(i, s, s.leadership_term_id, s.commit_position)\n",
+        "",
+    ),
+    Mutant(
+        "live_log_is_awaited_twice",
+        _FOLLOWER,
+        "    if s.log_subscription:\n"
+        "        return Outcome(replace(s, election_state=ElectionState.FOLLOWER_READY))\n",
+        "",
+    ),
+    Mutant(
+        "end_is_named_where_the_log_is_committed",
+        "replication",
+        "    term, position = s.module_leadership_term_id, s.publication_position\n",
+        "    term, position = s.module_leadership_term_id, s.commit_position\n",
+    ),
+    Mutant(
+        "leader_obeys_a_termination",
+        "replication",
+        "        or s.role is not Role.FOLLOWER\n        or m.leadership_term_id != ",
+        "        or m.leadership_term_id != ",
+    ),
     # Hardening.
     Mutant(
         "term_is_not_opened_where_it_is_joined",
