@@ -213,6 +213,7 @@ class ConsensusModule:
             self._event(session, EventCode.CLOSED, "election")
         self.ingress.clear()
         self._next = self._action = None
+        self.termination_is_asked_for = False
         self._written_from = MAX_POSITION
 
     def elected(self, role: Role, term: int, leader: int) -> None:

@@ -84,8 +84,10 @@ class Control:
     def roll_back(self, commit_position: int) -> None:
         """Undo the actions that may never commit."""
         self.sweep(commit_position)
-        if self._previous and self.state is not ModuleControlState.TERMINATING:
+        if self._previous:
             self.state = self._previous[0][1]
+        elif self.state is ModuleControlState.TERMINATING:
+            self.state = ModuleControlState.ACTIVE  # The protocol ends the process, if anything.
         self._previous.clear()
         self.toggle = ControlToggle.INACTIVE
 

@@ -115,6 +115,9 @@ class StreamRecorder:
         The member.
     flush
         Hand each step to the operating system at once, so that it survives the end of the process.
+    numbers
+        The numbers of the next step and of the next message, if the caller knows how the stream
+        ends; else all of it is read to find them.
 
     Raises
     ------
@@ -128,7 +131,14 @@ class StreamRecorder:
 
     recording: Final = True
 
-    def __init__(self, path: Path, member_id: int, *, flush: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        member_id: int,
+        *,
+        flush: bool = True,
+        numbers: tuple[int, int] | None = None,
+    ) -> None:
         self._member_id = member_id
         self._flush = flush
         self._pending: list[Event] = []
@@ -137,7 +147,11 @@ class StreamRecorder:
         if exists:
             if path.suffix in (".gz", ".zst"):
                 raise ValueError(f"{path} is compressed: its recording cannot go on")
-            self._resume(path)
+            if numbers is None:
+                self._resume(path)
+            else:
+                self._step, self._number = numbers
+                _mend(path, cut=True)
         self._writer = EventWriter(path, member_id, append=exists)
 
     def _resume(self, path: Path) -> None:
@@ -263,13 +277,18 @@ class RunRecorder:
         finally:
             aside.unlink()
 
-    def member(self, member_id: int) -> StreamRecorder:
-        """Give the recorder of one member; the same one each time."""
+    def member(self, member_id: int, numbers: tuple[int, int] | None = None) -> StreamRecorder:
+        """Give the recorder of one member; the same one each time.
+
+        ``numbers`` are those of `StreamRecorder`.
+        """
         if not 0 <= member_id < self.run.member_count:
             raise ValueError(f"the run has no member {member_id}")
         if member_id not in self._members:
             path = self.folder / f"member-{member_id}.ndjson{self._suffix}"
-            self._members[member_id] = StreamRecorder(path, member_id, flush=self._flush)
+            self._members[member_id] = StreamRecorder(
+                path, member_id, flush=self._flush, numbers=numbers
+            )
         return self._members[member_id]
 
     def close(self) -> None:

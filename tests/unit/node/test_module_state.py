@@ -214,3 +214,13 @@ def test_the_switch_is_set_from_neutral_alone_and_resume_from_suspend() -> None:
     control.on_append(2, ClusterAction.RESUME)
 
     assert (control.toggle, control.state) == (ControlToggle.NEUTRAL, ModuleControlState.ACTIVE)
+
+
+def test_an_end_that_was_asked_for_does_not_outlive_the_leadership() -> None:
+    control = ModuleState(0).control
+    control.on_leader()
+    control.set_toggle(ControlToggle.ABORT)
+    control.state = ModuleControlState.TERMINATING
+    control.roll_back(0)
+
+    assert (control.toggle, control.state) == (ControlToggle.INACTIVE, ModuleControlState.ACTIVE)

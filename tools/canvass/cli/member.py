@@ -128,7 +128,7 @@ async def _run(config: MemberConfig) -> None:
 
 def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
     """Go on with the member's recording, so that it agrees with what is on disk."""
-    from canvass.cli.member_trace import forget_last_step, last_states
+    from canvass.cli.member_trace import forget_last_step, last_states, next_numbers
     from canvass.node.resume import resumption
     from canvass.traces.recorder import RunRecorder
     from canvass.traces.schema import Run
@@ -148,7 +148,7 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
         forget_last_step(path)
     if todo.truncate_position is not None:
         archive.recording.truncate(todo.truncate_position)
-    recorder = RunRecorder(Path(config.run_folder), run).member(i)
+    recorder = RunRecorder(Path(config.run_folder), run).member(i, next_numbers(path))
     if todo.noted is not None:
         x, outcome = todo.noted
         recorder.record(time.monotonic_ns(), "RecordLog", outcome.next, inputs=x)

@@ -5,6 +5,7 @@ Used before a process goes on with a stream that another one has left.
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,26 @@ def last_states(path: Path) -> tuple[Member | None, Member | None]:
     ]
     last = found[-1] if found else None
     return last, found[-2] if len(found) > 1 else None
+
+
+def next_numbers(path: Path) -> tuple[int, int] | None:
+    """Give the numbers of the next step and of the next message, or None if there is no step."""
+    lines = _last_lines(path, 1)
+    if not lines:
+        return None
+    step = msgspec.json.decode(lines[0], type=Event).step + 1
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = data.rfind(b"\n")
+        while end >= 0:
+            start = data.rfind(b"\n", 0, end) + 1
+            line = data[start:end]
+            # Most steps send nothing: those are not decoded.
+            if b'"sends":[]' not in line:
+                sends = msgspec.json.decode(line, type=Event).sends
+                if sends:
+                    return step, int(sends[-1].id.split(":")[1]) + 1
+            end = start - 1
+    return step, 0
 
 
 def forget_last_step(path: Path) -> None:
