@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -34,6 +35,7 @@ class Recording:
         self._recorder = RunRecorder(path, run, flush=False)
         self._members: dict[int, StreamRecorder] = {}
         self._checked_bytes = -1
+        self._closed = False
 
     def member(self, member_id: int) -> StreamRecorder:
         """Give the port of one member; `canvass.traces.recorder.Recorder` says what it takes.
@@ -59,8 +61,7 @@ class Recording:
             What was found. A run in which nothing was recorded is ``MALFORMED``.
         """
         __tracebackhide__ = True
-        for member in self._members.values():
-            member.flush()
+        self._flush()
         checked = self._session.check(self.path)
         self._checked_bytes = self._size()
         self._item.user_properties += [
@@ -74,24 +75,52 @@ class Recording:
     @property
     def is_checked(self) -> bool:
         """Whether nothing was recorded since the last check."""
-        for member in self._members.values():
-            member.flush()
+        self._flush()
         return self._checked_bytes == self._size()
 
+    def _flush(self) -> None:
+        if not self._closed:
+            for member in self._members.values():
+                member.flush()
+
     def close(self) -> None:
-        """Finish the files."""
-        self._recorder.close()
+        """Finish the files; the recording cannot go on."""
+        if not self._closed:
+            self._closed = True
+            self._recorder.close()
+
+    def __enter__(self) -> Self:
+        """Give the recording; it is checked and closed at the end of the ``with`` block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Check what was recorded, unless something went wrong already, and finish the files."""
+        __tracebackhide__ = True
+        try:
+            if error is None:
+                self.check()
+        finally:
+            self.close()
 
     def _size(self) -> int:
         return sum(path.stat().st_size for path in self.path.glob("member-*"))
 
     def _fail(self, checked: Checked, expect: str) -> None:
         __tracebackhide__ = True
-        pytest.fail(self.report(checked, expect), pytrace=False)
+        # Hypothesis adds its example to the exception, which is shown with the traceback only.
+        drawn = bool(getattr(getattr(self._item, "obj", None), "is_hypothesis_test", False))
+        pytest.fail(self.report(checked, expect), pytrace=drawn)
 
-    def report(self, checked: Checked, expect: str) -> str:
-        """Tell what is wrong, where the run is kept, and how to repeat the test."""
-        number = int(self.path.name)
+    def report(self, checked: Checked, expect: str, number: int = 0) -> str:
+        """Tell what is wrong, where the run is kept, and how to repeat the test.
+
+        The number tells runs of one test apart; of those with the same the last one is kept.
+        """
         kept = self._session.keep(self.path, self._item, number)
         seed = dict(self._item.user_properties).get("canvass.seed")
         words = ["pytest", self._item.nodeid]
@@ -173,12 +202,14 @@ class Recorder:
     def finish(self, *, failed: bool) -> None:
         """Check what was not checked; of a test that has failed only tell what is found."""
         __tracebackhide__ = True
-        reports = []
+        reports: list[str] = []
         for recording in self._recordings:
-            if not recording.is_checked:
+            # A test that has failed may have failed for many examples: the last one tells most.
+            wanted = not failed or recording is self._recordings[-1]
+            if wanted and not recording.is_checked:
                 checked = recording.check(expect=None)
                 if checked.verdict != "CONFORMS":
-                    reports.append(recording.report(checked, "CONFORMS"))
+                    reports.append(recording.report(checked, "CONFORMS", len(reports)))
             recording.close()
         if not reports:
             return

@@ -52,6 +52,7 @@ DEEDS: Final = {
     "copy": "RecordLog",
     "tell": "UpdateFollowerPosition",
     "settle": "UpdateLeaderPosition",
+    "head": "OnReplayNewLeadershipTermEvent",
     "turn": "ConsumeLog",
 }
 """For each deed the step of the protocol that it is."""
@@ -80,6 +81,9 @@ INPUTS: Final[dict[str, Callable[[dict[str, Any]], Input]]] = {
     "open": lambda facts: Input(active=EVERYBODY, position=facts["end"]),
     "write": lambda facts: Input(position=facts["end"]),
     "copy": lambda facts: Input(position=facts["end"]),
+    "head": lambda facts: Input(
+        position=facts["end"], leadership_term_id=0, term_base_log_position=0
+    ),
     "turn": lambda facts: Input(position=facts["end"]),
     "settle": lambda _: Input(active=EVERYBODY),
 }

@@ -249,9 +249,14 @@ class Clerk:
         return sorted(ends)[1]
 
     def turn(self) -> None:
-        """Turn the pages up to what is known to be settled."""
-        self.settled = min(self.told_settled, self.copied)
-        self._done("turn", end=self.settled)
+        """Turn the pages up to what is known to be settled; the heading is a page of its own."""
+        end = min(self.told_settled, self.copied)
+        if self.settled < HEADING <= end:
+            self.settled = HEADING
+            self._done("head", end=HEADING)
+        else:
+            self.settled = end
+            self._done("turn", end=end)
 
 
 class HastyClerk(Clerk):

@@ -124,6 +124,26 @@ def test_an_explicit_check_fails_the_test_itself_or_takes_what_is_expected(
     ended.assert_outcomes(passed=2, failed=1)
 
 
+def test_hypothesis_finds_the_smallest_example_that_diverges(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        OFFICE + "from hypothesis import HealthCheck, given, settings, strategies as st\n"
+        "@settings(max_examples=8, deadline=None, derandomize=True, database=None,\n"
+        "          suppress_health_check=[HealthCheck.function_scoped_fixture])\n"
+        "@given(st.integers(1, 3), st.booleans())\n"
+        "def test_it(canvass_recorder, entries, hasty):\n"
+        "    run = {'members': 3, 'revision': '1.50', 'appointed_leader_id': 0}\n"
+        "    kind = HastyClerk if hasty else Clerk\n"
+        "    with canvass_recorder(**run) as recording:\n"
+        "        Office(5, watcher(recording.member), kind=kind).run(entries)\n"
+    )
+
+    ended = pytester.runpytest()
+
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines(["*hasty=True*"])
+    assert len(list((pytester.path / ".pytest_cache/d/canvass/failed").iterdir())) == 1
+
+
 def test_nothing_recorded_is_no_pass(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "def test_it(canvass_recorder):\n    canvass_recorder(members=3, revision='1.50')\n"
