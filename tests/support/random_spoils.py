@@ -224,6 +224,33 @@ def recorded_beyond(streams: Streams, rng: random.Random) -> None:
         last.pop("logChecksums", None)
 
 
+def term_begins_nowhere(streams: Streams, rng: random.Random) -> None:
+    """A stream ends with an entry that is consumed as the first one of the next term."""
+    where = _where(streams, rng, lambda line: line["step"] and line["action"] == "ConsumeLog")
+    if where is not None:
+        member, place = where
+        del streams[member][place + 1 :]
+        before, last = streams[member][place - 1]["state"], streams[member][place]
+        if last["state"]["electionState"] == "CLOSED":
+            last["action"] = "OnReplayNewLeadershipTermEvent"
+            last["input"]["leadershipTermId"] = before["moduleLeadershipTermId"] + 1
+            last["input"]["termBaseLogPosition"] = before["commitPosition"]
+            last["state"]["moduleLeadershipTermId"] = before["moduleLeadershipTermId"] + 1
+
+
+def term_begins_unseen(streams: Streams, rng: random.Random) -> None:
+    """A stream ends with the first entry of a term, which is consumed as if it were another."""
+    action = "OnReplayNewLeadershipTermEvent"
+    where = _where(streams, rng, lambda line: line["step"] and line["action"] == action)
+    if where is not None:
+        member, place = where
+        del streams[member][place + 1 :]
+        before, last = streams[member][place - 1]["state"], streams[member][place]
+        last["action"] = "ConsumeLog"
+        last["input"] = {"position": last["input"]["position"]}
+        last["state"] = before | {"commitPosition": last["state"]["commitPosition"]}
+
+
 def leader_forged(streams: Streams, rng: random.Random) -> None:
     """A member says that it leads the term that another one leads."""
     where = _where(streams, rng, lambda line: line["state"]["role"] == "LEADER")
@@ -256,6 +283,8 @@ SPOILS: tuple[Spoil, ...] = (
     receipts_exchanged,
     checksum_forged,
     recorded_beyond,
+    term_begins_nowhere,
+    term_begins_unseen,
     leader_forged,
 )
 

@@ -21,7 +21,13 @@ LEADER_COMPLETENESS: Final = 1
 STATE_MACHINE_SAFETY: Final = 2
 COMMITTED_IS_DURABLE: Final = 3
 NO_TRUNCATION_BELOW_COMMIT: Final = 4
-LOG_PROPERTIES: Final = 5
+MISREAD: Final = 5
+"""No property: the log is consumed as if terms began elsewhere in it than they do."""
+LOG_PROPERTIES: Final = 6
+
+CONSUMES_ENTRIES: Final = 1
+CONSUMES_TERM: Final = 2
+"""A step consumes the first entry of a term, with what follows of it."""
 
 _ROOT: Final = 0
 _UNKNOWN: Final = 1
@@ -100,6 +106,32 @@ def _mismatch(nodes: Any, terms: Any, one: int, other: int, length: int) -> int:
 
 
 @compiled
+def _misread(nodes: Any, terms: Any, top: int, start: Any, end: Any, begun: int) -> bool:
+    """Whether the log from ``start`` to ``end`` is not what a step takes it for.
+
+    It takes it for the beginning of the term ``begun``, or, if that is -1, for entries in the midst
+    of a term.
+    """
+    node = _node_at(nodes, top, end)
+    if node <= _UNKNOWN:
+        return False
+    term = terms[nodes[node, 2]]
+    while nodes[node, 1] > start:
+        node = _node_at(nodes, node, nodes[node, 1])
+        if node <= _UNKNOWN:
+            return False
+        if terms[nodes[node, 2]] != term:
+            return True
+    begins = start <= 0
+    if not begins and nodes[node, 1] == start:
+        below = _node_at(nodes, node, start)
+        if below <= _UNKNOWN:
+            return False
+        begins = terms[nodes[below, 2]] != term
+    return bool(begins != (begun >= 0) or (begins and term != begun))
+
+
+@compiled
 def _same(a: Any, b: Any) -> bool:
     """Whether two prefixes are equal, as far as is known."""
     return bool(a == 0 or b == 0 or a == b)
@@ -143,6 +175,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     before: Any,
     recorded: Any,
     commit: Any,
+    consumes: Any,
+    module_term: Any,
     lead_term: Any,
     source: Any,
     starts_leadership: Any,
@@ -168,6 +202,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         For each row the leadership whose log it records from; negative if none or not known.
     starts_leadership
         For each row the leadership that begins in it, else -1.
+    consumes, module_term
+        For each row ``CONSUMES_ENTRIES``, ``CONSUMES_TERM`` or 0, and the term it is in then.
     lead_term
         The term that a member leads outside elections after each step, else -1.
     leadership_terms, leadership_bases
@@ -270,6 +306,13 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             position = checksums[n, 0]
             known = position <= length[i]
             witness[n] = _identity(nodes, hashes, top[i], position) if known else np.uint64(0)
+
+        reads = consumes[row] and before[row] >= 0 and commit[row] <= length[i]
+        if reads and first_bad[MISREAD] < 0:
+            begun = module_term[row] if consumes[row] == CONSUMES_TERM else -1
+            if _misread(nodes, leadership_terms, top[i], commit[before[row]], commit[row], begun):
+                first_bad[MISREAD] = row
+                bad_detail[MISREAD] = commit[row]
 
         # What is committed, and whether all agree on it.
         reached = min(commit[row], length[i])

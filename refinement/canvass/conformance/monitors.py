@@ -53,12 +53,17 @@ PROPERTIES: Final = (
     "RecordingLogCoherent",
 )
 LOG_STREAM: Final = "LogStream"
-"""Not a property of the protocol: checksums that contradict who recorded whose log."""
+"""Not a property of the protocol: checksums that contradict who recorded whose log, and terms that
+do not begin where the log is consumed as if they did.
+"""
 
 _TERMINATE: Final = ACTION_NAMES.index("Terminate")
 _ACTIVE: Final = code("module_state", "ACTIVE")
 _CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")
 _BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
+_CONSUMES: Final = np.zeros(len(ACTION_NAMES), dtype=np.int64)
+_CONSUMES[ACTION_NAMES.index("ConsumeLog")] = kernel.CONSUMES_ENTRIES
+_CONSUMES[ACTION_NAMES.index("OnReplayNewLeadershipTermEvent")] = kernel.CONSUMES_TERM
 _LOG_NAMES: Final = {
     kernel.LOG_MATCHING: ("LogMatching", "two logs agree above {0}, and differ below"),
     kernel.LEADER_COMPLETENESS: (
@@ -76,6 +81,10 @@ _LOG_NAMES: Final = {
     kernel.NO_TRUNCATION_BELOW_COMMIT: (
         "NoTruncationBelowCommit",
         "cuts the log at {0}, below the own commit position",
+    ),
+    kernel.MISREAD: (
+        LOG_STREAM,
+        "consumes the log up to {0} as if terms began elsewhere in it than they do",
     ),
 }
 
@@ -218,6 +227,8 @@ def _of_logs(
         order.before,
         _column(sequence, "recorded_position"),
         commit,
+        _CONSUMES[sequence.action],
+        _column(sequence, "module_leadership_term_id"),
         np.where(leads, _column(sequence, "module_leadership_term_id"), -1),
         order.source,
         order.starts_leadership,

@@ -23,6 +23,7 @@ from support import corruptions
 from support.corruptions import corrupted, read_streams, write_streams
 from support.driven_cluster import record_run
 from support.judging import core_judge
+from support.random_spoils import term_begins_nowhere, term_begins_unseen
 
 STEP = DivergenceClass.IMPLEMENTATION_STEP
 CAUSALITY = DivergenceClass.CAUSALITY
@@ -92,6 +93,20 @@ def test_check_rejects_a_corrupted_run(
     assert verdict.exit_code == 1
     if expected is not None:
         assert expected in found_in(verdict)
+
+
+@pytest.mark.parametrize("spoil", [term_begins_nowhere, term_begins_unseen])
+def test_check_terms_begin_where_the_log_says(
+    spoil: Callable[[corruptions.Streams, random.Random], None], good_run: Path, tmp_path: Path
+) -> None:
+    """The step alone is allowed: only the log tells that it consumes something else."""
+    rng = random.Random(1)
+    folder = corrupted(good_run, tmp_path / "run", lambda streams: spoil(streams, rng))
+
+    verdict = check_run(folder, core_judge())
+
+    assert verdict.verdict is Verdict.DIVERGES
+    assert found_in(verdict) == {(CAUSALITY, "LogStream")}
 
 
 def test_check_a_missing_event_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""How fast the two engines of ``canvass verify`` check the same runs.
+
+``python benchmarks/trace_engines.py [RUNS [STEPS]]`` records so many runs of three members and
+about so many steps each, and checks them with both engines: step by step with nothing known at
+first, then with all answers kept, as NDJSON and as Parquet, and by TLC as whole behaviours, many in
+one run of TLC and one in a run of its own. The last column says how many times slower that is than
+the first line.
+
+``python benchmarks/trace_engines.py --corpus [RUNS [STEPS]]`` leaves TLC's behaviours out and
+measures a thousand runs, copies of a twentieth as many that were recorded.
+
+Times are seconds of processors, those of Java included, so that other work on the machine matters
+little; the median of three rounds for what takes less than a second.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import check_corpus
+from canvass.conformance.judge import Judge
+from canvass.conformance.tlc_engine import check_with_tlc
+from canvass.conformance.verdict import CorpusVerdict
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.corpora import copy_folders
+from support.driven_cluster import record_run
+
+RUNS, STEPS = 20, 200
+CORPUS_RUNS = 1000
+COPIES = 20
+ROUNDS = 3
+
+
+def processor_seconds() -> float:
+    """Seconds that this process and those it has waited for have used."""
+    return sum(os.times()[:4])
+
+
+def median_seconds(action: Callable[[], CorpusVerdict]) -> float:
+    """Median seconds of an action that must find nothing wrong."""
+    times = []
+    for _ in range(ROUNDS):
+        start = processor_seconds()
+        assert action().exit_code == 0
+        times.append(processor_seconds() - start)
+        if times[0] > 1:
+            break
+    return statistics.median(times)
+
+
+def show(name: str, events: int, seconds: float, against: float | None = None) -> None:
+    """Print one line of the table."""
+    ratio = "" if against is None else f"{seconds / against:>12,.0f}"
+    print(f"{name:<48}{seconds:>10,.2f} s{events / seconds:>14,.0f} steps/s{ratio}")
+
+
+def main() -> None:
+    """Print the table."""
+    numbers = [int(word) for word in sys.argv[1:] if word != "--corpus"]
+    large = "--corpus" in sys.argv
+    runs = numbers[0] if numbers else CORPUS_RUNS if large else RUNS
+    steps = numbers[1] if len(numbers) > 1 else STEPS
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        corpus = root / "runs"
+        for seed in range(runs // COPIES if large else runs):
+            record_run(
+                corpus / f"run-{seed:04}", Rules.of("1.50"), seed, steps, run_id=f"run-{seed:04}"
+            )
+        if large:
+            corpus = copy_folders(corpus, root / "copies", COPIES)
+        with DatasetWriter(root / "set") as writer:
+            write_dataset(Corpus(corpus), writer)
+        measure(corpus, root, large=large)
+
+
+def measure(corpus: Path, root: Path, *, large: bool) -> None:
+    """Measure a corpus of run folders, of which ``root`` holds the data set too."""
+    judge = Judge(cache=root / "cache")
+    started = processor_seconds()
+    first = check_corpus([corpus], judge)
+    unknown = processor_seconds() - started
+    assert first.exit_code == 0
+    counts = first.counts
+    print(f"{counts.runs} runs, {counts.events:,} steps, {counts.distinct_steps:,} distinct")
+    check_corpus([root / "set"], judge)
+    known = median_seconds(lambda: check_corpus([corpus], judge))
+    parquet = median_seconds(lambda: check_corpus([root / "set"], judge))
+    show("step by step, NDJSON, all answers kept", counts.events, known)
+    show("step by step, Parquet, all answers kept", counts.events, parquet)
+    show("step by step, NDJSON, nothing known before", counts.events, unknown, known)
+    if large:
+        return
+    units = Corpus(corpus).folders
+    together = median_seconds(lambda: check_with_tlc(units))
+    show("TLC, runs together", counts.events, together, known)
+    started = processor_seconds()
+    own = check_with_tlc(units[:1])
+    alone = (processor_seconds() - started) * counts.events / own.counts.events
+    show("TLC, each run alone (from one)", counts.events, alone, known)
+
+
+if __name__ == "__main__":
+    main()
