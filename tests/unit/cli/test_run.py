@@ -122,6 +122,30 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
     assert list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))
 
 
+def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
+    folder, script = tmp_path / "cluster", tmp_path / "script"
+    script.write_text("3 toggle shutdown\n")
+    words = ("--members", 1, "--clock", 20, "--load", 50, "--format", "json")
+    reports = []
+    for more in (("--seconds", 60, "--script", script), ("--seconds", 3, "--again")):
+        done = subprocess.run(
+            canvass("run", "--out", folder, *words, *more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=200,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        reports.append(json.loads(done.stdout))
+    (run,) = Corpus(folder / "runs").load()
+    actions = [event.action.value for event in run.events[0]]
+
+    assert (reports[0]["counter"], reports[0]["done"]) == (None, {"toggle": 1})
+    first, second = (report["requestsAcknowledged"] for report in reports)
+    assert reports[1]["counter"] >= first + second
+    assert [actions.count(name) for name in ("Restart", "TakeSnapshot", "Terminate")] == [2, 1, 1]
+
+
 def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     cluster = subprocess.Popen(
@@ -143,6 +167,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
     [
         (("--random-faults", 1), "--random-faults needs --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
+        (("--again",), "is no folder of a cluster"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

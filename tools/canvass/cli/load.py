@@ -19,6 +19,8 @@ from canvass.client.connection import ClosedError, Connection
 class LoadBook:
     """What clients were told."""
 
+    base: int = 0
+    """The counter before the first request."""
     offered: int = 0
     values: list[int] = field(default_factory=list)
     """The counter after each acknowledged request."""
@@ -35,10 +37,10 @@ class LoadBook:
         wrong = list(self.problems)
         if len(set(self.values)) != len(self.values):
             wrong.append("two requests were told the same value of the counter")
-        if not len(self.values) <= value <= self.offered:
+        if not len(self.values) <= value - self.base <= self.offered:
             wrong.append(
-                f"the counter is at {value}, with {self.offered} requests offered and"
-                f" {len(self.values)} acknowledged"
+                f"the counter has gone from {self.base} to {value}, with {self.offered} requests"
+                f" offered and {len(self.values)} acknowledged"
             )
         return wrong
 
@@ -76,6 +78,8 @@ class Load:
                 self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
             )
             self._connections.append(connection)
+        self.book.base = int(await self._connections[0].request(b"get"))
+        for k, connection in enumerate(self._connections):
             self._offering.append(asyncio.create_task(self._offer(connection, k)))
 
     async def _offer(self, connection: Connection, k: int) -> None:

@@ -82,6 +82,7 @@ class RunOptions:
     record: bool
     sync: bool
     secret: str
+    again: bool
 
 
 def register(app: typer.Typer) -> None:
@@ -118,6 +119,9 @@ def register(app: typer.Typer) -> None:
         secret_file: Annotated[
             Path | None, typer.Option(help="Holds what clients have to know to be let in.")
         ] = None,
+        again: Annotated[
+            bool, typer.Option("--again", help="Go on with the cluster that is in the folder.")
+        ] = False,
         output: Annotated[
             Format, typer.Option("--format", help="For a person or a machine.")
         ] = Format.HUMAN,
@@ -161,6 +165,7 @@ def register(app: typer.Typer) -> None:
             record,
             sync,
             read_secret(secret_file),
+            again,
         )
         report = asyncio.run(_run(options, quiet=output is Format.JSON))
         if output is Format.JSON:
@@ -233,10 +238,11 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
 
 def _supervisor(options: RunOptions) -> Supervisor:
     from canvass.cli.member import MemberConfig
-    from canvass.cli.supervisor import Supervisor, free_ports, new_folder
+    from canvass.cli.supervisor import Supervisor, free_ports, new_folder, old_folder
 
+    run_id = f"run-{options.revision}-{options.members}"
+    folder = old_folder(options.out, run_id) if options.again else new_folder(options.out, run_id)
     cluster_id = secrets.randbits(62)
-    folder = new_folder(options.out, f"run-{options.revision}-{options.members}")
     ports = free_ports(2 * options.members)
     configs = [
         MemberConfig(
@@ -256,7 +262,10 @@ def _supervisor(options: RunOptions) -> Supervisor:
         )
         for i in range(options.members)
     ]
-    return Supervisor(folder, configs)
+    supervisor = Supervisor(folder, configs)
+    if options.again:
+        supervisor.check_again()
+    return supervisor
 
 
 async def _lead(options: RunOptions, supervisor: Supervisor, view: RunView) -> None:

@@ -129,6 +129,26 @@ class Supervisor:
         ]
         return max(found)[1] if found else None
 
+    def check_again(self) -> None:
+        """Refuse to go on with a cluster that was another one.
+
+        Raises
+        ------
+        CommandError
+            If the folder's members were told otherwise.
+        """
+        for i, config in enumerate(self.configs):
+            path = self.folder.config(i)
+            if not path.is_file():
+                raise CommandError(f"{path} is missing: there is no such cluster to go on with")
+            old = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
+            for name in ("member_count", "revision", "clock", "service", "run_folder"):
+                if getattr(old, name) != getattr(config, name):
+                    raise CommandError(
+                        f"{path} says {name} {getattr(old, name)!r}, and not"
+                        f" {getattr(config, name)!r}"
+                    )
+
     # Commands.
 
     async def obey(self, command: Command) -> None:
@@ -250,6 +270,13 @@ class Supervisor:
                 self._signal(i, signal.SIGKILL)
                 self.failures.append(f"member {i} did not stop within {STOP_TIMEOUT_S:.0f} s")
                 await self._ended(i)
+
+
+def old_folder(root: Path, run_id: str) -> ClusterFolder:
+    """Take up the folder of a cluster that has run."""
+    if not (root / "data").is_dir():
+        raise CommandError(f"{root} is no folder of a cluster")
+    return ClusterFolder(root, run_id)
 
 
 def new_folder(root: Path, run_id: str) -> ClusterFolder:
