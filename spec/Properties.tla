@@ -131,6 +131,44 @@ CandidateTermMonotonic == [][CandidateTermRises]_vars
 NoTruncationBelowCommit == [][CutsAboveCommit]_vars
 
 (***************************************************************************)
+(* Liveness, under the fairness that a model states (MCLive): members and  *)
+(* links that are up stay up, and messages are faster than deadlines.      *)
+(*                                                                         *)
+(* EventuallyLed (V1): some member leads a closed election, and a quorum   *)
+(* is closed and follows it.  EventuallyClosed (V2): no member waits for   *)
+(* ever.  EventuallyApplied (V3): what the leader has written, all apply.  *)
+(* BallotsEndWell (V4): a ballot, whoever wins or loses it, is followed by *)
+(* a closed election.                                                      *)
+(*                                                                         *)
+(* Not stated: V5, that a shut-down ends within its deadlines, because     *)
+(* there are no deadlines here, and without one a leader may wait for ever *)
+(* for the acknowledgement of a member that it has not told.  V6, that a   *)
+(* catch-up merges under continuous load, because the models bound what is *)
+(* written; EventuallyClosed says it for a load that ends.                 *)
+(***************************************************************************)
+FollowsClosed(i, j) ==
+    /\ Closed(member[i], "FOLLOWER") /\ Closed(member[j], "LEADER")
+    /\ member[i].leaderMemberId = j
+    /\ member[i].moduleLeadershipTermId = member[j].moduleLeadershipTermId
+
+Led ==
+    \E j \in Members :
+        /\ Closed(member[j], "LEADER")
+        /\ Cardinality({i \in Members : i = j \/ FollowsClosed(i, j)}) >= Quorum
+
+ClosedElection(i) == \E j \in Members : FollowsClosed(i, j) \/ (i = j /\ Closed(member[i], "LEADER"))
+
+EventuallyLed == <>[]Led
+
+EventuallyClosed == <>[](\A i \in Members : ClosedElection(i))
+
+EventuallyApplied ==
+    <>[](\A i, j \in Members : Closed(member[j], "LEADER") =>
+            member[i].commitPosition = member[j].publicationPosition)
+
+BallotsEndWell == (\E i \in Members : At(member[i], "CANDIDATE_BALLOT")) ~> Led
+
+(***************************************************************************)
 (* Goals.  Not properties: each is the negation of something that must be  *)
 (* reachable, so that its "violation" is a witness.                        *)
 (***************************************************************************)

@@ -17,6 +17,7 @@
 (***************************************************************************)
 EXTENDS Properties, TLC
 
+First == Begin       \* redefined by the MC modules
 Before(n) == <<>>    \* redefined by the MC modules
 Script(n) == <<>>    \* redefined by the MC modules
 
@@ -136,7 +137,7 @@ TALE == 7    \* the register of TLC that holds the tale
 Tale == TLCGet(TALE)
 
 TaleInit ==
-    LET first == Played(<<Begin>>, Before(0), 1)
+    LET first == Played(<<First>>, Before(0), 1)
         tale  == Played(<<first[Len(first)]>>, Script(0), 1)
     IN  /\ TLCSet(TALE, tale)
         /\ member = tale[1].member /\ channel = tale[1].channel
@@ -184,6 +185,6 @@ Internal(i) ==
     /\ \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
        \/ /\ At(member[i], "FOLLOWER_REPLAY")
           /\ member[i].commitPosition >= member[i].appendPosition
-       \/ NextEntry(Now, i) # -1
+       \/ NextEntry(Now, i) # -1 /\ RecordLog(i, member[i], Record1(Now, i)) # {}
     /\ i # Absent /\ ~Telling
 =============================================================================

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from canvass.cli.judge import Standing
-from canvass.cli.models import Settings, run_model
 from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
-from canvass.tlc import find_jar, find_java
+from support.findings import run_of
 
 pytestmark = pytest.mark.tlc
 
@@ -21,8 +20,7 @@ def marked(model: ModelEntry) -> object:
 
 @pytest.mark.parametrize("model", [marked(model) for model in MODELS])
 def test_the_model_ends_as_expected(model: ModelEntry) -> None:
-    settings = Settings(jar=find_jar(), java=find_java())
-    run = run_model(spec_root(), model, settings, lambda _: None)
+    run = run_of(model.name)
 
     assert run.judgement.standing is Standing.AS_EXPECTED, run.judgement.reason
 

@@ -118,7 +118,7 @@ def _row(number: int, action: str, before: Mapping[str, Any], after: Mapping[str
         sender, receiver, message = taken
         lost = f"x {message['type']} from {sender} is lost"
         return _Row(number, receiver, (lost,))
-    if name.startswith("On") and taken and taken[2]["type"] == name.removeprefix("On"):
+    if taken and action != "RestartMember":
         sender, receiver, message = taken
         body = (_wording(message), *_happened(receiver, before, after))
         return _Row(number, receiver, body, sender, message["type"])

@@ -1,0 +1,29 @@
+----------------------------- MODULE MCCatchup ------------------------------
+(***************************************************************************)
+(* Replication and catch-up: a member two terms behind comes back.         *)
+(*                                                                         *)
+(* Before: member 1 has led term 0, of whose two entries member 0 has      *)
+(* recorded only the first; member 2 has led term 1 and written one entry, *)
+(* member 1 leads term 2 and has written one.  Members 1 and 2 have all    *)
+(* four, and all are committed.  Member 0, which has seen none of this     *)
+(* since term 0, is started again.                                         *)
+(*                                                                         *)
+(* From here everything is explored that members 0 and 1 do.  The goal is  *)
+(* the negation of what must be reachable.                                 *)
+(***************************************************************************)
+EXTENDS Script
+
+MCBefore(n) ==
+    Elected(1, <<0, 2>>, 0) \o Records(1) \o Records(0) \o Records(2)
+    \o Writes(1) \o Records(1) \o Records(2)
+    \o EnterElections(<<1, 2>>) \o Elected(2, <<1>>, 2) \o Records(2) \o Records(1)
+    \o EnterElections(<<1, 2>>) \o Elected(1, <<2>>, 1) \o Records(1) \o Records(2)
+    \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1)
+    \o Hearing(1, "UpdateLeaderPosition", Members) \o Silence \o Restarts(0)
+
+MCScript(n) == <<>>
+
+MCAbsent == 2
+
+NeverCaughtUp == ~(FollowsClosed(0, 1) /\ member[0].commitPosition = 4)
+=============================================================================

@@ -1,0 +1,41 @@
+----------------------------- MODULE MCHazard7 ------------------------------
+(***************************************************************************)
+(* HZ7: a leader counts, as being ready in its term, members that have not *)
+(* opened that term.                                                       *)
+(*                                                                         *)
+(* Before the tale member 1 has led term 0, of which all have recorded the *)
+(* one entry, and term 1 with member 2.  It has recorded the first entry   *)
+(* of term 1, which nobody else got.                                       *)
+(*                                                                         *)
+(* The tale: member 1 is elected again, in term 2, with member 0's vote.   *)
+(* Member 0 copies term 1 and reports what it has, in term 2, of which it  *)
+(* has nothing on disk.  Member 1 replays and opens term 2.                *)
+(*                                                                         *)
+(* From here everything is explored that members 0 and 1 do.               *)
+(***************************************************************************)
+EXTENDS Script
+
+MCBefore(n) ==
+    Elected(1, <<0, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
+    \o EnterElections(<<1, 2>>) \o Elected(1, <<2>>, 1) \o Records(1) \o EnterElections(<<0, 1>>)
+
+MCScript(n) ==
+    Stands(1, 0) \o Loss(0, 2)
+    \o Repeats(1, "LeaderLogReplication", {1, 0}) \o Loss(1, 2) \o Arrival(1, 0)
+    \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(0, 2) \o Arrival(1, 0)
+    \o Does(0, "FollowerLogReplication") \o Records(0)
+    \o Repeats(0, "FollowerLogReplication", {}) \o Arrival(0, 1)
+    \o Hearing(1, "LeaderLogReplication", {1, 0}) \o Hearing(1, "LeaderReplay", {1, 0}) \o Reads(1)
+    \o Hearing(1, "LeaderReplay", {1, 0}) \o Does(1, "LeaderInit")
+
+MCAbsent == 2
+
+(***************************************************************************)
+(* INV: TermOpenedByQuorum (S13).  An entry of a term is recorded only     *)
+(* once a quorum has that term, or a later one, in its recording log.      *)
+(* Then no quorum can elect a log that ends in an older term.              *)
+(***************************************************************************)
+TermOpenedByQuorum ==
+    \A i \in Members : \A k \in 1 .. Len(log[i]) :
+        Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
+=============================================================================

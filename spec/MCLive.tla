@@ -1,0 +1,177 @@
+------------------------------- MODULE MCLive -------------------------------
+(***************************************************************************)
+(* Liveness: V1 to V4 after a tale, with nothing lost and nothing failing  *)
+(* any more.                                                               *)
+(*                                                                         *)
+(* Time is left out of the spec, and without it nothing would ever come    *)
+(* about: a ballot may always time out before the votes arrive.  What is   *)
+(* assumed of time here is what the defaults give: an election timeout is  *)
+(* longer than a round trip, a heartbeat timeout than several intervals.   *)
+(* So a deadline passes only when no message is under way among those      *)
+(* present, and that of a member that waits for a leader only when there   *)
+(* is none in its term.  Nomination deadlines are random, so that two      *)
+(* members do not always stand at once: here they never do, and the lower  *)
+(* member's passes first.                                                  *)
+(*                                                                         *)
+(* Each step below is a step of Next.  Fairness: what a member or its      *)
+(* archive can do at once, and the delivery of a message, happen if they   *)
+(* can for long enough; periodic messages and deadlines if they can again  *)
+(* and again.  With InOrder, what a member can do at once comes before     *)
+(* messages, messages before deadlines and periodic messages, and each     *)
+(* kind in one order: fewer behaviours, each of them one of those without. *)
+(***************************************************************************)
+EXTENDS Script
+
+CONSTANT InOrder    \* TRUE: of what could happen at once, what is first in a fixed order does
+
+(***************************************************************************)
+(* The states that have a deadline of the leader's heartbeat timeout.      *)
+(***************************************************************************)
+WithDeadline ==
+    {"FOLLOWER_LOG_REPLICATION", "FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT",
+     "FOLLOWER_CATCHUP", "FOLLOWER_LOG_AWAIT", "FOLLOWER_READY"}
+
+Mended == {}    \* the states that get one, too; redefined by the MC modules
+
+Present == Members \ {Absent}
+
+HasLeader(s) == \E j \in Present : j = s.leaderMemberId /\ LeadsInTerm(member[j], FollowedTerm(s))
+
+Followed(i) ==
+    Cardinality({j \in Present : j = i \/ (Closed(member[j], "FOLLOWER") /\ member[j].leaderMemberId = i
+                    /\ member[j].moduleLeadershipTermId = member[i].moduleLeadershipTermId)}) >= Quorum
+
+Heard == [NoInput EXCEPT !.active = Members]
+
+Said == [Heard EXCEPT !.interval = TRUE, !.commitInterval = TRUE]
+
+Live(i) == i # Absent /\ ~Telling
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* What a member does at once: its own step in its state, and the archive. *)
+(***************************************************************************)
+OwnAction ==
+    [INIT |-> "ElectionInit", CANVASS |-> "Canvass", NOMINATE |-> "Nominate",
+     CANDIDATE_BALLOT |-> "CandidateBallot", FOLLOWER_BALLOT |-> "FollowerBallot",
+     LEADER_LOG_REPLICATION |-> "LeaderLogReplication", LEADER_REPLAY |-> "LeaderReplay",
+     LEADER_INIT |-> "LeaderInit", LEADER_READY |-> "LeaderReady",
+     FOLLOWER_LOG_REPLICATION |-> "FollowerLogReplication", FOLLOWER_REPLAY |-> "FollowerReplay",
+     FOLLOWER_CATCHUP_INIT |-> "FollowerCatchupInit", FOLLOWER_CATCHUP_AWAIT |-> "FollowerCatchupAwait",
+     FOLLOWER_CATCHUP |-> "FollowerCatchup", FOLLOWER_LOG_INIT |-> "FollowerLogInit",
+     FOLLOWER_LOG_AWAIT |-> "FollowerLogAwait", FOLLOWER_READY |-> "FollowerReady",
+     CLOSED |-> "UpdateLeaderPosition"]
+
+OwnInput(i) ==
+    LET k == member[i].publicationPosition + 1
+    IN  [Heard EXCEPT !.accepted = Members \ {i},
+                      !.position = IF At(member[i], "LEADER_READY") /\ BoundAppend(k) THEN k
+                                   ELSE NULL_POSITION]
+
+Connected(i) ==
+    LET j == member[i].leaderMemberId
+    IN  CASE At(member[i], "FOLLOWER_CATCHUP_AWAIT") ->
+                member[j].members[i].catchupReplay /\ LeadsInTerm(member[j], member[i].leadershipTermId)
+          [] At(member[i], "FOLLOWER_LOG_AWAIT") ->
+                /\ LeadsInTerm(member[j], member[i].leadershipTermId)
+                /\ member[j].publicationPosition >= member[i].commitPosition
+          [] OTHER -> TRUE
+
+Proceed(i) ==
+    /\ Live(i) /\ Connected(i)
+    /\ Tick(i, OwnAction[member[i].electionState], OwnInput(i))
+
+Write(i) ==
+    /\ Live(i) /\ Closed(member[i], "LEADER") /\ BoundAppend(member[i].publicationPosition + 1)
+    /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = member[i].publicationPosition + 1])
+
+Keep(i) == Live(i) /\ TakeRecordLog(i)
+
+Read(i) == Live(i) /\ (TakeConsumeLog(i) \/ TakeOnReplayNewLeadershipTermEvent(i))
+
+Work(i) == Proceed(i) \/ Write(i) \/ Keep(i) \/ Read(i)
+
+Busy(i) ==
+    LET s == member[i]
+    IN  \/ /\ Connected(i)
+           /\ \E o \in Step(i, s, OwnAction[s.electionState], OwnInput(i)) : o.next # s \/ o.sends # <<>>
+        \/ Closed(s, "LEADER") /\ BoundAppend(s.publicationPosition + 1)
+        \/ NextEntry(Now, i) # -1 /\ Step(i, s, "RecordLog", Record1(Now, i)) # {}
+        \/ s.commitPosition < Min(Len(log[i]), ConsumeBound(s))
+
+Below(i) == {j \in Present : j < i}
+
+Idle(set) == InOrder => \A i \in set : ~Busy(i)
+
+Receives(i, j) ==
+    /\ Live(j) /\ channel[i][j] # <<>> /\ Idle(Present)
+    /\ InOrder => \A k, n \in Present : channel[k][n] # <<>> => <<k, n>> = <<i, j>> \/ k > i
+                                                              \/ (k = i /\ n > j)
+    /\ Deliver(i, j, Members)
+
+(***************************************************************************)
+(* Periodic messages, when nothing is under way among those present.       *)
+(***************************************************************************)
+Repeat(i) ==
+    /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
+    /\ LET s == member[i]
+       IN  \/ Tick(i, "Canvass", Said)
+           \/ Tick(i, "LeaderLogReplication", Said)
+           \/ Tick(i, "LeaderReplay", Said)
+           \/ At(s, "LEADER_READY") /\ Tick(i, "LeaderReady", Said)
+           \/ Tick(i, "FollowerLogReplication", Said)
+           \/ Tick(i, "FollowerReplay", Said)
+           \/ Tick(i, "FollowerCatchup", Said)
+           \/ HasLeader(s) /\ Tick(i, "UpdateFollowerPosition", Said)
+           \/ Tick(i, "UpdateLeaderPosition", Said)
+
+(***************************************************************************)
+(* Deadlines.                                                              *)
+(***************************************************************************)
+Deadline(i) ==
+    /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
+    /\ LET s == member[i]
+       IN  \/ /\ At(s, "CANVASS") /\ \A j \in Present : member[j].role # "LEADER"
+              /\ Tick(i, "Canvass", Timeout)
+           \/ /\ At(s, "NOMINATE") /\ BoundTerm(i, s.candidateTermId + 1)
+              /\ \A j \in Present : /\ ~At(member[j], "CANDIDATE_BALLOT")
+                                    /\ At(member[j], "NOMINATE") => j >= i
+              /\ Tick(i, "Nominate", Timeout)
+           \/ /\ At(s, "CANDIDATE_BALLOT") /\ \A j \in Members : s.members[j].ballotSent
+              /\ Tick(i, "CandidateBallot", Timeout)
+           \/ Tick(i, "FollowerBallot", Timeout)
+           \/ /\ s.electionState \in WithDeadline \cup Mended
+              /\ IF s.role = "LEADER" THEN \E j \in Present \ {i} : member[j].role = "LEADER"
+                 ELSE ~HasLeader(s)
+              /\ Tick(i, "ElectionError", NoInput)
+           \/ /\ IF s.role = "LEADER" THEN ~Followed(i) ELSE ~HasLeader(s)
+              /\ Tick(i, "EnterElection", NoInput)
+
+Told ==
+    \E k \in 1 .. (Len(Tale) - 1) :
+        /\ Now = Tale[k]
+        /\ member' = Tale[k + 1].member /\ channel' = Tale[k + 1].channel
+        /\ log' = Tale[k + 1].log /\ hist' = Tale[k + 1].hist
+
+OwnStep(i)        == Idle(Below(i)) /\ Proceed(i)
+LeaderWrites(i)   == Idle(Below(i)) /\ Write(i)
+ArchiveRecords(i) == Idle(Below(i)) /\ Keep(i)
+LogIsRead(i)      == Idle(Below(i)) /\ Read(i)
+
+LiveNext ==
+    \/ Told
+    \/ \E i \in Members : OwnStep(i)
+    \/ \E i \in Members : LeaderWrites(i)
+    \/ \E i \in Members : ArchiveRecords(i)
+    \/ \E i \in Members : LogIsRead(i)
+    \/ \E i, j \in Members : Receives(i, j)
+    \/ \E i \in Members : Repeat(i)
+    \/ \E i \in Members : Deadline(i)
+
+Fairness ==
+    /\ WF_vars(Told)
+    /\ \A i \in Members : WF_vars(Work(i)) /\ SF_vars(Repeat(i)) /\ SF_vars(Deadline(i))
+    /\ \A i, j \in Members : i # j => WF_vars(Receives(i, j))
+
+LiveSpec == TaleInit /\ [][LiveNext]_vars /\ Fairness
+=============================================================================

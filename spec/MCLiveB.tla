@@ -1,0 +1,27 @@
+------------------------------ MODULE MCLiveB -------------------------------
+(***************************************************************************)
+(* L-B: a follower that knows of no commit position waits for one for      *)
+(* ever once its leader has gone, and without it the rest is no quorum.    *)
+(*                                                                         *)
+(* Before the tale member 0 has led term 0 with both others; all have      *)
+(* recorded the first entry, and nobody has heard that it is committed.    *)
+(* Member 0 is elected again, in term 1, with member 1's vote.  It has not *)
+(* heard of a quorum when it announces itself, so that its announcement    *)
+(* has commit position 0.  Member 1 follows it.  Member 0 is gone;         *)
+(* member 2 looks for a leader.                                            *)
+(***************************************************************************)
+EXTENDS MCLive
+
+MCBefore(n) ==
+    Elected(0, <<1, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
+    \o EnterElections(<<0, 1, 2>>) \o Stands(0, 1) \o Silence
+    \o Repeats(0, "LeaderLogReplication", {0}) \o Arrival(0, 1) \o Silence
+
+MCScript(n) == <<>>
+
+MCAbsent == 0
+
+MCMended == {"FOLLOWER_REPLAY"}
+
+NobodyLeads == ~ClosedLeader
+=============================================================================

@@ -1,0 +1,23 @@
+------------------------------ MODULE MCLiveE -------------------------------
+(***************************************************************************)
+(* L-E: a member with a high candidate term vetoes one bid after another.  *)
+(*                                                                         *)
+(* Before the tale member 0 leads term 0 with both others.  Member 2 loses *)
+(* it and stands twice, in terms 1 and 2, with requests that nobody gets.  *)
+(* Member 0 has meanwhile recorded the first entry of term 0, so that only *)
+(* its log can win.  Then all are in an election.                          *)
+(***************************************************************************)
+EXTENDS MCLive
+
+StandsInVain(i, j) ==
+    Repeats(j, "Canvass", {}) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
+    \o Expires(i, "CandidateBallot") \o Silence
+
+MCBefore(n) ==
+    Elected(0, <<1, 2>>, 0) \o Records(0) \o EnterElections(<<1, 2>>)
+    \o StandsInVain(2, 1) \o StandsInVain(2, 1) \o Does(0, "EnterElection")
+
+MCScript(n) == <<>>
+
+NobodyLeads == ~ClosedLeader
+=============================================================================

@@ -1,0 +1,20 @@
+----------------------------- MODULE MCLiveHZ3 ------------------------------
+(***************************************************************************)
+(* The price of hardening HZ3: a member that has stood in vain cannot come *)
+(* back to a leader of a lower term.                                       *)
+(*                                                                         *)
+(* Before the tale member 2 leads term 0 with both others.  Member 0 loses *)
+(* it and stands in term 1, with a request that nobody gets; member 1,     *)
+(* whose canvass let it do so, has come back to member 2.                  *)
+(***************************************************************************)
+EXTENDS MCLive
+
+MCBefore(n) ==
+    Elected(2, <<0, 1>>, 0) \o EnterElections(<<0, 1>>)
+    \o Repeats(1, "Canvass", {}) \o Arrival(1, 0) \o Arrival(1, 2) \o Expires(0, "Canvass")
+    \o Expires(0, "Nominate") \o Expires(0, "CandidateBallot") \o Arrival(2, 1) \o Silence
+
+MCScript(n) == <<>>
+
+StaysOut == ~ClosedElection(0)
+=============================================================================
