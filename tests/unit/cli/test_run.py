@@ -16,13 +16,13 @@ from canvass.traces.run import Corpus
 Command = Callable[..., tuple[int, str, str]]
 
 FAULTS = """
-3.0 toggle snapshot
-3.5 kill leader
-4.0 pause follower
-5.5 resume all
-5.5 start all
-6.5 toggle suspend
-7.0 toggle resume
+1.0 toggle snapshot
+1.5 kill leader
+2.0 pause follower
+3.5 resume all
+3.5 start all
+4.5 toggle suspend
+5.0 toggle resume
 """
 
 
@@ -47,7 +47,7 @@ def members_of(folder: Path) -> list[int]:
 def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Path) -> None:
     script, folder = tmp_path / "script", tmp_path / "cluster"
     script.write_text(FAULTS)
-    words = ("--clock", 20, "--seconds", 8, "--load", 40, "--script", script, "--format", "json")
+    words = ("--clock", 20, "--seconds", 6, "--load", 40, "--script", script, "--format", "json")
     done = subprocess.run(
         canvass("run", "--out", folder, *words),
         stdin=subprocess.DEVNULL,
@@ -60,7 +60,11 @@ def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Pa
     assert (done.returncode, report["problems"]) == (0, []), done.stderr
     assert report["done"]["kill"] == report["done"]["start"] == 1
     assert report["requestsAcknowledged"] <= report["counter"] <= report["requestsOffered"]
-    assert report["requestsAcknowledged"] > 50
+    assert report["requestsAcknowledged"] > 0
+    for i in range(3):
+        mark = json.loads((folder / "data" / f"member-{i}" / ".cluster-mark.json").read_bytes())
+        assert mark["status"]["member_id"] == i
+        assert mark["activityTimestamp"] > 0
     assert members_of(folder) == []
     (run,) = Corpus(folder / "runs").load()
     assert sorted(run.events) == [0, 1, 2]
@@ -73,8 +77,8 @@ def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Pa
 def test_what_real_processes_record_conforms(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     script = tmp_path / "script"
-    script.write_text("3 kill leader\n4 start all\n")
-    words = ("--clock", 20, "--seconds", 5, "--load", 20, "--script", script)
+    script.write_text("1 kill leader\n2 start all\n")
+    words = ("--clock", 20, "--seconds", 3, "--load", 20, "--script", script)
     ran = subprocess.run(
         canvass("run", "--out", folder, *words),
         stdin=subprocess.DEVNULL,
@@ -124,10 +128,10 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
 
 def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
     folder, script = tmp_path / "cluster", tmp_path / "script"
-    script.write_text("3 toggle shutdown\n")
+    script.write_text("1 toggle shutdown\n")
     words = ("--members", 1, "--clock", 20, "--load", 50, "--format", "json")
     reports = []
-    for more in (("--seconds", 60, "--script", script), ("--seconds", 3, "--again")):
+    for more in (("--seconds", 60, "--script", script), ("--seconds", 1, "--again")):
         done = subprocess.run(
             canvass("run", "--out", folder, *words, *more),
             stdin=subprocess.DEVNULL,
@@ -158,8 +162,10 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
         assert cluster.poll() is None
     cluster.kill()
     cluster.wait()
-    while members_of(folder):
-        pass  # The kernel ends them; the test's own deadline is the only one.
+    for _ in range(5_000):  # The kernel ends them, when it comes to it.
+        if not members_of(folder):
+            return
+    pytest.fail(f"{members_of(folder)} are left")
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,7 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
             for i in range(options.members):
                 await supervisor.start(i)
             await _lead(options, supervisor, view)
+            began_s = time.monotonic()  # Times of a script count from the first leader on.
             if load is not None:
                 await load.start()
             await _course(options, supervisor, view, began_s)

@@ -22,6 +22,9 @@ from canvass.cli.output import CommandError
 
 HOST: Final = "127.0.0.1"
 STOP_TIMEOUT_S: Final = 5.0
+LEADER_TIMEOUT_S: Final = 20.0
+"""How long what is to be done to a leader waits for one."""
+PERIOD_S: Final = 0.05
 
 
 def free_ports(count: int) -> list[int]:
@@ -153,6 +156,8 @@ class Supervisor:
 
     async def obey(self, command: Command) -> None:
         """Do what a command says; what cannot be done now is left."""
+        if command.action == "toggle" or command.target == "leader":
+            await self._await_leader()
         if command.action == "toggle":
             leader = self.leader()
             if leader is not None and not self.is_paused(leader):
@@ -161,6 +166,13 @@ class Supervisor:
             return
         for i in self._targets(command):
             await self._act(command.action, i)
+
+    async def _await_leader(self) -> None:
+        """Wait for a leader if there is none now, as between two terms."""
+        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
+            if self.leader() is not None:
+                return
+            await asyncio.sleep(PERIOD_S)
 
     def _targets(self, command: Command) -> list[int]:
         everyone = list(range(len(self.configs)))
