@@ -58,6 +58,11 @@ class RunLanes:
         for start, end in pairwise(self._starts):
             wanted = [None if one == NONE else one for one in self._received[start:end]]
             lanes.append(Lane(time[start:end], wanted, sends[start:end]))
+        steps = columns.step
+        self._whole = [
+            end > start and int(steps[start]) == 0 and int(steps[end - 1]) == end - start - 1
+            for start, end in pairwise(self._starts)
+        ]
         order = causal_order(lanes)
         self.rows = [self._starts[lane] + place for lane, place in order]
         self.place = [0] * len(self.rows)
@@ -76,6 +81,10 @@ class RunLanes:
         start, end = self._starts[member], self._starts[member + 1]
         row = start + int(np.searchsorted(self.columns.step[start:end], step))
         return row if row < end and int(self.columns.step[row]) == step else None
+
+    def _is_whole(self, member: int) -> bool:
+        """Tell whether no step of a member is missing, so that what is not there did not happen."""
+        return 0 <= member < len(self._whole) and self._whole[member]
 
     def sender_of(self, row: int) -> int | None:
         """Give the row of the event that sent what an event receives, or None."""
@@ -201,7 +210,9 @@ class RunLanes:
                         receiver=lane_of[send.to],
                         sent=number[row],
                         received=None if receiver is None else number.get(receiver),
-                        fate=Fate.LOST if receiver is None else Fate.DELIVERED,
+                        fate=Fate.LOST
+                        if receiver is None and self._is_whole(send.to)
+                        else Fate.DELIVERED,
                         text=value_text(send.message),
                     )
                 )
@@ -217,7 +228,9 @@ class RunLanes:
                     sender=lane_of[given.from_],
                     receiver=lane_of[member],
                     received=number[row],
-                    fate=Fate.UNSENT if sender is None or again else Fate.DELIVERED,
+                    fate=Fate.UNSENT
+                    if again or (sender is None and self._is_whole(given.from_))
+                    else Fate.DELIVERED,
                     text=value_text(given.message),
                 )
             )

@@ -11,7 +11,7 @@ from canvass.conformance.diagnose import load
 from canvass.lanes.model import Diagram, Fate, Mark
 from canvass.lanes.of_run import RunLanes
 from support import corruptions
-from support.corruptions import Streams, corrupted
+from support.corruptions import corrupted
 from support.driven_cluster import record_run
 
 
@@ -113,21 +113,40 @@ def test_one_member_alone_still_tells_its_messages(lanes: RunLanes) -> None:
     assert any(line.startswith("← 2 ") for event in window.events for line in event.aside)
 
 
-def test_a_message_that_nobody_sent_and_a_gap_are_told(folder: Path, tmp_path: Path) -> None:
-    def change(streams: Streams) -> None:
-        corruptions.message_from_nowhere(streams)
-        corruptions.event_dropped(streams)
-
-    path = corrupted(folder, tmp_path / "run", change)
+def test_a_message_that_nobody_sent_is_told(folder: Path, tmp_path: Path) -> None:
+    path = corrupted(folder, tmp_path / "run", corruptions.message_from_nowhere)
     lanes = RunLanes(load(path, "faulty").columns)
 
-    diagram = lanes.diagram(lanes.rows)
+    messages = lanes.diagram(lanes.rows).messages
 
-    (unsent,) = (one for one in diagram.messages if one.fate is Fate.UNSENT)
+    (unsent,) = (one for one in messages if one.fate is Fate.UNSENT)
     assert unsent.sent is None
-    (gap,) = (event for event in diagram.events if event.mark is Mark.GAP)
+    assert unsent.name == "CommitPosition"
+
+
+def test_a_gap_is_told_where_it_ends(folder: Path, tmp_path: Path) -> None:
+    path = corrupted(folder, tmp_path / "run", corruptions.event_dropped)
+    lanes = RunLanes(load(path, "faulty").columns)
+
+    (gap,) = (event for event in lanes.diagram(lanes.rows).events if event.mark is Mark.GAP)
+
     due = int(gap.reference.split(":")[1]) - 1
     assert gap.remark == f"step {due} is missing"
+
+
+def test_what_a_missing_stream_may_hold_is_neither_lost_nor_unsent(
+    folder: Path, tmp_path: Path
+) -> None:
+    path = corrupted(folder, tmp_path / "run", lambda _: None)
+    (path / "member-1.ndjson").unlink()
+    lanes = RunLanes(load(path, "faulty").columns)
+
+    messages = lanes.diagram(lanes.rows).messages
+
+    beyond = [one for one in messages if 1 in (one.sender, one.receiver)]
+    assert beyond
+    assert {one.fate for one in beyond} == {Fate.DELIVERED}
+    assert Fate.LOST in {one.fate for one in messages}
 
 
 def test_steps_are_found_by_member_and_number(lanes: RunLanes) -> None:
