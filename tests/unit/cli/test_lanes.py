@@ -1,0 +1,97 @@
+"""Swim lanes: who does what in which column, where arrows go, and what is no cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.counterexample import Counterexample, counterexample
+from canvass.cli.lanes import swim_lanes
+from canvass.cli.output import CommandError
+from canvass.tlc import Outcome, TraceState, Violation
+
+ASKED = (
+    '[type |-> "RequestVote", logLeadershipTermId |-> 0, logPosition |-> 1, candidateTermId |-> 1,'
+    " candidateMemberId |-> 0]"
+)
+
+
+def member(state: str, term: int = -1) -> str:
+    return (
+        f'[electionState |-> "{state}", role |-> "FOLLOWER", moduleLeadershipTermId |-> 0,'
+        f" persistedCandidateTermId |-> {term}, leadershipTermId |-> -1,"
+        " logLeadershipTermId |-> -1, commitPosition |-> 0, recordingLog |-> <<>>]"
+    )
+
+
+def state(number: int, action: str | None, first: str, second: str, queue: str) -> TraceState:
+    text = (
+        f"/\\ member = (0 :> {first} @@ 1 :> {second})\n"
+        f"/\\ channel = (0 :> (0 :> <<>> @@ 1 :> {queue}) @@ 1 :> (0 :> <<>> @@ 1 :> <<>>))\n"
+        "/\\ log = (0 :> <<0>> @@ 1 :> <<>>)\n"
+        "/\\ hist = [committed |-> <<>>]\n"
+    )
+    return TraceState(number, action, None, None, text)
+
+
+def told(*states: TraceState, loop: int | None = None, stuttering: bool = False) -> Counterexample:
+    violation = Violation(Outcome.SAFETY, None, "nothing holds", states, loop, stuttering)
+    return counterexample(Path(), Path("MC.tla"), "MC", violation)
+
+
+def ballot(last: str) -> list[str]:
+    canvass, candidate = member("CANVASS"), member("CANDIDATE_BALLOT", 1)
+    voted = member("FOLLOWER_BALLOT", 1) if last != "Lose" else canvass
+    return list(
+        swim_lanes(
+            told(
+                state(1, None, canvass, canvass, "<<>>"),
+                state(2, "TakeCandidateBallot", candidate, canvass, f"<<{ASKED}>>"),
+                state(3, last, candidate, voted, "<<>>"),
+                loop=1,
+            )
+        )
+    )
+
+
+def test_a_step_stands_in_the_lane_of_its_member() -> None:
+    lines = ballot("TakeOnRequestVote")
+    at = lines.index("  2  CandidateBallot")
+
+    assert lines[at + 1 : at + 5] == [
+        "     CANVASS -> CANDIDATE_BALLOT",
+        "     candidate term 1",
+        "     sends RequestVote to 1",
+        "  3  o--------- RequestVote ---------->",
+    ]
+
+
+def test_a_message_is_told_where_it_arrives() -> None:
+    arrow, *after = ballot("TakeOnRequestVote")[-7:]
+
+    assert arrow == "  3  o--------- RequestVote ---------->"
+    assert [line.strip() for line in after[:3]] == [
+        "log=0@1 term=1 candidate=0",
+        "CANVASS -> FOLLOWER_BALLOT",
+        "candidate term 1",
+    ]
+    assert all(line.startswith(" " * 39) for line in after[:3])
+
+
+def test_a_lost_message_has_no_arrow() -> None:
+    lines = ballot("Lose")
+
+    assert "  3                                    x RequestVote from 0 is lost" in lines
+    assert not any("RequestVote --" in line for line in lines)
+
+
+def test_the_end_says_what_is_violated_and_where_a_lasso_goes_back_to() -> None:
+    assert ballot("Lose")[-2:] == ["     and so on for ever from step 2", "     nothing holds"]
+
+
+def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
+    other = told(TraceState(1, None, None, None, "/\\ x = 1\n"))
+
+    with pytest.raises(CommandError, match=r"lanes are drawn for models of Cluster\.tla only"):
+        list(swim_lanes(other))
