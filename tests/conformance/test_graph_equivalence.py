@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.conformance.equivalence import Core, Equivalence, Handler, mismatches
 from canvass.traces.actions import ACTIONS, Action
-from support.graphs import graph_of
+from support.graphs import graph_digest, graph_of
 
 pytestmark = pytest.mark.tlc
 
@@ -45,7 +44,7 @@ def mistaken(action: Action, handler: Any) -> Core:
 )
 def test_core_takes_the_steps_of_the_graph_and_no_others(
     pytestconfig: pytest.Config,
-    capsys: pytest.CaptureFixture[str],
+    executed: list[str],
     model: str,
     steps: int,
     least: int,
@@ -57,10 +56,11 @@ def test_core_takes_the_steps_of_the_graph_and_no_others(
         step.describe()
         for _, step in zip(range(SHOWN), mismatches(graph, core_of, counts), strict=False)
     ]
-    with capsys.disabled():
-        sys.stdout.write(
-            f" {model}: {counts.edges:,} edges, {counts.tried:,} inputs, {len(found)} mismatches "
-        )
+    digest = graph_digest(graph)
+    executed.append(
+        f"{model}, {steps} steps: {counts.edges:,} edges, {counts.tried:,} inputs,"
+        f" {len(found)} mismatches, graph {digest[:16]}"
+    )
 
     assert not found, "\n".join(found)
     assert counts.edges == graph.manifest.counts.edges >= least

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from canvass.graph.artifact import Graph
@@ -15,3 +17,9 @@ def graph_of(config: pytest.Config, name: str, steps: int | None = None) -> Grap
     if steps is not None:
         model = model.with_steps(steps)
     return cached_graph(model, config.cache.mkdir("graphs"))
+
+
+def graph_digest(graph: Graph) -> str:
+    """Name a graph by the digests of its files: equal graphs have equal names on every machine."""
+    files = sorted(graph.manifest.files.items())
+    return hashlib.sha256(repr(files).encode()).hexdigest()

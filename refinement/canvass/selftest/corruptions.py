@@ -19,7 +19,7 @@ from canvass.conformance.diagnose import MESSAGE_CAUSALITY
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.selftest.recorded import Lines, RecordedRun
 from canvass.traces import wire
-from canvass.traces.schema import Event
+from canvass.traces.schema import Event, encode
 
 STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
 CAUSALITY: Final = DivergenceClass.CAUSALITY
@@ -213,38 +213,52 @@ def received_position_forged(good: RecordedRun, rng: random.Random) -> Result:
     return Corrupted(lines, classes=frozenset({CAUSALITY}), member=member, step=step, names=names)
 
 
-def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
-    """A message is received that nobody sent: its send is gone from the sender's stream."""
-    member, step, event = _any_event(good, rng)
-    if not event.input.id:
-        return None
-    sender = event.input.from_
-    for sent in good.streams[sender]:
-        kept = tuple(send for send in sent.sends if send.id != event.input.id)
-        if len(kept) < len(sent.sends):
-            lines = good.with_event(sender, sent.step, replace(sent, sends=kept))
-            classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
-            return Corrupted(lines, classes=classes, member=member, step=step, names=names)
+def _sent(good: RecordedRun, event: Event) -> Event | None:
+    """Find the step that sent what an event receives."""
+    for sent in good.streams[event.input.from_]:
+        if any(send.id == event.input.id for send in sent.sends):
+            return sent
     return None
 
 
+def message_from_nowhere(good: RecordedRun, rng: random.Random) -> Result:
+    """A message is received that nobody sent: its send is gone from the sender's stream."""
+    member, step, event = _any_event(good, rng)
+    sent = _sent(good, event) if event.input.id else None
+    if sent is None:
+        return None
+    sender = event.input.from_
+    if not any(later.sends for later in good.streams[sender][sent.step + 1 :]):
+        return Legal()  # The sender's stream may have been cut off before it.
+    kept = tuple(send for send in sent.sends if send.id != event.input.id)
+    lines = good.with_event(sender, sent.step, replace(sent, sends=kept))
+    classes, names = frozenset({CAUSALITY}), frozenset({MESSAGE_CAUSALITY})
+    return Corrupted(lines, classes=classes, member=member, step=step, names=names)
+
+
 def message_overtaken(good: RecordedRun, rng: random.Random) -> Result:
-    """Two equal messages of one channel arrive in the other order: no step shows it."""
+    """Two equal messages of one channel arrive in the other order: no step shows it.
+
+    Only messages of one life of the sender have an order: its next one has another channel.
+    """
     member, step, event = _any_event(good, rng)
     if event.input.message is None:
         return None
     for later in good.streams[member][step + 1 :]:
-        same = later.input.from_ == event.input.from_ and later.input.message == event.input.message
-        if same:
-            lines = good.with_event(
-                member, step, replace(event, input=replace(event.input, id=later.input.id))
-            )
-            other = replace(later, input=replace(later.input, id=event.input.id))
-            lines[member][later.step] = good.with_event(member, later.step, other)[member][
-                later.step
-            ]
-            names = frozenset({MESSAGE_CAUSALITY})
-            return Corrupted(lines, classes=frozenset({CAUSALITY}), names=names)
+        if (later.input.from_, later.input.message) != (event.input.from_, event.input.message):
+            continue
+        first, second = _sent(good, event), _sent(good, later)
+        if first is None or second is None:
+            return None
+        between = good.streams[event.input.from_][first.step + 1 : second.step + 1]
+        if any(each.action.value == "Restart" for each in between):
+            return Legal()
+        earlier = replace(event, input=replace(event.input, id=later.input.id))
+        lines = good.with_event(member, step, earlier)
+        other = replace(later, input=replace(later.input, id=event.input.id))
+        lines[member][later.step] = encode(other)
+        names = frozenset({MESSAGE_CAUSALITY})
+        return Corrupted(lines, classes=frozenset({CAUSALITY}), names=names)
     return None
 
 

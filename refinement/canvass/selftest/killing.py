@@ -13,7 +13,8 @@ from typing import Final
 from canvass.cluster import core
 from canvass.graph.build import cache_folder, cached_graph, load_model
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.selftest.mutants import MUTANTS, Mutant, mutated_core
+from canvass.selftest.mutants import MUTANTS, Mutant
+from canvass.selftest.mutation import load
 from canvass.selftest.reach import actions_reached
 from canvass.selftest.strays import find_stray_kill
 
@@ -81,7 +82,7 @@ def kill_mutants(
         trials = graphs.of(mutant.revision, mutant.member_count)
         if progress is not None:
             progress(mutant.name)
-        broken, actions = mutated_core(mutant.name), actions_reached(mutant)
+        broken, actions = load(mutant), actions_reached(mutant)
         found = find_kill(trials, broken, actions)
         if isinstance(found, EdgeKill):
             results.append(MutantResult(mutant, found, found.tried))

@@ -19,7 +19,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.selftest.driven import record_run
-from canvass.selftest.mutants import Core, Mutant, mutated_core
+from canvass.selftest.mutation import Core, Mutant, load
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def trace_mutants(
     for mutant in mutants:
         rules = Rules.of(mutant.revision, mutant.member_count)
         for seed in seeds:
-            watched = Watched(mutated_core(mutant.name))
+            watched = Watched(load(mutant))
             path = folder / f"{mutant.name.replace('_', '-')[:48]}-{seed}"
             raised = ""
             try:

@@ -1,0 +1,111 @@
+"""How fast the protocol core is: steps alone, edges of a state graph, edges with their effects.
+
+``python benchmarks/core_steps.py [MODEL]`` builds the graph of the model (MCMemberGraph2 without
+one) in the user's folder of graphs if it is not there, executes all of it against the core and
+prints one table. Times are of the process, not of the wall; each figure is the median of five
+rounds.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from canvass.cluster import core
+from canvass.conformance.equivalence import Equivalence, mismatches
+from canvass.conformance.judge import default_cache
+from canvass.graph.artifact import Graph
+from canvass.graph.build import cached_graph, load_model
+from canvass.selftest.edges import Trials
+from canvass.selftest.world import disagreement
+from canvass.simulation.options import Options, swarm
+from canvass.simulation.simulator import Simulator
+from canvass.traces.actions import ACTIONS
+
+ROUNDS = 5
+MODEL = "MCMemberGraph2"
+
+
+def median_cpu(action: Callable[[], object]) -> float:
+    """Median CPU seconds of an action."""
+    times = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def show(name: str, count: int, unit: str, seconds: float) -> None:
+    """Print one line of the table."""
+    rate = f"{count / seconds:>14,.0f} {unit}/s"
+    print(f"{name:<52}{rate}  ({seconds * 1e9 / count:,.0f} ns each)")
+
+
+def measure_steps(trials: Trials) -> None:
+    """Measure the core alone, on every input that was tried."""
+    given = [
+        (core.ACTIONS[action.value], trials.states[source], trials.inputs[x])
+        for action in ACTIONS
+        for source, x, _, _ in trials.of(action)
+    ]
+    rules = trials.rules
+
+    def take_steps() -> None:
+        for handler, state, x in given:
+            handler(rules, 0, state, x)
+
+    show("core, inputs of the graph", len(given), "steps", median_cpu(take_steps))
+
+
+def measure_edges(graph: Graph, trials: Trials) -> None:
+    """Measure how fast a graph is executed and compared."""
+    counts = Equivalence()
+    found = list(mismatches(graph, lambda action: core.ACTIONS[action.value], counts))
+    print(f"{graph.manifest.model}: {counts.edges:,} edges, {len(found)} mismatches")
+    whole = median_cpu(lambda: list(mismatches(graph, lambda action: core.ACTIONS[action.value])))
+    show("graph decoded, executed and compared", counts.edges, "edges", whole)
+    stepped = [
+        (trials.states[source], action.value, trials.states[target], x, source, target)
+        for action in ACTIONS
+        for source, x, target, _ in trials.of(action)
+        if target >= 0
+    ]
+    worlds, inputs, rules = trials.worlds, trials.inputs, trials.rules
+
+    def with_effects() -> None:
+        for before, action, after, x, source, target in stepped:
+            outcome = core.ACTIONS[action](rules, 0, before, inputs[x])
+            assert outcome is not None
+            pair = worlds[source], worlds[target]
+            assert not disagreement(before, action, after, outcome.effects, pair)
+
+    show("edges with their effects carried out", len(stepped), "edges", median_cpu(with_effects))
+
+
+def measure_simulation() -> None:
+    """Measure the core where it works: a cluster of three under faults."""
+    options = swarm(Options(seed=7, member_count=3, revision="hardened", steps=5_000))
+    steps = Simulator(options).run().steps
+    show(
+        "simulated cluster of three, whole steps",
+        steps,
+        "steps",
+        median_cpu(lambda: Simulator(options).run()),
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    name = sys.argv[1] if len(sys.argv) > 1 else MODEL
+    graph = cached_graph(load_model(name), default_cache() / "graphs")
+    trials = Trials(graph)
+    measure_edges(graph, trials)
+    measure_steps(trials)
+    measure_simulation()
+
+
+if __name__ == "__main__":
+    main()

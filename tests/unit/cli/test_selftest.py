@@ -1,0 +1,108 @@
+"""``canvass selftest``: what it reports, and that what it does not find makes it fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.graph.oracle import Answer
+from canvass.selftest import killing, runs
+from canvass.selftest.corruptions import CORRUPTIONS, Corrupted
+from canvass.selftest.mutants import MUTANTS, Mutant
+from canvass.selftest.reach import actions_reached
+from canvass.selftest.recorded import RecordedRun
+from canvass.traces.actions import Action
+
+pytestmark = pytest.mark.tlc
+
+Command = Callable[..., tuple[int, str, str]]
+HARMLESS = Mutant("harmless", "quorum", "count // 2 + 1", "count // 2 + 1", member_count=2)
+
+
+@pytest.fixture
+def graphs(pytestconfig: pytest.Config) -> Path:
+    assert pytestconfig.cache is not None
+    return pytestconfig.cache.mkdir("graphs")
+
+
+def with_mutants(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
+    """Let the command run these mutants alone, and the core itself on one graph."""
+    kill_mutants = killing.kill_mutants
+
+    def some(graphs: killing.Graphs, progress: Any = None) -> list[killing.MutantResult]:
+        return kill_mutants(graphs, mutants, progress)
+
+    monkeypatch.setattr(killing, "kill_mutants", some)
+    monkeypatch.setattr(killing, "MODELS", {("1.50", 2): ("MCMemberGraph2", 1)})
+
+
+def test_everything_is_found(
+    command: Command, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = "graceful_leader_leaves_the_quorum_too"
+    with_mutants(monkeypatch, MUTANTS[named])
+
+    code, out, err = command(
+        "selftest", "--quick", "--runs", "32", "--cache", graphs, "--format", "json"
+    )
+    report = json.loads(out)
+
+    assert code == 0
+    assert report["schema"] == "canvass.selftest/1"
+    assert report["ok"] is True
+    assert report["graphs"][0]["mismatches"] == 0 < report["graphs"][0]["edges"]
+    (mutant,) = report["mutants"]
+    assert (mutant["name"], mutant["killed"], mutant["action"]) == (named, True, "CandidateBallot")
+    assert mutant["operator"].startswith("Election.tla:")
+    assert (report["goodRuns"], report["goodRunsRejected"]) == (32, 0)
+    assert [kind["rejected"] for kind in report["corruptions"]] == [2] * len(CORRUPTIONS)
+    assert report["askedOfOracle"] > 100
+    assert report["oracleDisagreements"] == 0
+    assert "canvass: checking 32 runs" in err
+
+
+def test_a_mutant_left_alive_fails(
+    command: Command, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_mutants(monkeypatch, HARMLESS)
+
+    code, out, _ = command("selftest", "--runs", "16", "--cache", graphs)
+
+    assert code == 1
+    assert "ALIVE" in out
+    assert "0 of 1 killed" in out
+    assert "NOT everything was found" in out
+
+
+def test_a_corrupted_run_that_passes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unchanged(good: RecordedRun, _rng: object) -> Corrupted:
+        """Nothing is wrong with it."""
+        return Corrupted({member: list(lines) for member, lines in good.lines.items()})
+
+    monkeypatch.setattr(runs, "CORRUPTIONS", (unchanged,))
+
+    found = runs.check_runs(tmp_path, good=1, corrupted=3, oracle=runs.core_answers)
+
+    assert [wrong.verdict for wrong in found.wrong] == ["CONFORMS"] * 3
+    assert found.good == 1
+
+
+def test_an_oracle_that_contradicts_the_core_is_told(tmp_path: Path) -> None:
+    def contrary(rules: Any, steps: Any) -> list[Any]:
+        answers = runs.core_answers(rules, steps)
+        return [Answer(not answers[0].allowed, True), *answers[1:]]
+
+    found = runs.check_runs(tmp_path, good=2, corrupted=0, oracle=contrary)
+
+    assert found.disagreements == 2
+    assert found.wrong == []
+
+
+def test_every_action_that_does_something_is_reached_by_some_mutant() -> None:
+    reached = {action for mutant in MUTANTS.values() for action in actions_reached(mutant)}
+
+    assert set(Action) - reached == {Action.ON_TERMINATION_ACK}
