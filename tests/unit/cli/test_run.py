@@ -150,6 +150,29 @@ def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
     assert [actions.count(name) for name in ("Restart", "TakeSnapshot", "Terminate")] == [2, 1, 1]
 
 
+def test_a_member_whose_disk_is_damaged_does_not_start_and_says_where(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    words = ("--clock", 20, "--load", 50, "--no-record", "--format", "json", "--seconds")
+    for more in ((2,), (0.1, "--again")):
+        done = subprocess.run(
+            canvass("run", "--out", folder, *words, *more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=200,
+            check=False,
+        )
+        with (folder / "data" / "member-1" / "0-0.rec").open("r+b") as file:
+            file.seek(100)
+            file.write(b"rot")
+    report = json.loads(done.stdout)
+
+    assert (done.returncode, report["ok"]) == (1, False)
+    assert "member 1 ended with code 1: " in report["problems"][0]
+    assert "0-0.rec is damaged at offset 96" in report["problems"][0]
+    assert report["counter"] >= report["requestsAcknowledged"]
+    assert members_of(folder) == []
+
+
 def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
     folder = tmp_path / "cluster"
     cluster = subprocess.Popen(

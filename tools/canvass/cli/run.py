@@ -359,6 +359,8 @@ async def _come_together(options: RunOptions, supervisor: Supervisor, view: RunV
             for status in statuses
         ):
             return []
+        if supervisor.failures and None in statuses and leader is not None:
+            return []  # Who has ended by itself would do so again; that is told.
         await asyncio.sleep(_VIEW_PERIOD_S)
     return ["the members did not come to serve one leader"]
 

@@ -25,6 +25,8 @@ STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
 """How long what is to be done to a leader waits for one."""
 PERIOD_S: Final = 0.05
+_STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
+"""The state of the module that a position of the switch leads to, and that stays."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -156,16 +158,40 @@ class Supervisor:
 
     async def obey(self, command: Command) -> None:
         """Do what a command says; what cannot be done now is left."""
-        if command.action == "toggle" or command.target == "leader":
-            await self._await_leader()
         if command.action == "toggle":
-            leader = self.leader()
-            if leader is not None and not self.is_paused(leader):
-                self._tell(leader, f"toggle {command.target}")
-                self._note(f"toggle {command.target.lower()}")
+            await self._toggle(command.target)
             return
+        if command.target == "leader":
+            await self._await_leader()
         for i in self._targets(command):
             await self._act(command.action, i)
+
+    async def _toggle(self, name: str) -> None:
+        """Set the leader's switch once it is ready, and see that it took effect.
+
+        A leader that loses its leadership loses what its switch was set to, so the next one is
+        told then.
+        """
+        told: int | None = None
+        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
+            leader = self.leader()
+            status = None if leader is None else self.status(leader)
+            if leader is not None and self.is_paused(leader):
+                break  # What waits behind this command may be what lets it go on.
+            if status is not None and leader is not None:
+                if _STATES.get(name) == status.module_state:
+                    break
+                ready = "SUSPEND" if name == "RESUME" else "NEUTRAL"
+                if told == leader and name not in _STATES:
+                    break
+                if status.toggle == ready:
+                    self._tell(leader, f"toggle {name}")
+                    told = leader
+            if told is not None and not any(map(self.is_up, range(len(self.configs)))):
+                break  # It was the end that was asked for.
+            await asyncio.sleep(PERIOD_S)
+        if told is not None:
+            self._note(f"toggle {name.lower()}")
 
     async def _await_leader(self) -> None:
         """Wait for a leader if there is none now, as between two terms."""
