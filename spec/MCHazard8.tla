@@ -1,0 +1,31 @@
+----------------------------- MODULE MCHazard8 ------------------------------
+(***************************************************************************)
+(* HZ8: a leader that announces its own term names that term as what comes *)
+(* next in its log.                                                        *)
+(*                                                                         *)
+(* Before the tale member 0 has won term 0 with members 1 and 2, all logs  *)
+(* empty, and has opened the term.                                         *)
+(*                                                                         *)
+(* The tale: member 0 announces itself once more.  That message is under   *)
+(* way to member 2 for long.  Member 2 has joined meanwhile, and member 0  *)
+(* writes and commits the first entry of the term with it.                 *)
+(*                                                                         *)
+(* From here everything is explored that members 0 and 2 do; member 2 may  *)
+(* lose its leader.                                                        *)
+(***************************************************************************)
+EXTENDS Script
+
+MCBefore(n) ==
+    Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)
+    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence \o Prepares(0, 0)
+
+MCScript(n) ==
+    Repeats(0, "LeaderReady", Members) \o Loss(0, 1)
+    \o Does(2, "FollowerReplay") \o Does(2, "FollowerLogInit") \o Does(2, "FollowerLogAwait")
+    \o Does(2, "FollowerReady") \o Arrival(2, 0) \o OpensLog(0, Members)
+    \o Records(0) \o Records(2) \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 0)
+    \o Hearing(0, "UpdateLeaderPosition", Members) \o Loss(0, 1)
+
+MCAbsent == 1
+MCBoundEnterElection(i) == Telling \/ i = 2
+=============================================================================
