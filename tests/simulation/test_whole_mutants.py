@@ -82,7 +82,7 @@ def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:
     [
         forget_to_sync,
         apply_repetitions,
-        keep_uncommitted_timers,
+        pytest.param(keep_uncommitted_timers, marks=pytest.mark.night),
         keep_appended_service_messages,
         process_what_is_not_committed,
         forget_the_candidate_term,
