@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 RUNS: Final = 1_008
 """A multiple of the ways in which runs are corrupted, so that each has as many."""
 QUICK_RUNS: Final = 96
+_PIPED_WIDTH: Final = 200
+"""Of tables where no terminal has a width: nothing is folded."""
 
 
 def register(app: typer.Typer) -> None:
@@ -120,6 +122,8 @@ def _progress() -> Iterator[Callable[[str], None]]:
 def _show(console: Console, report: SelftestReport) -> None:
     from rich.text import Text
 
+    if not console.is_terminal:
+        console.width = _PIPED_WIDTH
     _show_mutants(console, report)
     console.print()
     _show_corruptions(console, report)
@@ -151,7 +155,7 @@ def _show_mutants(console: Console, report: SelftestReport) -> None:
 
     table = Table(box=None, pad_edge=False)
     for title in ("mutant of the core", "killed by", "at", "what differs"):
-        table.add_column(title, no_wrap=not console.is_terminal)
+        table.add_column(title, overflow="fold")
     for mutant in report.mutants:
         if mutant.killed:
             cells = (mutant.name, mutant.action, mutant.operator, mutant.difference)
@@ -165,7 +169,7 @@ def _show_corruptions(console: Console, report: SelftestReport) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("corrupted runs", no_wrap=not console.is_terminal)
+    table.add_column("corrupted runs", overflow="fold")
     for title in ("rejected", "wrong", "legal"):
         table.add_column(title, justify="right")
     for kind in report.corruptions:
