@@ -178,7 +178,7 @@ class CorpusJob:
             names = []
         counts = [name.split("-") for name in names]
         return SoFar(
-            done=min(len(names) - self._tasks_before, self._tasks),
+            done=max(0, min(len(names) - self._tasks_before, self._tasks)),
             tasks=self._tasks,
             events=sum(int(count[0]) for count in counts),
             diverging=sum(int(count[1]) for count in counts),
