@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
+from canvass.cluster.rules import HARDENED
 from canvass.conformance import kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
@@ -46,6 +48,13 @@ Codes = NDArray[np.int8]
 MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset({kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER})
+HAZARDS_OF: Final = {
+    "CommittedIsDurable": ("HZ1", "HZ3", "HZ6", "HZ8"),
+    "StateMachineSafety": ("HZ1", "HZ2"),
+}
+"""Promises that 1.49 and 1.50 do not keep though each step is allowed, and the pages on that; what
+else is broken with them follows from them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,22 @@ def divergences_of(
         *_receipts(sequence, order),
         *(_violation(sequence, order, each) for each in whole.broken),
     ]
-    return tuple(sorted(_firsts(found), key=_precedence)[:MAX_DIVERGENCES])
+    named = _with_hazards(run, _firsts(found))
+    return tuple(sorted(named, key=_precedence)[:MAX_DIVERGENCES])
+
+
+def _with_hazards(run: Run, found: list[Divergence]) -> list[Divergence]:
+    """Say of a broken promise, where all steps are the spec's, that the revision breaks it."""
+    only_promises = all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found)
+    names = {one.name for one in found} & HAZARDS_OF.keys()
+    if not (only_promises and names) or run.revision == HARDENED or run.hardening:
+        return found
+    known = ", ".join(sorted({page for name in names for page in HAZARDS_OF[name]}))
+    note = (
+        f"; every step is a step of the spec, and revision {run.revision} is known not to keep this"
+        f" promise: see {known} in docs/findings"
+    )
+    return [structs.replace(one, text=one.text + note) for one in found]
 
 
 _CLASS_ORDER: Final = list(DivergenceClass)

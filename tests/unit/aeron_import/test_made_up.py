@@ -7,6 +7,7 @@ from msgspec import structs
 
 from canvass.traces.aeron_import.proposing import Imported, propose
 from support.aeron_cluster import AeronCluster
+from support.aeron_hostile import STORIES, HostileCluster
 from support.aeron_runs import logs_of_nodes, wrong_steps
 
 
@@ -53,3 +54,50 @@ def test_clocks_that_disagree_change_nothing_that_is_said() -> None:
 
     assert found.failure is None
     assert wrong_steps(found) == []
+
+
+def treated(seed: int, count: int, story: str) -> Imported:
+    cluster = HostileCluster(seed, count, story)
+    cluster.run(10_000)
+    return propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
+
+
+def assert_not_contradicted(found: Imported) -> None:
+    """Lines that a kill has taken may leave a gap; then steps are missing."""
+    torn = any(step.gap for proposal in found.proposals.values() for step in proposal.steps)
+
+    assert found.failure is None
+    assert torn or wrong_steps(found) == []
+
+
+@pytest.mark.parametrize("story", sorted(STORIES))
+def test_clusters_that_are_treated_badly(story: str) -> None:
+    assert_not_contradicted(treated(3, 3, story))
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("seed", range(40))
+def test_many_clusters_that_are_treated_badly(seed: int, count: int) -> None:
+    assert_not_contradicted(treated(seed, count, ""))
+
+
+@pytest.mark.parametrize(
+    ("seed", "story"),
+    [
+        (124, "pauses"),
+        (188, "pauses"),
+        (228, "pauses"),
+        (271, "tails"),
+        (328, "chaos"),
+        (37, "restarts"),
+    ],
+)
+def test_what_only_a_search_explains(seed: int, story: str) -> None:
+    """The latest places of messages do not fit: an earlier answer, report or commit does."""
+    cluster = HostileCluster(seed, 3, story)
+    cluster.run(15_000)
+
+    found = propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
+
+    assert_not_contradicted(found)

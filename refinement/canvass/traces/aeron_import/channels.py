@@ -37,6 +37,8 @@ class Delivery:
         What ``due`` was before it was driven; and whether it is settled that nothing sends it.
     excused
         Whether lines are missing that would explain it.
+    is_supposed
+        Whether nobody logged it.
     supposed
         What its sender must have received before, and has not logged.
     place
@@ -55,6 +57,7 @@ class Delivery:
     planned: int = UNPLANNED
     lost: bool = False
     excused: bool = False
+    is_supposed: bool = False
     supposed: list[Delivery] = field(default_factory=list)
     place: int = 0
 

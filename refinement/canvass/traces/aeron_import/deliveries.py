@@ -129,7 +129,8 @@ def make_plan(
         if sender in members:
             first, last = (spans or {}).get(sender, _ALWAYS)
             for delivery in queue:
-                delivery.lost = not first <= delivery.time <= last
+                delivery.excused = members[sender].is_in_hole(delivery.time)
+                delivery.lost = delivery.excused or not first <= delivery.time <= last
             plan_channel(plan, members[sender], receiver, queue)
     _plan_published(plan, members, own)
     return plan

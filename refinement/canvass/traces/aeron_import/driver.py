@@ -18,12 +18,14 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.evidence import (
     STARTED,
     MemberEvidence,
     is_message,
     message_of,
+    sender_of,
 )
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
@@ -52,6 +54,8 @@ class Failure:
         What is wrong, in one line.
     end
         Of the header before it, if the record is of a process's start; -1 if not.
+    sender
+        Of the message, if it is a receipt that nobody sent; else -1.
     """
 
     member_id: int
@@ -59,6 +63,12 @@ class Failure:
     time: int
     reason: str
     end: int = -1
+    sender: int = NULL_VALUE
+
+
+def begin(rules: Rules, plan: Plan, evidence: MemberEvidence) -> Proposal:
+    """Nothing proposed yet."""
+    return Proposal(rules, plan, evidence, persistent_member(rules))
 
 
 def drive(
@@ -79,19 +89,19 @@ def drive(
         The proposal, and what it failed at; then its last step is the one that was observed and
         cannot be.
     """
-    proposal = Proposal(rules, plan, evidence, persistent_member(rules))
+    proposal = begin(rules, plan, evidence)
     proposal.missing_before = missing_before
     times = evidence.times
-    begin = find_begin(evidence)
-    if begin > 0:
-        _begin_late(proposal, begin)
+    place = find_begin(evidence)
+    if place > 0:
+        _begin_late(proposal, place)
     elif evidence.lacks_lives:
         proposal.late = proposal.gap = True
     try:
-        Search(proposal, _meet, begin).run()
+        Search(proposal, _meet, place).run()
     except Contradiction as found:
         proposal.time = max(proposal.time, times[found.index])
-        _observe(proposal, found.index)
+        observe(proposal, found.index)
         failure = Failure(proposal.member_id, found.index, times[found.index], found.reason)
         failure.end = _end_before(evidence, found.index)
         return proposal, failure
@@ -104,6 +114,8 @@ def drive(
 def _meet(proposal: Proposal, index: int) -> None:
     """Send what is to be sent before a record, and meet it; or send what is left at the end."""
     proposal.index = index
+    if _is_in_hole(proposal, index):
+        return
     flush(proposal, index)
     if index in proposal.missing_before:
         proposal.gap = True
@@ -119,6 +131,20 @@ def _meet(proposal: Proposal, index: int) -> None:
     for queue in proposal.queues.values():
         while queue:
             proposal.pass_over(queue[0])
+
+
+def _is_in_hole(proposal: Proposal, index: int) -> bool:
+    """Whether a record comes after lines that are missing, and before the member is known again."""
+    for start, end in proposal.evidence.holes.items():
+        if start <= index < end:
+            if isinstance(proposal.evidence.records[index], records.ClusterEvent):
+                proposal.waiting.append(index)
+            proposal.changes.clear()
+            proposal.module = "ACTIVE"
+            return True
+        if index == end:
+            _begin_late(proposal, index, again=True)
+    return False
 
 
 def _end_before(evidence: MemberEvidence, index: int) -> int:
@@ -158,31 +184,43 @@ _SHOWING: Final = (
 )
 
 
-def _begin_late(proposal: Proposal, begin: int) -> None:
+def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
     """Take the member as an election shows it; what was before is not known."""
     evidence = proposal.evidence
-    proposal.unknown_past = proposal.late = True
     proposal.gap = True
-    proposal.waiting += [
-        index for index in range(begin) if isinstance(evidence.records[index], records.ClusterEvent)
-    ]
+    if not again:
+        proposal.unknown_past = proposal.late = True
+        proposal.waiting += [
+            index
+            for index in range(begin)
+            if isinstance(evidence.records[index], records.ClusterEvent)
+        ]
     for queue in proposal.queues.values():
         while queue and queue[0].due < begin:
             queue.popleft()
     record = proposal.record(begin)
     if isinstance(record, records.NewElection) and record.reason != STARTED:
         term, base = record.leadership_term_id, proposal.plan.event_bases
-        log = (TermEntry(term, base.get(term, 0), NULL_VALUE),) if term >= 0 else ()
+        log: tuple[TermEntry, ...] = ()
+        if term >= 0:
+            log = (TermEntry(term, base.get(term, 0), NULL_VALUE),)
         known = persistent_member(proposal.rules, term, log, record.append_position)
-        proposal.state = proposal.found = replace(
+        if again:
+            kept = proposal.state
+            log = tuple(one for one in kept.recording_log if one.leadership_term_id < term) + log
+            candidate = max(kept.persisted_candidate_term_id, term)
+            known = replace(known, recording_log=log, persisted_candidate_term_id=candidate)
+        proposal.state = replace(
             known,
             module_state=ModuleState.ACTIVE,
             module_leadership_term_id=term,
             commit_position=record.log_position,
         )
+        if not again:
+            proposal.found = proposal.state
 
 
-def _observe(proposal: Proposal, index: int) -> None:
+def observe(proposal: Proposal, index: int) -> None:
     """End with a step that shows what was logged and cannot be."""
     action, given, seen = _seen(proposal, proposal.evidence.records[index])
     state = replace(proposal.state, **seen)
@@ -194,6 +232,9 @@ def _observe(proposal: Proposal, index: int) -> None:
     delivery = proposal.plan.by_record.get((proposal.member_id, index))
     if given.message is None:
         delivery = None
+    elif delivery is None:
+        sender = max(sender_of(proposal.evidence.records[index]), 0)
+        delivery = Delivery(sender, proposal.member_id, given.message, index, proposal.time, 0)
     step = Step(action, given, state, proposal.time, delivery, (), proposal.numbers)
     step.impossible = True
     step.gap, proposal.gap = proposal.gap, False

@@ -27,6 +27,9 @@ from canvass.traces.aeron_log.records import (
     TruncateLogEntry,
 )
 
+UNDER_WAY_NS: Final = 15_000_000_000
+"""A message may have been under way so long: after 10 s without a sign Aeron gives a stream up."""
+
 STARTED: Final = "node started"
 """The reason of the election that begins the life of a process."""
 
@@ -123,6 +126,9 @@ class MemberEvidence:
         Indexes of the records that show a new election.
     lacks_lives
         Whether others have heard of the member before its log begins.
+    holes
+        Indexes of records before which lines are missing, each with that of the election with which
+        the member is known again.
     """
 
     member_id: int
@@ -133,6 +139,15 @@ class MemberEvidence:
     segments: list[Segment] = field(default_factory=list)
     elections: list[int] = field(default_factory=list)
     lacks_lives: bool = False
+    holes: dict[int, int] = field(default_factory=dict)
+
+    def is_in_hole(self, time: int) -> bool:
+        """Whether a message of the member came where its lines are missing, or not long after."""
+        for begin, end in self.holes.items():
+            known = self.times[end] + UNDER_WAY_NS if end < len(self.times) else time
+            if self.times[begin - 1] <= time <= known:
+                return True
+        return False
 
 
 def evidence_of(log: MemberLog) -> MemberEvidence:

@@ -25,9 +25,9 @@ from canvass.cluster.messages import (
 from canvass.cluster.quorum import quorum_size
 from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.deliveries import Plan, plan_channel
-from canvass.traces.aeron_import.evidence import MemberEvidence, Segment
+from canvass.traces.aeron_import.evidence import UNDER_WAY_NS, MemberEvidence, Segment
 from canvass.traces.aeron_import.proposal import Proposal
-from canvass.traces.aeron_log.records import LifeStart, StateChange
+from canvass.traces.aeron_log.records import LifeStart, NewElection, StateChange
 
 
 @dataclass(slots=True)
@@ -38,12 +38,18 @@ class LostLines:
     ----------
     members, plan
         What was logged, and the plan, in which supposed messages are put.
+    whole
+        Whether the logs are all that there is: then a log may end with a kill.
+    excuse
+        Whether lines may be missing for which nothing can be supposed.
     ends
         For each member the indexes of records before which lines are known to be missing.
     """
 
     members: Mapping[int, MemberEvidence]
     plan: Plan
+    whole: bool = True
+    excuse: bool = False
     ends: dict[int, set[int]] = field(default_factory=dict)
 
     def suppose(self, proposals: Mapping[int, Proposal]) -> set[int]:
@@ -52,10 +58,16 @@ class LostLines:
         made: dict[tuple[int, int, Message], list[Delivery]] = {}
         for sender, proposal in proposals.items():
             for delivery in sorted(proposal.unsent, key=lambda one: one.time):
+                if delivery.is_supposed:
+                    # Nobody can have sent it, so it was not received.
+                    if not delivery.excused:
+                        concerned.add(delivery.receiver)
+                    delivery.lost = delivery.excused = True
+                    continue
                 end = self._killed_before(sender, delivery)
                 if end is None or delivery.receiver not in self.members:
                     continue
-                if not delivery.supposed:
+                if not delivery.supposed and end < len(self.members[sender].records):
                     key = (sender, end, delivery.message)
                     if key not in made:
                         made[key] = self._cause(proposals, delivery, end)
@@ -67,7 +79,9 @@ class LostLines:
                         delivery.lost = delivery.reply = False
                         delivery.planned = delivery.due = end
                         continue
-                if not delivery.excused and self._is_plausible(proposals, delivery):
+                if not self.excuse or delivery.excused:
+                    continue
+                if self._is_plausible(proposals, delivery, end):
                     delivery.lost = delivery.excused = True
                     self.ends.setdefault(sender, set()).add(end)
                     concerned.add(sender)
@@ -90,6 +104,8 @@ class LostLines:
             while end < len(evidence.records) and not isinstance(evidence.records[end], LifeStart):
                 end += 1
             last = evidence.records[place - 1]
+            if end == len(evidence.records) and not self.whole:
+                return None
             if end == place and not _is_closing(last):
                 return end
             while place > 0 and not isinstance(evidence.records[place - 1], LifeStart):
@@ -144,7 +160,7 @@ class LostLines:
         for j in leader.others:
             if state.members[j].log_position >= position:
                 lacking -= 1
-            elif j in proposals and _had_recorded(proposals[j], position, delivery.time):
+            elif j in proposals and self._had_recorded(j, position, delivery.time):
                 reports.append((j, AppendPosition(term, position, j, 0)))
         return reports[:lacking] if 0 < lacking <= len(reports) else []
 
@@ -169,31 +185,56 @@ class LostLines:
         plan_channel(self.plan, self.members[supposed.sender], supposed.receiver, queue)
         return supposed.sender
 
-    def _is_plausible(self, proposals: Mapping[int, Proposal], delivery: Delivery) -> bool:
+    def _is_plausible(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, end: int
+    ) -> bool:
         """Whether a message can be true at all, by what others logged."""
         message = delivery.message
         if isinstance(message, CommitPosition):
             position = message.log_position
-            having = sum(
-                _had_recorded(proposal, position, delivery.time) for proposal in proposals.values()
-            )
+            having = sum(self._had_recorded(j, position, delivery.time) for j in proposals)
             return having >= quorum_size(len(self.members)) - 1
         if isinstance(message, Vote):
             segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
-            return segment is not None and segment.candidate_term >= message.candidate_term_id
+            return segment is not None and segment.candidate_term == message.candidate_term_id
+        if isinstance(message, CanvassPosition | AppendPosition):
+            return self._may_report(delivery.sender, message.log_position, end)
         if isinstance(message, NewLeadershipTerm):
             return self.plan.leaders.get(message.leadership_term_id, NULL_VALUE) == delivery.sender
         return True
 
+    def _had_recorded(self, member_id: int, position: int, time: int) -> bool:
+        """Whether a member is known to have recorded a position not long after a time, by what it
+        reported or what its next election found.
+        """
+        evidence = self.members[member_id]
+        for place in evidence.elections:
+            record = evidence.records[place]
+            if evidence.times[place] > time and isinstance(record, NewElection):
+                return record.append_position >= position
+        return any(
+            isinstance(one.message, AppendPosition | CanvassPosition)
+            and one.message.log_position >= position
+            and one.time <= time + UNDER_WAY_NS
+            for (sender, _), queue in self.plan.queues.items()
+            if sender == member_id
+            for one in queue
+            if not one.is_supposed
+        )
+
+    def _may_report(self, member_id: int, position: int, end: int) -> bool:
+        """Whether a member's log may have ended at a position when it was killed: there it ends for
+        the next life, unless it went on a little.
+        """
+        evidence = self.members[member_id]
+        later = [place for place in evidence.elections if place >= end]
+        record = evidence.records[later[0]] if later else None
+        if not isinstance(record, NewElection) or position == record.append_position:
+            return True
+        before = [one for one in evidence.segments if one.start < end]
+        known = before[-1].append if before else 0
+        return before[-1].state == "CLOSED" and known <= position < record.append_position
+
 
 def _is_closing(record: object) -> bool:
     return isinstance(record, StateChange) and record.new_state == "CLOSED"
-
-
-def _had_recorded(proposal: Proposal, position: int, time: int) -> bool:
-    """Whether a member has recorded a position, or is found to have, by a time."""
-    return any(
-        step.state.recorded_position >= position
-        for step in proposal.steps
-        if step.time <= time or step.action == "Restart"
-    )

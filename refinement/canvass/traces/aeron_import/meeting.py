@@ -313,6 +313,8 @@ def _on_election_state_change(
     proposal.changes.popleft()
     proposal.attach(index, step, ["state.electionState"])
     _check_change(step, index, record)
+    if record.new_state == "CLOSED" and step is proposal.steps[-1] and len(proposal.steps) > 1:
+        _check_closing(proposal.steps[-2].state, index, record)
     if record.new_state == "FOLLOWER_REPLAY":
         changing.start_replay_if_due(proposal, index)
 
@@ -338,6 +340,17 @@ def _check_change(step: Step, index: int, record: records.ElectionStateChange) -
     for name, (inferred, logged) in compared.items():
         require(inferred == logged, index, f"{name} is {inferred}, and {logged} was logged")
         step.observed.append(f"state.{name}")
+
+
+def _check_closing(s: Member, index: int, record: records.ElectionStateChange) -> None:
+    """Compare what an election that closes printed with what it had before."""
+    compared = (
+        ("candidate_term_id", s.candidate_term_id, record.candidate_term_id),
+        ("log_leadership_term_id", s.log_leadership_term_id, record.log_leadership_term_id),
+        ("append_position", s.append_position, record.append_position),
+    )
+    for name, inferred, logged in compared:
+        require(inferred == logged, index, f"{name} is {inferred}, and {logged} was logged")
 
 
 _HANDLERS: Final[dict[type[Line], Callable[[Proposal, int, Any], None]]] = {

@@ -6,28 +6,25 @@ Nothing here is written anywhere.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.agreement import demand_writing
+from canvass.traces.aeron_import.attempt import Attempt, attempt, cut_at
 from canvass.traces.aeron_import.clocks import align
-from canvass.traces.aeron_import.deliveries import Plan, make_plan
-from canvass.traces.aeron_import.driver import Failure, drive, find_begin
+from canvass.traces.aeron_import.deliveries import Plan
+from canvass.traces.aeron_import.driver import Failure, begin, observe
 from canvass.traces.aeron_import.evidence import (
     MemberEvidence,
     evidence_of,
-    is_message,
-    sender_of,
     set_segments,
     set_times,
 )
-from canvass.traces.aeron_import.lost_lines import LostLines
-from canvass.traces.aeron_import.proposal import NEVER, Proposal
+from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.limits import MAX_MEMBERS
 
 REVISION: Final = "1.50"
@@ -35,17 +32,6 @@ REVISION: Final = "1.50"
 
 _SLACK_NS: Final = 2_000_000
 """How well the clocks of two hosts are put on one: half the time of the fastest round trip."""
-
-_CUT_OFF_COUNT: Final = 3
-"""So many messages heard of a member after the end of its log say that the log goes on elsewhere;
-fewer may be false.
-"""
-
-_UNDER_WAY_NS: Final = 15_000_000_000
-"""A message may have been under way so long: after 10 s without a sign Aeron gives a stream up."""
-
-_ROUNDS: Final = 6
-"""How often leaders are driven anew to have written what others have recorded."""
 
 
 class ImportFault(Exception):
@@ -96,109 +82,68 @@ def propose(logs: ClusterLogs) -> Imported:
         set_segments(evidence)
     rules = Rules(highest + 1, REVISION)
     slack_ns = _SLACK_NS if len(offsets) > 1 else 0
-    spans = {
-        member_id: (evidence.times[begin] if begin < len(evidence.times) else NEVER, NEVER)
-        for member_id, evidence in members.items()
-        if (begin := find_begin(evidence)) > 0
-    }
-    for member_id in _lacking_lives(members):
-        members[member_id].lacks_lives = True
-        spans.setdefault(member_id, (members[member_id].times[0], NEVER))
-    proposals, failures, plan = _drive_all(rules, members, spans, slack_ns)
-    if failures:
-        ends = _ends(members, plan)
-        if ends:
-            for member_id, end in ends.items():
-                spans[member_id] = (spans.get(member_id, (-NEVER, 0))[0], end)
-            again = _drive_all(rules, members, spans, slack_ns)
-            if not again[1]:
-                proposals, failures, plan = again
-                for member_id in ends:
-                    _mark_cut_off(proposals[member_id])
-    first = min(failures, key=lambda failure: failure.time, default=None)
-    if first is not None:
-        _cut(proposals, first)
-    return Imported(rules, logs, plan, proposals, first)
+    found = attempt(rules, members, slack_ns)
+    if found.first is None:
+        return Imported(rules, logs, found.plan, found.proposals, None)
+    return _first_false(rules, logs, members, slack_ns, found)
 
 
-def _lacking_lives(members: Mapping[int, MemberEvidence]) -> set[int]:
-    """Members that start on something, and of which others have heard before."""
-    begins = {}
-    for member_id, evidence in members.items():
-        place = evidence.elections[0] if evidence.elections else 0
-        record = evidence.records[place] if evidence.records else None
-        if isinstance(record, NewElection) and record.append_position > 0:
-            begins[member_id] = evidence.times[0]
-    return {
-        sender
-        for evidence in members.values()
-        for record, time_ns in zip(evidence.records, evidence.times, strict=True)
-        if is_message(record) and time_ns < begins.get(sender := sender_of(record), -NEVER)
-    }
-
-
-def _drive_all(
+def _first_false(
     rules: Rules,
+    logs: ClusterLogs,
     members: Mapping[int, MemberEvidence],
-    spans: Mapping[int, tuple[int, int]],
     slack_ns: int,
-) -> tuple[dict[int, Proposal], list[Failure], Plan]:
-    """Plan and drive all members; give what failed as well."""
-    plan = make_plan(members, spans)
-    plan.slack_ns = slack_ns
-    proposals: dict[int, Proposal] = {}
-    failed: dict[int, Failure | None] = {}
-    lost = LostLines(members, plan)
-    waiting = set(members)
-    for _ in range(_ROUNDS):
-        for member_id in sorted(waiting):
-            ends = lost.ends.get(member_id, ())
-            proposals[member_id], failed[member_id] = drive(rules, plan, members[member_id], ends)
-        waiting = demand_writing(plan, proposals) | lost.suppose(proposals)
-        for member_id, failure in failed.items():
-            if failure is not None and lost.add(member_id, failure.end):
-                waiting.add(member_id)
-        if not waiting:
-            break
-    for member_id, ends in lost.ends.items():
-        proposals[member_id].lost_lines = len(ends)
-        if len(members[member_id].records) in ends:
-            _mark_cut_off(proposals[member_id])
-    failures = [failure for failure in failed.values() if failure is not None]
-    for sender, proposal in proposals.items():
-        first, last = spans.get(sender, (-NEVER, NEVER))
-        for delivery in proposal.unsent:
-            late = proposal.late and delivery.time < first + _UNDER_WAY_NS
-            if delivery.excused:
-                continue
-            if first <= delivery.time <= last and not late and delivery.receiver in members:
-                kind = type(delivery.message).__name__
-                reason = f"member {sender} did not send this {kind}"
-                failures.append(Failure(delivery.receiver, delivery.index, delivery.time, reason))
-    return proposals, failures, plan
+    found: Attempt,
+) -> Imported:
+    """Find the first line such that what was logged up to it has no explanation.
+
+    An attempt looks ahead, so a false line may make one before it seem to be unexplained.
+    """
+    first = found.first
+    assert first is not None
+    within = attempt(rules, cut_at(members, first.time), slack_ns, whole=False)
+    if within.first is not None:
+        _cut(within.proposals, within.first)
+        return Imported(rules, logs, within.plan, within.proposals, within.first)
+    stamps = sorted({time for one in members.values() for time in one.times if time > first.time})
+    low, high, good = -1, len(stamps) - 1, within
+    while high - low > 1:
+        middle = (low + high) // 2
+        within = attempt(rules, cut_at(members, stamps[middle]), slack_ns, whole=False)
+        if within.first is None:
+            low, good = middle, within
+        else:
+            high, first = middle, within.first
+    return _ends_with(
+        Imported(rules, logs, good.plan, good.proposals, first), members, stamps[high]
+    )
 
 
-def _ends(members: Mapping[int, MemberEvidence], plan: Plan) -> dict[int, int]:
-    """When the logs end that seem to have lost their ends: others have heard more of the member."""
-    ends = {}
-    for member_id, evidence in members.items():
-        end = evidence.times[-1] if evidence.times else -NEVER
-        after = sum(
-            delivery.time > end
-            for (sender, _), queue in plan.queues.items()
-            if sender == member_id
-            for delivery in queue
+def _ends_with(found: Imported, members: Mapping[int, MemberEvidence], time: int) -> Imported:
+    """Add the record of a time, which is the first that cannot be, to what explains all before."""
+    member_id, index = next(
+        (member_id, place)
+        for member_id, evidence in members.items()
+        if (place := bisect_left(evidence.times, time)) < len(evidence.times)
+        and evidence.times[place] == time
+    )
+    assert found.failure is not None
+    reason = found.failure.reason
+    if (found.failure.member_id, found.failure.index) != (member_id, index):
+        evidence = members[found.failure.member_id]
+        line = evidence.records[found.failure.index]
+        reason = (
+            f"with this line {evidence.files[line.file]}:{line.line} is not explained: {reason}"
         )
-        if after >= _CUT_OFF_COUNT:
-            ends[member_id] = end
-    return ends
-
-
-def _mark_cut_off(proposal: Proposal) -> None:
-    """Leave a number out before the last event: what follows is missing."""
-    proposal.cut_off = True
-    if proposal.steps:
-        proposal.steps[-1].gap = True
+    found.failure = Failure(member_id, index, time, reason)
+    proposal = found.proposals.get(member_id)
+    if proposal is None:
+        proposal = begin(found.rules, found.plan, members[member_id])
+        found.proposals[member_id] = proposal
+    proposal.evidence = members[member_id]
+    proposal.time = time
+    observe(proposal, index)
+    return found
 
 
 def _cut(proposals: Mapping[int, Proposal], failure: Failure) -> None:

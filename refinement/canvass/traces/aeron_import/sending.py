@@ -71,7 +71,9 @@ def send(proposal: Proposal, delivery: Delivery) -> bool:
     queue = proposal.queues[delivery.receiver]
     delivery.due = min(delivery.due, proposal.index)
     for supposed in delivery.supposed:
-        if any(step.delivery is supposed for step in proposal.steps[-LOOK_AHEAD:]):
+        if supposed.excused or any(
+            step.delivery is supposed for step in proposal.steps[-LOOK_AHEAD:]
+        ):
             continue
         proposal.take(
             "On" + type(supposed.message).__name__,
