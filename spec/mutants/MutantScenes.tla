@@ -64,7 +64,6 @@ NotAgain(i) == \A j \in Members : channel[i][j] = <<>>
 Never(i) == FALSE
 AnyMessage(i, j) == TRUE
 NeverBetween(i, j) == FALSE
-NoPosition(position) == FALSE
 NoActiveSets(i) == {}
 AllActive(i) == {Members}
 AllAccept(i) == {Members \ {i}}
