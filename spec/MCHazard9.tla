@@ -12,11 +12,11 @@
 (* ends, and closes term 1 at its own commit position, one entry short.    *)
 (* It comes back and is elected in term 2, which it opens where it had     *)
 (* closed term 1.  The election of member 1 fails, after which its log     *)
-(* still ends with term 1.                                                 *)
+(* still ends with term 1; it canvasses, and member 2 answers.             *)
 (*                                                                         *)
-(* From here everything is explored that members 1 and 2 do.  With the     *)
-(* hardening there is no such tale, and everything is explored from where  *)
-(* it would begin that members 1 and 2 do; each may lose the other.        *)
+(* With the hardening there is no such tale, and everything is explored    *)
+(* from where it would begin that members 1 and 2 do; each may lose the    *)
+(* other.                                                                  *)
 (***************************************************************************)
 EXTENDS Script
 
@@ -37,6 +37,7 @@ MCScript(n) ==
          \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Loss(1, 0)
          \o Repeats(2, "LeaderLogReplication", Members) \o Arrival(2, 1) \o Loss(2, 0)
          \o Prepares(2, 0) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
+         \o Repeats(1, "Canvass", Members) \o Arrival(1, 2) \o Loss(1, 0) \o Arrival(2, 1)
 
 MCAbsent == 0
 MCBoundEnterElection(i) == Telling \/ Hardened("HZ9")
