@@ -37,7 +37,7 @@ MCScript(n) ==
          \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Loss(1, 0)
          \o Repeats(2, "LeaderLogReplication", Members) \o Arrival(2, 1) \o Loss(2, 0)
          \o Prepares(2, 0) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
-         \o Repeats(1, "Canvass", Members) \o Arrival(1, 2) \o Loss(1, 0) \o Arrival(2, 1)
+         \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 
 MCAbsent == 0
 MCBoundEnterElection(i) == Telling \/ Hardened("HZ9")
