@@ -66,6 +66,9 @@ class Failure:
     sender: int = NULL_VALUE
 
 
+_BOUND_MET: Final = "; the search met its bound, not every order of messages was tried"
+
+
 def begin(rules: Rules, plan: Plan, evidence: MemberEvidence) -> Proposal:
     """Nothing proposed yet."""
     return Proposal(rules, plan, evidence, persistent_member(rules))
@@ -97,12 +100,14 @@ def drive(
         _begin_late(proposal, place)
     elif evidence.lacks_lives:
         proposal.late = proposal.gap = True
+    search = Search(proposal, _meet, place)
     try:
-        Search(proposal, _meet, place).run()
+        search.run()
     except Contradiction as found:
         proposal.time = max(proposal.time, times[found.index])
         observe(proposal, found.index)
-        failure = Failure(proposal.member_id, found.index, times[found.index], found.reason)
+        reason = found.reason + (_BOUND_MET if search.is_bound_met else "")
+        failure = Failure(proposal.member_id, found.index, times[found.index], reason)
         failure.end = _end_before(evidence, found.index)
         return proposal, failure
     if proposal.steps:

@@ -72,6 +72,11 @@ class Search:
     def __post_init__(self) -> None:
         self.work = max(WORK_AT_LEAST, WORK_PER_RECORD * len(self.proposal.evidence.records))
 
+    @property
+    def is_bound_met(self) -> bool:
+        """Whether anything was left untried because the search is bounded."""
+        return bool(self.given_up) or self.work <= 0
+
     def run(self) -> None:
         """Go through the whole log.
 
