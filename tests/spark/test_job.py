@@ -123,7 +123,7 @@ def test_verdicts_are_those_of_one_process(
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
-    if task_cost == TASK_COST:  # The parts of a run are looked at to their ends, a whole one is not.
+    if task_cost == TASK_COST:  # Parts of runs are looked at to their ends, whole runs are not.
         assert summary.judged_steps == 0
     assert summary.events == sum(run.events for run in expected.verdicts.values())
 
