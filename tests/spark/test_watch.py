@@ -94,7 +94,8 @@ def test_each_run_is_told_once_over_a_crash_and_a_restart(
     watched.look(CALM)
 
     assert watched.told() == [(f"run-{n}", "CONFORMS") for n in range(3)]
-    assert [verdicts for _, verdicts in watched.batches] == [{"CONFORMS": 1}, {"CONFORMS": 2}]
+    # Which of the two batches has run-1, whole by now, is left open: the first is done once more.
+    assert sum(verdicts["CONFORMS"] for _, verdicts in watched.batches) == 3
 
 
 @pytest.mark.night
