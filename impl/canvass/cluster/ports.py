@@ -6,17 +6,41 @@ cluster and the simulation each stand behind these in their own way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from canvass.cluster.member import Input, Member
+from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 
 StepFunction: TypeAlias = Callable[[Rules, int, Member, str, Input], Outcome | None]
 """The protocol core: `canvass.cluster.core.step`, or another one in its place."""
+
+
+class StepRecorder(Protocol):
+    """Where the steps of one member are recorded; see `canvass.traces.recorder.Recorder`."""
+
+    @property
+    def recording(self) -> bool:
+        """Whether steps are kept."""
+        ...
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Record one step; give the number of the first message sent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from canvass.cluster import core
 from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import Member, Role
 from canvass.cluster.messages import Message
-from canvass.cluster.ports import Received, StepFunction
+from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS, Timing
 from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ConsensusModule, ModuleSettings
-from canvass.node.port import MemberPort, StepRecorder, Transport
+from canvass.node.port import MemberPort, Transport
 from canvass.node.streams import LogStreams
 from canvass.node.wire import StreamMessage
 from canvass.services.service import ClusteredService

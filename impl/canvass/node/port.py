@@ -8,17 +8,17 @@ and nothing leaves the member before.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import effects as asked
 from canvass.cluster.effects import Effect, Effects, Send
-from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import LogPart, Offer, Received
+from canvass.cluster.ports import LogPart, Offer, Received, StepRecorder
 from canvass.log.messages import (
     LOG_MESSAGES,
     ClusterTimeUnit,
@@ -47,30 +47,6 @@ class Transport(Protocol):
 
     def accepts(self, to: int) -> bool:
         """Whether consensus messages to a member can be sent now."""
-        ...
-
-
-class StepRecorder(Protocol):
-    """Where the steps of the member are recorded; see `canvass.traces.recorder.Recorder`."""
-
-    @property
-    def recording(self) -> bool:
-        """Whether steps are kept."""
-        ...
-
-    def record(
-        self,
-        time_ns: int,
-        action: str,
-        state: Member,
-        *,
-        inputs: Input = NO_INPUT,
-        sender: int = NULL_VALUE,
-        number: int = NULL_VALUE,
-        sends: Sequence[tuple[int, Message]] = (),
-        log_checksums: Sequence[tuple[int, int]] = (),
-    ) -> int:
-        """Record one step; give the number of the first message sent."""
         ...
 
 

@@ -17,13 +17,13 @@ from typing import Final
 from canvass.archive.archive import Archive
 from canvass.client.messages import CLIENT_MESSAGES, Egress, format_endpoints
 from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.ports import StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.links import HOST, Door, Link, port_of
 from canvass.node.node import Node, NodeSettings
-from canvass.node.port import StepRecorder
 from canvass.node.wire import (
     STREAM_MESSAGES,
     StreamMessage,

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, Protocol
+from typing import Final
 
 from canvass.cluster import core
 from canvass.cluster.effects import Send
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
-from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.member import ElectionState, Input, Member, Role
+from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import Offer, Received, StepFunction
+from canvass.cluster.ports import Offer, Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.simulation.entries import EntryLog
 from canvass.simulation.faults import FaultInjector
@@ -34,30 +34,6 @@ _ACTION_LENGTH: Final = 96
 """Bytes of a ClusterActionRequest in the log, with its frame."""
 _LIVENESS_STEPS: Final = 200_000
 """More steps after healing than this are a storm."""
-
-
-class StepRecorder(Protocol):
-    """Where the steps of one member are recorded; see `canvass.traces.recorder.Recorder`."""
-
-    @property
-    def recording(self) -> bool:
-        """Whether steps are kept."""
-        ...
-
-    def record(
-        self,
-        time_ns: int,
-        action: str,
-        state: Member,
-        *,
-        inputs: Input = NO_INPUT,
-        sender: int = NULL_VALUE,
-        number: int = NULL_VALUE,
-        sends: Sequence[tuple[int, Message]] = (),
-        log_checksums: Sequence[tuple[int, int]] = (),
-    ) -> int:
-        """Record one step; give the number of the first message sent."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from typing import Any, Final
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.client.messages import Egress, Ingress, format_endpoints
 from canvass.cluster.member import ElectionState
+from canvass.cluster.ports import StepRecorder
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS
 from canvass.node.node import Node
-from canvass.node.port import StepRecorder
 from canvass.services.examples import Counter as CounterApplication
 from canvass.simulation.options import LIVENESS_TIMEOUTS, rng_of
 from canvass.simulation.whole_faults import WholeFaultInjector

@@ -12,9 +12,9 @@ from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.ports import StepRecorder
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
-from canvass.node.port import StepRecorder
 from canvass.node.resume import resumption
 from canvass.node.wire import StreamMessage
 from canvass.services.exactly_once import Application, ExactlyOnce
