@@ -8,6 +8,7 @@ are known by ids of their own, so this holds across sessions, leaders and restar
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,20 +27,20 @@ _COUNTS: Final = struct.Struct("<QQI")
 _ANSWER: Final = struct.Struct("<QI")
 
 
-class Application:
+class Application(ABC):
     """A deterministic state machine: what is wrapped."""
 
+    @abstractmethod
     def apply(self, request: bytes) -> bytes:
         """Apply a request and give the answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def snapshot(self) -> bytes:
         """Write down all state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restore(self, snapshot: bytes) -> None:
         """Take up the state that was written down."""
-        raise NotImplementedError
 
 
 @dataclass
