@@ -33,13 +33,8 @@ SEEDED = ("simulation/", "archive/memory.py")
 # Assembled, so that this file does not hold what it forbids.
 MACHINE_PATHS = tuple("/" + folder + "/" for folder in ("work", "root", "home", "opt/pypi"))
 PACKAGE_HOSTS = tuple(
-    host + ending
-    for host, ending in (
-        ("pypi", ".org"),
-        ("pythonhosted", ".org"),
-        ("registry.npmjs", ".org"),
-        ("deb.debian", ".org"),
-    )
+    ".".join((*host, "org"))
+    for host in (("pypi",), ("python" + "hosted",), ("registry", "npm" + "js"), ("deb", "debian"))
 )
 
 
