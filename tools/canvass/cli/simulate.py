@@ -28,10 +28,11 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from canvass.simulation.options import Options
     from canvass.simulation.simulator import RunResult
+    from canvass.simulation.whole import WholeResult
     from canvass.simulation.whole_options import WholeOptions
 
 _PLAIN_PERIOD_S: Final = 10.0
@@ -178,64 +179,82 @@ def _findings(result: RunResult) -> Iterator[SimulationFinding]:
         yield SimulationFinding(options.seed, "Stuck", told, result.steps, result.time_ns, replay)
 
 
+class _Tally:
+    """What a series of simulations comes to, whichever kind they are."""
+
+    def __init__(self) -> None:
+        from hashlib import blake2b
+
+        self._began_s = time.monotonic()
+        self._steps = self._simulated_ns = 0
+        self._counts: Counter[str] = Counter()
+        self._digest = blake2b(digest_size=16)
+        self._findings: list[SimulationFinding] = []
+
+    def add(self, result: RunResult | WholeResult, found: Iterable[SimulationFinding]) -> str:
+        """Count one more in; give what there is to tell of all so far."""
+        self._steps += result.steps
+        self._simulated_ns += result.time_ns
+        self._counts.update(result.counts)
+        self._digest.update(result.digest.encode())
+        self._findings += found
+        per_s = self._steps / max(time.monotonic() - self._began_s, 0.001)
+        return f"{self._steps:,} steps, {per_s:,.0f}/s, {len(self._findings)} findings"
+
+    def report(
+        self,
+        base: Options | WholeOptions,
+        seeds: int,
+        actions: Mapping[str, int],
+        recovery_ns_max: int,
+    ) -> SimulationReport:
+        """Give the report of the series, which began with the options ``base``."""
+        seconds = time.monotonic() - self._began_s
+        return SimulationReport(
+            ok=not self._findings or base.revision != Revision.HARDENED.value,
+            revision=base.revision,
+            members=base.member_count,
+            seeds=seeds,
+            seed_start=base.seed,
+            steps=self._steps,
+            seconds=round(seconds, 3),
+            steps_per_second=round(self._steps / max(seconds, 0.001), 1),
+            simulated_seconds=round(self._simulated_ns / 1e9, 3),
+            counts=dict(sorted(self._counts.items())),
+            actions=dict(sorted(actions.items())),
+            recovery_ns_max=recovery_ns_max,
+            digest=self._digest.hexdigest(),
+            findings=self._findings,
+        )
+
+
 def _run(base: Options, seeds: int, out: Path | None) -> SimulationReport:
     from dataclasses import replace
-    from hashlib import blake2b
 
     from canvass.simulation.options import swarm
     from canvass.simulation.simulator import Simulator
 
-    began_s = time.monotonic()
-    counts: Counter[str] = Counter()
+    tally = _Tally()
     actions: Counter[str] = Counter()
-    findings: list[SimulationFinding] = []
-    digest = blake2b(digest_size=16)
-    steps = simulated_ns = recovery_ns = 0
+    recovery_ns = 0
     with _progress(seeds) as show:
         for done in range(seeds):
             options = swarm(replace(base, seed=base.seed + done))
             result = Simulator(options).run() if out is None else record_run(options, out)
-            steps += result.steps
-            simulated_ns += result.time_ns
             recovery_ns = max(recovery_ns, result.recovery_ns)
-            counts.update(result.counts)
             actions.update(result.actions)
-            digest.update(result.digest.encode())
-            findings += _findings(result)
-            per_s = steps / max(time.monotonic() - began_s, 0.001)
-            show(done + 1, f"{steps:,} steps, {per_s:,.0f}/s, {len(findings)} findings")
-    seconds = time.monotonic() - began_s
-    return SimulationReport(
-        ok=not findings or base.revision != Revision.HARDENED.value,
-        revision=base.revision,
-        members=base.member_count,
-        seeds=seeds,
-        seed_start=base.seed,
-        steps=steps,
-        seconds=round(seconds, 3),
-        steps_per_second=round(steps / max(seconds, 0.001), 1),
-        simulated_seconds=round(simulated_ns / 1e9, 3),
-        counts=dict(sorted(counts.items())),
-        actions=dict(sorted(actions.items())),
-        recovery_ns_max=recovery_ns,
-        digest=digest.hexdigest(),
-        findings=findings,
-    )
+            show(done + 1, tally.add(result, _findings(result)))
+    return tally.report(base, seeds, actions, recovery_ns)
 
 
 def _run_whole(base: WholeOptions, seeds: int, out: Path | None) -> SimulationReport:
     from dataclasses import replace
-    from hashlib import blake2b
 
     from canvass.cli.simulate_whole import record_whole_run, whole_findings, whole_replay_command
     from canvass.simulation.whole import WholeSimulator
     from canvass.simulation.whole_options import whole_swarm
 
-    began_s = time.monotonic()
-    counts: Counter[str] = Counter()
-    findings: list[SimulationFinding] = []
-    digest = blake2b(digest_size=16)
-    steps = simulated_ns = 0
+    tally = _Tally()
     with _progress(seeds) as show:
         for done in range(seeds):
             options = whole_swarm(replace(base, seed=base.seed + done))
@@ -243,34 +262,13 @@ def _run_whole(base: WholeOptions, seeds: int, out: Path | None) -> SimulationRe
                 result = WholeSimulator(options).run()
             else:
                 result = record_whole_run(options, Revision(base.revision).value, out)
-            simulated_ns += result.time_ns
-            steps += result.steps
-            counts.update(result.counts)
-            digest.update(result.digest.encode())
             replay = whole_replay_command(options)
-            findings += (
+            found = (
                 SimulationFinding(options.seed, name, told, result.steps, result.time_ns, replay)
                 for name, told in whole_findings(result)
             )
-            per_s = steps / max(time.monotonic() - began_s, 0.001)
-            show(done + 1, f"{steps:,} steps, {per_s:,.0f}/s, {len(findings)} findings")
-    seconds = time.monotonic() - began_s
-    return SimulationReport(
-        ok=not findings or base.revision != Revision.HARDENED.value,
-        revision=base.revision,
-        members=base.member_count,
-        seeds=seeds,
-        seed_start=base.seed,
-        steps=steps,
-        seconds=round(seconds, 3),
-        steps_per_second=round(steps / max(seconds, 0.001), 1),
-        simulated_seconds=round(simulated_ns / 1e9, 3),
-        counts=dict(sorted(counts.items())),
-        actions={},
-        recovery_ns_max=-1,
-        digest=digest.hexdigest(),
-        findings=findings,
-    )
+            show(done + 1, tally.add(result, found))
+    return tally.report(base, seeds, {}, -1)
 
 
 @contextmanager
