@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
+from canvass.graph.ids import ID_BYTES
 from canvass.graph.printed import NO_TARGET, Cells, PrintedGraph, message_end
-from canvass.graph.tabular import ID_BYTES
 from canvass.traces.layout import (
     INPUT_COLUMNS,
     LOG_COLUMNS,

@@ -23,6 +23,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
 from canvass.graph import tabular
 from canvass.graph.errors import GraphError
+from canvass.graph.ids import find_row
 from canvass.graph.lookup import KeyTable
 from canvass.graph.steps import Sends, Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS, Action
@@ -190,16 +191,7 @@ class Graph:
         GraphError
             If the text is no beginning of an id, or several states have it.
         """
-        try:
-            lowest = bytes.fromhex(state_id + "0" * (32 - len(state_id)))
-            highest = bytes.fromhex(state_id + "f" * (32 - len(state_id)))
-        except ValueError:
-            raise GraphError(f"not a state id: {ascii(state_id)[:60]}") from None
-        names = self.ids.view("V16").ravel()
-        rows = [row for row, name in enumerate(names) if lowest <= bytes(name) <= highest]
-        if len(rows) > 1:
-            raise GraphError(f"{len(rows)} states have an id that begins with {state_id}")
-        return rows[0] if rows else None
+        return find_row(self.ids, state_id)
 
     def id_of(self, row: int) -> str:
         """Give the id of a state in hexadecimal digits."""

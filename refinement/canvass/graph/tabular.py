@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from canvass.graph.ids import ID_BYTES
 from canvass.traces.layout import (
     ACTION_NAMES,
     FLAG_COLUMNS,
@@ -46,7 +47,6 @@ SENDS_FILE: Final = "sends.parquet"
 EDGES_FILE: Final = "edges.parquet"
 FILES: Final = (STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
 
-ID_BYTES: Final = 16
 
 _ENUM_NAMES: Final = {
     name: tuple(value.value for value in values) for name, values in STATE_ENUMS.items()
@@ -176,7 +176,6 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
     states, inputs = tables[STATES_FILE], tables[INPUTS_FILE]
     sends, edges = tables[SENDS_FILE], tables[EDGES_FILE]
     count = states.num_rows
-    ids = b"".join(states["id"].to_pylist())
     records = pa.concat_arrays(states["members"].chunks).flatten() if count else None
     logs = pa.concat_arrays(states["recording_log"].chunks) if count else None
     width = len(MEMBER_COLUMNS)
@@ -184,8 +183,8 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
     send_lists = _cells(sends["sends"])
     list_count = int(max(send_lists.max(initial=0), _cells(edges["sent"]).max(initial=0))) + 1
     return {
-        "ids": np.frombuffer(ids, dtype=np.uint8).reshape(count, ID_BYTES),
-        "expanded": np.array(states["expanded"].to_pylist(), dtype=np.bool_),
+        "ids": fixed_bytes(states["id"], ID_BYTES),
+        "expanded": states["expanded"].to_numpy().astype(np.bool_),
         "representative": _cells(states["representative"]),
         "disabled": _cells(states["disabled"]),
         "state": _matrix(
@@ -206,6 +205,18 @@ def to_arrays(tables: Mapping[str, pa.Table], member_count: int) -> dict[str, An
         "target": _cells(edges["target"]),
         "sent": _cells(edges["sent"]),
     }
+
+
+def fixed_bytes(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
+    """Give a column of binary values of one width as rows of bytes."""
+    out = np.empty((len(column), width), dtype=np.uint8)
+    at = 0
+    for chunk in column.chunks:
+        start, end = chunk.offset * width, (chunk.offset + len(chunk)) * width
+        flat = np.frombuffer(chunk.buffers()[1] or b"", dtype=np.uint8)[start:end]
+        out[at : at + len(chunk)] = flat.reshape(len(chunk), width)
+        at += len(chunk)
+    return out
 
 
 def _matrix(columns: Sequence[Ints], count: int) -> Ints:
