@@ -209,6 +209,10 @@ class AeronCluster:
             return
         if self.random.random() < 0.3 and end - begin > 192:
             end = begin + 96 + (end - begin - 96) // 64 * 32
+            # An archive records whole entries.
+            split = next((entry for entry in terms if entry[1] < end < entry[2]), None)
+            if split is not None:
+                end = split[1] if split[1] > begin else split[2]
         node.terms = [entry for entry in node.terms if entry[1] < begin]
         node.terms += [entry for entry in terms if begin <= entry[1] < end]
         self._step(i, "RecordLog", Input(position=end))
@@ -313,7 +317,8 @@ class AeronCluster:
         outcome = core_step(self.rules, i, before, action, given)
         if outcome is None:
             return False
-        if outcome.next.recorded_position < before.recorded_position:
+        if outcome.next.publication_position < 0:
+            # What was cut off, or published and never recorded, is not in the log.
             end = outcome.next.recorded_position
             node.terms = [entry for entry in node.terms if entry[1] < end]
         node.state = outcome.next

@@ -91,6 +91,7 @@ def test_many_clusters_that_are_treated_badly(seed: int, count: int) -> None:
         (271, "tails"),
         (328, "chaos"),
         (37, "restarts"),
+        (458, "lossy kills"),
     ],
 )
 def test_what_only_a_search_explains(seed: int, story: str) -> None:
@@ -101,3 +102,26 @@ def test_what_only_a_search_explains(seed: int, story: str) -> None:
     found = propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
 
     assert_not_contradicted(found)
+
+
+def test_answers_that_can_be_to_one_receipt_only() -> None:
+    """Moving an answer to an earlier receipt moves the one that was to that receipt, too."""
+    cluster = HostileCluster(8, 3, "chaos")
+    cluster.run(12_000)
+
+    found = propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
+
+    assert_not_contradicted(found)
+
+
+@pytest.mark.parametrize(("seed", "count", "story"), [(632, 3, "chaos"), (318, 5, "storm")])
+def test_what_a_leader_published_and_never_recorded_is_in_no_log(
+    seed: int, count: int, story: str
+) -> None:
+    """The made-up cluster forgets such an entry; the next term begins where it would have been."""
+    cluster = HostileCluster(seed, count, story)
+    cluster.run(15_000)
+
+    for node in cluster.nodes:
+        begins = [begin for _, begin, _ in node.terms]
+        assert begins == sorted(set(begins))

@@ -258,7 +258,9 @@ def replan(
             continue
         was = (one, one.planned, one.reply)
         room = limit + (hinted and isinstance(one.message, Vote))
-        if one is not delivery and UNPLANNED < one.planned <= limit:
+        # No two answers are to one receipt, nor is an answer sent before what goes before it.
+        fits = one.planned < room if one.reply else one.planned <= limit
+        if one is not delivery and one.planned > UNPLANNED and fits:
             break
         free = one is delivery
         due = _place(places, known, evidence, one.receiver, one, room, bounded=not free)
