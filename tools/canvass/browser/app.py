@@ -1,0 +1,111 @@
+"""The application: a fixed table of routes, and which question each one asks.
+
+Only arguments are read here; answers come from the sources. Every answer is JSON but those of the
+page's own files, which are in a table that is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+from anyio import CapacityLimiter
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from canvass.browser import api
+from canvass.browser.arguments import Arguments
+from canvass.browser.guard import Access, Guard, not_found
+from canvass.browser.limits import WORKERS
+from canvass.browser.overview import overview
+from canvass.browser.page_files import PageFile
+from canvass.browser.sources import Store
+
+JSON: Final = "application/json"
+Answer = api.Data | Response
+Ask = Callable[[Arguments], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A route of the table."""
+
+    path: str
+    """Below ``/api``; parts in braces are ids and numbers."""
+    known: Sequence[str]
+    """Names that the query may have."""
+    ask: Ask
+
+
+class Browser:
+    """Answers questions about sources.
+
+    Parameters
+    ----------
+    store
+        What was opened.
+    files
+        The page's files by their paths.
+    """
+
+    def __init__(self, store: Store, files: dict[str, PageFile]) -> None:
+        self.store = store
+        self.files = files
+        self._limiter: CapacityLimiter | None = None
+
+    def application(self, access: Access) -> ASGIApp:
+        """Give the application for a server."""
+        from canvass.browser.graph_routes import graph_questions
+        from canvass.browser.run_routes import run_questions
+
+        questions = [
+            Question("/session", (), self._session),
+            Question("/overview", (), lambda _: overview()),
+            *graph_questions(self.store),
+            *run_questions(self.store),
+        ]
+        routes = [Route(f"/api{one.path}", self._endpoint(one)) for one in questions]
+        routes += [Route(path, self._file(file)) for path, file in self.files.items()]
+        router = Router(routes, redirect_slashes=False, default=_nothing)
+        return Guard(router, access)
+
+    def _endpoint(self, question: Question) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            if self._limiter is None:
+                self._limiter = CapacityLimiter(WORKERS)
+            arguments = Arguments(request.scope, question.known)
+            return await anyio.to_thread.run_sync(
+                _answer, question.ask, arguments, limiter=self._limiter
+            )
+
+        return endpoint
+
+    def _file(self, file: PageFile) -> Callable[[Request], Any]:
+        async def endpoint(_: Request) -> Response:
+            return Response(file.content, media_type=file.media_type)
+
+        return endpoint
+
+    def _session(self, _: Arguments) -> api.Session:
+        from importlib.metadata import version
+
+        listed = self.store.listed()
+        return api.Session(
+            version=version("canvass"), opened=listed[0].id if listed else "", sources=listed
+        )
+
+
+def _answer(ask: Ask, arguments: Arguments) -> Response:
+    found = ask(arguments)
+    if isinstance(found, Response):
+        return found
+    return Response(msgspec.json.encode(found), media_type=JSON)
+
+
+async def _nothing(*_: object) -> None:
+    raise not_found("there is no such page")

@@ -1,0 +1,51 @@
+"""Questions about state graphs: what each one takes, and whom it asks."""
+
+from __future__ import annotations
+
+from canvass.browser.app import Answer, Question
+from canvass.browser.arguments import Arguments
+from canvass.browser.graphs import OpenGraph
+from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
+from canvass.browser.sources import Store
+
+
+class GraphRoutes:
+    """Answers about the graphs of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def _graph(self, arguments: Arguments) -> OpenGraph:
+        graph: OpenGraph = self._store.content("graph", arguments.part("graph"))
+        return graph
+
+    def info(self, arguments: Arguments) -> Answer:
+        """Tell what there is."""
+        return self._graph(arguments).info(arguments.part("graph"))
+
+    def state(self, arguments: Arguments) -> Answer:
+        """Tell everything of one state."""
+        graph = self._graph(arguments)
+        return graph.state(
+            graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
+        )
+
+    def around(self, arguments: Arguments) -> Answer:
+        """Lay out the part around a state."""
+        graph = self._graph(arguments)
+        return graph.around(
+            graph.row(arguments.part("state")),
+            depth=arguments.number("depth", 2, DEPTH),
+            limit=arguments.number("limit", 200, DRAWN_STATES, 1),
+            actions=arguments.names("actions"),
+        )
+
+
+def graph_questions(store: Store) -> list[Question]:
+    """Give the questions about state graphs."""
+    routes = GraphRoutes(store)
+    return [
+        Question("/graph/{graph}", (), routes.info),
+        Question("/graph/{graph}/state/{state}", ("limit",), routes.state),
+        Question("/graph/{graph}/around/{state}", ("depth", "limit", "actions"), routes.around),
+    ]

@@ -1,0 +1,216 @@
+"""Who may ask: method, host, origin, token and size of a request are looked at before its path is.
+
+An ASGI application around another one. It also puts the headers on every answer, and turns what the
+inner one raises into one line. It knows no route but that those below ``/api/`` need the token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from canvass.browser.api import Failure, Problem
+
+TOKEN_HEADER: Final = b"x-canvass-token"
+API: Final = "/api/"
+
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Final[Sequence[tuple[bytes, bytes]]] = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+"""On every answer."""
+
+OWN_SITE: Final = frozenset({b"same-origin", b"none"})
+"""Values of ``Sec-Fetch-Site`` of the page's own requests, and of an address that was typed."""
+
+
+class Refusal(Exception):
+    """A request gets no answer but an error.
+
+    Parameters
+    ----------
+    status
+        Of HTTP.
+    code, message
+        For the page and for a person.
+    column
+        Place in an expression, from 1.
+    """
+
+    def __init__(self, status: int, code: str, message: str, column: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.column = status, code, message, column
+
+    def response(self) -> Response:
+        """Give the answer."""
+        column = msgspec.UNSET if self.column is None else self.column
+        body = Failure(error=Problem(code=self.code, message=self.message, column=column))
+        headers = {"allow": "GET"} if self.status == 405 else None
+        return Response(
+            msgspec.json.encode(body), self.status, headers, media_type="application/json"
+        )
+
+
+def not_found(what: str) -> Refusal:
+    """Say that there is no such thing."""
+    return Refusal(404, "not-found", what)
+
+
+def bad_request(message: str, column: int | None = None) -> Refusal:
+    """Say what is wrong with a request."""
+    return Refusal(400, "bad-request", message, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a request must show.
+
+    Parameters
+    ----------
+    port
+        Where the server listens.
+    token
+        The secret of this server.
+    """
+
+    port: int
+    token: str
+
+    @property
+    def hosts(self) -> frozenset[bytes]:
+        """The names under which the server is asked, exactly."""
+        found = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        if self.port == 80:
+            found |= {"127.0.0.1", "localhost"}  # Browsers leave out the default port.
+        return frozenset(name.encode() for name in found)
+
+    def check(self, scope: Scope) -> None:
+        """Look at a request before its path is.
+
+        Raises
+        ------
+        Refusal
+            If it is not the page's, or more than a question.
+        """
+        if scope["method"] != "GET":
+            raise Refusal(405, "method", "only GET is answered")
+        headers = scope["headers"]
+        host = _only(headers, b"host")
+        if host not in self.hosts:
+            raise Refusal(403, "host", "asked under another name than this server's")
+        origin = _only(headers, b"origin")
+        if origin is not None and origin != b"http://" + host:
+            raise Refusal(403, "origin", "asked by a page of another origin")
+        site = _only(headers, b"sec-fetch-site")
+        if site is not None and site not in OWN_SITE:
+            raise Refusal(403, "origin", "asked by a page of another site")
+        if _only(headers, b"transfer-encoding") is not None or (
+            _only(headers, b"content-length") not in (None, b"0")
+        ):
+            raise Refusal(413, "body", "a request has no body here")
+        if scope["path"].startswith(API):
+            self._check_token(headers)
+
+    def _check_token(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        given = _only(headers, TOKEN_HEADER) or b""
+        if not hmac.compare_digest(given, self.token.encode()):
+            raise Refusal(401, "token", "open the address that `canvass browse` printed")
+
+
+def _only(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    found = [value for key, value in headers if key == name]
+    if len(found) > 1:
+        raise bad_request(f"the header {name.decode()} is there twice")
+    return found[0] if found else None
+
+
+class Guard:
+    """The application that lets through what `Access` allows."""
+
+    def __init__(self, inner: ASGIApp, access: Access) -> None:
+        self._inner = inner
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            raise AssertionError("the server has neither sockets nor a lifespan")
+        started = False
+
+        async def dressed(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        try:
+            self._access.check(scope)
+            await self._inner(scope, receive, dressed)
+        except Refusal as refusal:
+            response = refusal.response()
+            if refusal.status in (405, 413):
+                response.headers["connection"] = "close"  # What follows may be a body.
+            await response(scope, receive, dressed)
+        except Exception as error:  # noqa: BLE001 - the one place where errors become answers
+            tell_fault(error)
+            if started:
+                return
+            fault = Refusal(500, "fault", "a fault of canvass; its terminal says more")
+            await fault.response()(scope, receive, dressed)
+
+
+def tell_fault(error: BaseException) -> None:
+    """Write one line about a fault to stderr, whatever is in it."""
+    text = ascii(str(error))[1:-1][:500]
+    print(
+        f"canvass: this is a fault of canvass: {type(error).__name__}: {text}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def read_arguments(scope: Scope, known: Iterable[str]) -> dict[str, str]:
+    """Give the query of a request as a mapping.
+
+    Raises
+    ------
+    Refusal
+        If it has a name that is not known or twice there, or is no text.
+    """
+    from urllib.parse import parse_qsl
+
+    try:
+        pairs = parse_qsl(
+            scope["query_string"].decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(scope["query_string"]),
+            errors="strict",
+            max_num_fields=32,
+        )
+    except ValueError:
+        raise bad_request("the query cannot be read") from None
+    wanted, found = set(known), dict[str, Any]()
+    for name, value in pairs:
+        if name not in wanted:
+            raise bad_request(f"the query has no {ascii(name)[:60]} here")
+        if name in found:
+            raise bad_request(f"the query has {name} twice")
+        found[name] = value
+    return found

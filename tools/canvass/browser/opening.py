@@ -1,0 +1,160 @@
+"""From what a command line names to sources: what kind of thing a path is, found by what is in it.
+
+Nothing is read here but what tells the kind; the rest is read when the page asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from canvass.browser.limits import LISTED
+from canvass.browser.sources import Lazy, Source
+
+if TYPE_CHECKING:
+    from canvass.browser.run_source import RunSource
+    from canvass.browser.verdicts import Checker
+
+_HERE: Final = Path(__file__).resolve().parent
+_PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
+_CHECKOUT_SAMPLE: Final = _HERE.parents[2] / "samples" / "aeron" / "b-leader-killed"
+_LOG: Final = re.compile(r"member-\d+\.log(\.gz|\.zst)?")
+SAMPLE_GRAPHS: Final = ("MCMemberGraph3", "MCMemberGraph2", "MCMemberGraph1")
+"""Models whose graphs are opened beside the sample, the first that the user's cache has."""
+
+
+class OpenError(Exception):
+    """There is nothing to look at where the command line says; the message is one line."""
+
+
+class Opener:
+    """Makes sources of paths, and keeps the folder of what it imports.
+
+    Parameters
+    ----------
+    checker
+        Who finds the verdicts on runs.
+    """
+
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    def close(self) -> None:
+        """Remove what was imported."""
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+    def open(self, path: Path) -> Iterator[Source]:
+        """Give the sources of a path.
+
+        Raises
+        ------
+        OpenError
+            If there is nothing to look at.
+        TraceError
+            If it looks like a corpus and is none.
+        """
+        if path.is_file():
+            yield from self._file(path)
+        elif not path.is_dir():
+            raise OpenError(f"{path}: there is no such file or folder")
+        elif (path / "manifest.json").is_file():
+            yield graph_source(path)
+        elif (path / "run.json").is_file():
+            yield self.run_source(path, path.resolve().name)
+        elif any(_LOG.fullmatch(entry.name) for entry in path.iterdir()):
+            yield self.aeron_source(path)
+        else:
+            yield from self._corpus(path)
+
+    def _file(self, path: Path) -> Iterator[Source]:
+        if path.suffix == ".parquet":
+            yield from self._corpus(path)
+        else:
+            raise OpenError(
+                f"{path}: neither a data set (.parquet) nor a counterexample (.json, .itf.json)"
+            )
+
+    def _corpus(self, path: Path) -> Iterator[Source]:
+        from canvass.traces.parquet import DatasetFile
+        from canvass.traces.run import Corpus
+
+        corpus = Corpus(path)
+        found = [(folder, folder.name) for folder in corpus.folders]
+        for file in corpus.files:
+            with DatasetFile(file) as opened:
+                found += [(file, run_id) for run_id in opened.runs]
+        if not found:
+            raise OpenError(f"{path}: there is no run in it")
+        for number, (place, run_id) in enumerate(found[:LISTED]):
+            left = f"; the first {LISTED:,} of {len(found):,} runs are listed"
+            yield self.run_source(place, run_id, left if not number and found[LISTED:] else "")
+
+    def run_source(self, path: Path, run_id: str, detail: str = "") -> Source:
+        """Give the source of a run."""
+        return Source("run", run_id, f"{path}{detail}", path, Lazy(lambda: self._run(path, run_id)))
+
+    def _run(self, path: Path, run_id: str) -> RunSource:
+        from canvass.browser.run_source import RunSource
+
+        return RunSource(path, run_id, self._checker)
+
+    def aeron_source(self, logs: Path) -> Source:
+        """Give the source of a run that is imported from event logs when it is asked for."""
+        title = logs.resolve().name
+
+        def make() -> RunSource:
+            from canvass.traces.aeron_import.importer import import_logs
+
+            if self._scratch is None:
+                self._scratch = tempfile.TemporaryDirectory(prefix="canvass-browse-")
+            out = Path(tempfile.mkdtemp(dir=self._scratch.name)) / "run"
+            import_logs([logs], out)
+            return self._run(out, title)
+
+        return Source("run", title, f"imported from {logs}", logs, Lazy(make))
+
+    def samples(self) -> Iterator[Source]:
+        """Give what there is to see when nothing is named: the sample, and a graph if one is there.
+
+        Raises
+        ------
+        OpenError
+            If the installation carries no sample.
+        """
+        for folder in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE):
+            if folder.is_dir():
+                yield self.aeron_source(folder)
+                break
+        else:
+            raise OpenError("this installation carries no sample run; name one")
+        graph = cached_graph_folder()
+        if graph is not None:
+            yield graph_source(graph)
+
+
+def graph_source(folder: Path) -> Source:
+    """Give the source of a state graph."""
+
+    def make() -> object:
+        from canvass.browser.graphs import OpenGraph
+
+        return OpenGraph(folder)
+
+    return Source("graph", folder.resolve().name, str(folder), folder, Lazy(make))
+
+
+def cached_graph_folder() -> Path | None:
+    """Find a graph of today's spec in the user's cache."""
+    from canvass.conformance.judge import default_cache
+    from canvass.graph.build import cache_folder, load_model
+
+    for name in SAMPLE_GRAPHS:
+        folder = cache_folder(load_model(name), default_cache() / "graphs")
+        if (folder / "manifest.json").is_file():
+            return folder
+    return None

@@ -1,0 +1,69 @@
+"""A run as the page sees it: its events, and the verdict as soon as there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canvass.browser import api
+from canvass.browser.limits import shortened
+from canvass.browser.runs import OpenRun
+from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of, marks_of
+from canvass.conformance.report import about
+from canvass.traces.run import RunFolder
+
+
+class RunSource:
+    """A run that was opened, and is being checked.
+
+    Parameters
+    ----------
+    path, title
+        Where it is, and what the page calls it; of a data set the title is the run's id.
+    checker
+        Who finds the verdict.
+
+    Raises
+    ------
+    TraceError
+        If it is no trace.
+    """
+
+    def __init__(self, path: Path, title: str, checker: Checker) -> None:
+        run_id = RunFolder(path).run.run_id if path.is_dir() else title
+        self.title = title
+        self.opened = OpenRun(path, run_id)
+        self.checked: Checked = checker.check(self.opened)
+
+    def view(self, source_id: str) -> api.RunView:
+        """Tell what is known of the run."""
+        run, checked = self.opened.run, self.checked
+        verdict = checked.verdict
+        note = checked.note
+        if verdict is not None and not note and not verdict.divergences:
+            note = shortened(about(verdict))
+        case = checked.case
+        return api.RunView(
+            id=source_id,
+            run_id=run.run_id,
+            title=shortened(self.title),
+            revision=run.revision,
+            verdict=None if verdict is None else verdict.verdict.value,
+            checking=not checked.done.is_set(),
+            note=note,
+            divergence=None if case is None else divergence_of(self.opened, case),
+            findings=() if verdict is None else findings_of(verdict),
+            members=self.opened.members(),
+            events=self.opened.total,
+        )
+
+    def lanes(self, start: int, count: int) -> api.Lanes:
+        """Draw some events."""
+        return self.opened.window(start, count, marks_of(self.opened, self.checked.verdict))
+
+    def wrong_at(self, member: int, step: int) -> str:
+        """Say what is wrong at a step, if something is."""
+        verdict = self.checked.verdict
+        found = () if verdict is None else verdict.divergences
+        return shortened(
+            "; ".join(one.text for one in found if (one.member, one.step) == (member, step))
+        )

@@ -1,0 +1,186 @@
+"""The verdict on a run and what explains it, found in the background as `canvass verify` does.
+
+One thread checks one run after the other; TLC may take seconds. Nothing here decides anything:
+`canvass.conformance` does.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from canvass.browser import api
+from canvass.browser.limits import shortened
+from canvass.browser.runs import OpenRun
+from canvass.conformance.check import check_units
+from canvass.conformance.diagnose import diagnose
+from canvass.conformance.explain import Difference, Explanation, explain
+from canvass.conformance.judge import Judge
+from canvass.conformance.report import CLASS_TEXTS
+from canvass.conformance.report_case import Case, draw, place_of
+from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.traces.parquet import DatasetFile, FactFinder
+
+
+@dataclass(slots=True)
+class Checked:
+    """What is known of a run's verdict so far."""
+
+    verdict: RunVerdict | None = None
+    case: Case | None = None
+    note: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Checker:
+    """Checks runs, one after the other, in a thread that ends with the program.
+
+    Parameters
+    ----------
+    judge
+        Who decides steps.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def check(self, opened: OpenRun) -> Checked:
+        """Begin to check a run."""
+        found = Checked()
+        self._waiting.put(lambda: _settle(opened, self._judge, found))
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
+        return found
+
+    def _work(self) -> None:
+        while True:
+            self._waiting.get()()
+
+
+def _settle(opened: OpenRun, judge: Judge, found: Checked) -> None:
+    try:
+        found.verdict = verdict_of(opened, judge)
+        if found.verdict.divergences:
+            found.case = _case(opened, found.verdict, judge)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong is told where the verdict would be
+        reason = " ".join(str(error).split())
+        found.note = shortened(f"not checked: {type(error).__name__}: {reason}")
+    finally:
+        found.done.set()
+
+
+def verdict_of(opened: OpenRun, judge: Judge) -> RunVerdict:
+    """Check a run: a folder as `canvass verify` does, one of a data set alone."""
+    if opened.path.is_dir():
+        return check_units([opened.path], judge).runs[0]
+    run_id = opened.run.run_id
+    finder = FactFinder()
+    with DatasetFile(opened.path) as file:
+        for batch in file.batches(file.groups_of(run_id)):
+            finder.look(batch)
+        facts = tuple(finder.facts_of(file.runs[run_id]))
+    wrong = diagnose(opened.loaded, facts, judge)
+    unchecked = int((opened.loaded.states.before < 0).sum())
+    verdict = Verdict.INCOMPLETE if facts or unchecked else Verdict.CONFORMS
+    return RunVerdict(
+        run_id=run_id,
+        path=str(opened.path),
+        verdict=Verdict.DIVERGES if wrong else verdict,
+        events=opened.total,
+        unchecked=unchecked,
+        divergences=wrong,
+        facts=facts,
+    )
+
+
+def _case(opened: OpenRun, verdict: RunVerdict, judge: Judge) -> Case:
+    first = verdict.divergences[0]
+    return Case(
+        run=verdict,
+        explanation=explain(opened.loaded, first, judge),
+        place=place_of(verdict, first),
+        diagram=draw(opened.loaded, first),
+    )
+
+
+def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
+    """Tell the first divergence of a run."""
+    told: Explanation = case.explanation
+    first = told.divergence
+    operator = told.operator
+    return api.Divergence(
+        member=first.member,
+        step=first.step,
+        event_number=opened.number_of(first.member, first.step) or 0,
+        kind=first.kind.value,
+        name=first.name,
+        message=shortened(first.text),
+        about=CLASS_TEXTS[first.kind],
+        changed=_differences(told.changed),
+        expected=tuple(_differences(one) for one in told.alternatives),
+        enabled=told.enabled,
+        action_enabled=told.action_enabled,
+        failing=tuple(map(shortened, told.failing)),
+        operator=None
+        if operator is None
+        else api.SourceLines(
+            module=operator.module, line=operator.line, lines=tuple(map(shortened, operator.lines))
+        ),
+        note=shortened(told.note),
+        place=shortened(str(case.place)),
+        commands=tuple(map(shortened, case.commands)),
+    )
+
+
+def _differences(found: tuple[Difference, ...]) -> tuple[api.Difference, ...]:
+    return tuple(
+        api.Difference(
+            field=one.field,
+            before=shortened(one.before),
+            observed=shortened(one.observed),
+            allowed=shortened(one.allowed),
+        )
+        for one in found
+    )
+
+
+def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
+    """Tell everything that is wrong with a run or missing from it."""
+    wrong = [
+        api.Finding(
+            kind=one.kind.value,
+            name=one.name,
+            member=one.member,
+            step=one.step,
+            message=shortened(one.text),
+        )
+        for one in verdict.divergences
+    ]
+    missing = [
+        api.Finding(
+            kind="MISSING",
+            name=fact.kind.value,
+            member=fact.member_id,
+            step=fact.step,
+            message=shortened(fact.detail),
+        )
+        for fact in verdict.facts
+    ]
+    return (*wrong, *missing)
+
+
+def marks_of(opened: OpenRun, verdict: RunVerdict | None) -> dict[int, str]:
+    """Say of the rows at which a run diverges what is wrong there."""
+    found: dict[int, str] = {}
+    for one in () if verdict is None else verdict.divergences:
+        row = opened.lanes.row_of(one.member, one.step)
+        if row is not None:
+            found.setdefault(row, one.name)
+    return found

@@ -1,0 +1,93 @@
+"""``canvass browse``: open a page on graphs, runs, reports and counterexamples.
+
+Only the command: what it opens and prints, and how it ends. The server is `canvass.browser`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, complain, write_json
+
+_EXTRA = ("starlette", "uvicorn")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+
+    @app.command("browse")
+    def browse(
+        paths: Annotated[
+            list[Path] | None,
+            typer.Argument(
+                metavar="[GRAPH|RUN|REPORT|CORPUS|COUNTEREXAMPLE]...",
+                help="What to look at; without any, the sample run that is shipped.",
+            ),
+        ] = None,
+        port: Annotated[
+            int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")
+        ] = 0,
+        no_open: Annotated[
+            bool, typer.Option("--no-open", help="Only print the address; open no browser.")
+        ] = False,
+        output: Annotated[
+            Format, typer.Option("--format", help="How to write the address.")
+        ] = Format.HUMAN,
+    ) -> None:
+        """Look at state graphs, runs, reports and counterexamples in a browser.
+
+        Prints the address, with the key to it, and serves this machine only, until Ctrl-C.
+        """
+        absent = [name for name in _EXTRA if find_spec(name) is None]
+        if absent:
+            raise CommandError(
+                f"{' and '.join(absent)} is not installed: pip install 'canvass[browse]'"
+            )
+        _serve(paths or [], port, output, opens=not no_open)
+
+
+def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
+    from canvass.browser.app import Browser
+    from canvass.browser.guard import Access
+    from canvass.browser.opening import Opener
+    from canvass.browser.page_files import page_files
+    from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
+    from canvass.browser.sources import Store
+    from canvass.browser.verdicts import Checker
+    from canvass.conformance.judges import make_judge
+
+    files = page_files()
+    opener = Opener(Checker(make_judge([], None)))
+    try:
+        store = Store()
+        for path in paths:
+            for source in opener.open(path):
+                store.add(source)
+        if not paths:
+            for source in opener.samples():
+                store.add(source)
+        with listen(port) as opened:
+            access = Access(opened.getsockname()[1], make_token())
+            server = make_server(Browser(store, files).application(access))
+            address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
+            _tell(address, output)
+            if opens:
+                import webbrowser
+
+                webbrowser.open(address)
+            server.run(sockets=[opened])
+    finally:
+        opener.close()
+    complain("interrupted")
+    raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _tell(address: str, output: Format) -> None:
+    if output is Format.JSON:
+        write_json({"url": address})
+    else:
+        print(address, flush=True)
