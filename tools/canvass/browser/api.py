@@ -472,6 +472,41 @@ class MembersAt(Data, frozen=True):
     members: tuple[MemberAt, ...]
 
 
+class Segment(Data, frozen=True):
+    """A member's election state from one event on, to the next segment of the member."""
+
+    start: int
+    """Place in the causal order."""
+    election_state: str
+    """Empty before the member's first step."""
+
+
+class MemberStrip(Data, frozen=True):
+    """A member's election states over a run."""
+
+    id: int
+    segments: tuple[Segment, ...]
+
+
+class StripMark(Data, frozen=True):
+    """An event that is out of the ordinary."""
+
+    number: int
+    member: int
+    kind: str
+    text: str
+
+
+class RunStrip(Data, frozen=True):
+    """A whole run at a glance."""
+
+    total: int
+    members: tuple[MemberStrip, ...]
+    marks: tuple[StripMark, ...]
+    left_out: int
+    """Segments and marks that are not here, the last ones."""
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 

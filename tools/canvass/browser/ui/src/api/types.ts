@@ -1,0 +1,492 @@
+// What the server says: one interface for each Struct of canvass.browser.api, by the same name.
+// Written by tools/generate_api_types.py; change the Structs instead.
+
+/** A plain JSON value: states, inputs and messages come as trees of these. */
+export type Json =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Json[]
+  | { readonly [name: string]: Json };
+
+export type Kind = "graph" | "run" | "report" | "counterexample";
+
+/** Why a request has no answer. */
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly column?: number;
+}
+
+/** The body of an answer that is an error. */
+export interface Failure {
+  readonly error: Problem;
+}
+
+/** Something that was opened. */
+export interface SourceInfo {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** What there is to look at. */
+export interface Session {
+  readonly version: string;
+  readonly opened: string;
+  readonly sources: readonly SourceInfo[];
+}
+
+/** An election state. */
+export interface OverviewState {
+  readonly name: string;
+  readonly x: number;
+  readonly y: number;
+  readonly phase: string;
+}
+
+/** A change of the election state that the spec allows. */
+export interface OverviewEdge {
+  readonly source: string;
+  readonly target: string;
+  readonly actions: readonly string[];
+  readonly seeds: boolean;
+}
+
+/** The election's state machine. */
+export interface Overview {
+  readonly states: readonly OverviewState[];
+  readonly edges: readonly OverviewEdge[];
+}
+
+/** How many edges have an action. */
+export interface ActionCount {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** A state graph. */
+export interface GraphInfo {
+  readonly id: string;
+  readonly title: string;
+  readonly kind: "member" | "tlc";
+  readonly states: number;
+  readonly edges: number;
+  readonly complete: boolean | null;
+  readonly initial: readonly string[];
+  readonly initialTotal: number;
+  readonly actions: readonly ActionCount[];
+  readonly fields: readonly string[];
+  readonly detail: { readonly [name: string]: string };
+}
+
+/** A state by its id. */
+export interface StateRef {
+  readonly id: string;
+  readonly label: string;
+}
+
+/** A field with another value than before. */
+export interface FieldChange {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A step that leaves a state. */
+export interface OutEdge {
+  readonly edge: number;
+  readonly action: string;
+  readonly target: string;
+  readonly targetLabel: string;
+  readonly given: Json;
+  readonly sends: Json;
+  readonly changes: readonly FieldChange[];
+}
+
+/** A step that leads to a state. */
+export interface InEdge {
+  readonly edge: number;
+  readonly action: string;
+  readonly source: string;
+  readonly sourceLabel: string;
+}
+
+/** A state with its neighbours. */
+export interface StateView {
+  readonly id: string;
+  readonly label: string;
+  readonly initial: boolean;
+  readonly expanded: boolean;
+  readonly tree: { readonly [name: string]: Json };
+  readonly out: readonly OutEdge[];
+  readonly outTotal: number;
+  readonly in: readonly InEdge[];
+  readonly inTotal: number;
+  readonly enabled: readonly ActionCount[];
+}
+
+/** A drawn state. */
+export interface Node {
+  readonly id: string;
+  readonly label: string;
+  readonly x: number;
+  readonly y: number;
+  readonly layer: number;
+  readonly initial: boolean;
+  readonly expanded: boolean;
+  readonly more: number;
+  readonly electionState?: string;
+}
+
+/** A drawn step. */
+export interface Edge {
+  readonly id: number;
+  readonly source: string;
+  readonly target: string;
+  readonly action: string;
+  readonly loop: boolean;
+  readonly count: number;
+}
+
+/** What there is and is not drawn. */
+export interface LeftOut {
+  readonly states: number;
+  readonly edges: number;
+}
+
+/** The part of a graph around a state, laid out. */
+export interface Around {
+  readonly root: string;
+  readonly nodes: readonly Node[];
+  readonly edges: readonly Edge[];
+  readonly leftOut: LeftOut;
+}
+
+/** States that a predicate holds in. */
+export interface Found {
+  readonly count: number;
+  readonly shown: readonly StateRef[];
+}
+
+/** One step of a path. */
+export interface Hop {
+  readonly edge: number;
+  readonly action: string;
+  readonly source: string;
+  readonly target: string;
+  readonly sourceLabel: string;
+  readonly targetLabel: string;
+}
+
+/** A shortest path. */
+export interface PathView {
+  readonly start: StateRef;
+  readonly hops: readonly Hop[];
+}
+
+/** States for which an expression has one value. */
+export interface QuotientNode {
+  readonly key: string;
+  readonly count: number;
+  readonly example: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Steps of one action between two such sets of states. */
+export interface QuotientEdge {
+  readonly source: string;
+  readonly target: string;
+  readonly action: string;
+  readonly count: number;
+}
+
+/** A graph seen through an expression. */
+export interface Projection {
+  readonly by: string;
+  readonly nodes: readonly QuotientNode[];
+  readonly edges: readonly QuotientEdge[];
+  readonly leftOut: LeftOut;
+}
+
+/** States that all lead to one another. */
+export interface Component {
+  readonly size: number;
+  readonly example: string;
+  readonly label: string;
+}
+
+/** The strongly connected components of a graph. */
+export interface Components {
+  readonly count: number;
+  readonly largest: readonly Component[];
+  readonly terminal: number;
+}
+
+/** How many steps of an action were taken. */
+export interface ActionCoverage {
+  readonly name: string;
+  readonly covered: number;
+  readonly total: number;
+  readonly events: number;
+}
+
+/** How much of a graph some runs take. */
+export interface GraphCoverage {
+  readonly runs: number;
+  readonly covered: number;
+  readonly total: number;
+  readonly events: number;
+  readonly outside: number;
+  readonly actions: readonly ActionCoverage[];
+  readonly edges: { readonly [name: string]: number };
+}
+
+/** A member of a run. */
+export interface MemberInfo {
+  readonly id: number;
+  readonly steps: number;
+  readonly events: number;
+}
+
+/** A field in which what was observed differs from what is allowed. */
+export interface Difference {
+  readonly field: string;
+  readonly before: string;
+  readonly observed: string;
+  readonly allowed: string;
+}
+
+/** A definition of the spec. */
+export interface SourceLines {
+  readonly module: string;
+  readonly line: number;
+  readonly lines: readonly string[];
+}
+
+/** Where a run leaves what is allowed, and what helps to understand it. */
+export interface Divergence {
+  readonly member: number;
+  readonly step: number;
+  readonly eventNumber: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly message: string;
+  readonly about: string;
+  readonly changed: readonly Difference[];
+  readonly expected: readonly (readonly Difference[])[];
+  readonly enabled: readonly string[];
+  readonly actionEnabled: boolean;
+  readonly failing: readonly string[];
+  readonly operator: SourceLines | null;
+  readonly note: string;
+  readonly place: string;
+  readonly commands: readonly string[];
+}
+
+/** One more thing that is wrong with a run, or missing from it. */
+export interface Finding {
+  readonly kind: string;
+  readonly name: string;
+  readonly member: number;
+  readonly step: number;
+  readonly message: string;
+}
+
+/** A run with its verdict. */
+export interface RunView {
+  readonly id: string;
+  readonly runId: string;
+  readonly title: string;
+  readonly revision: string;
+  readonly verdict: string | null;
+  readonly checking: boolean;
+  readonly note: string;
+  readonly divergence: Divergence | null;
+  readonly findings: readonly Finding[];
+  readonly members: readonly MemberInfo[];
+  readonly events: number;
+}
+
+/** One event of one lane. */
+export interface LaneEvent {
+  readonly number: number;
+  readonly lane: number;
+  readonly title: string;
+  readonly reference: string;
+  readonly given: string;
+  readonly aside: readonly string[];
+  readonly changes: readonly string[];
+  readonly mark: string | null;
+  readonly remark: string;
+  readonly skipped: number;
+  readonly electionState?: string;
+}
+
+/** A message between two lanes. */
+export interface LaneMessage {
+  readonly name: string;
+  readonly sender: number;
+  readonly receiver: number;
+  readonly sent: number | null;
+  readonly received: number | null;
+  readonly fate: string;
+  readonly text: string;
+}
+
+/** A window of a diagram of lanes. */
+export interface Lanes {
+  readonly lanes: readonly string[];
+  readonly events: readonly LaneEvent[];
+  readonly messages: readonly LaneMessage[];
+  readonly before: number;
+  readonly after: number;
+  readonly total: number;
+}
+
+/** Where a step lies in a state graph, up to the numbering of terms, positions and peers. */
+export interface InGraph {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly edge: number;
+}
+
+/** A step of a run. */
+export interface StepView {
+  readonly member: number;
+  readonly step: number;
+  readonly eventNumber: number;
+  readonly action: string;
+  readonly timeNs: string;
+  readonly input: Json;
+  readonly sends: Json;
+  readonly before: { readonly [name: string]: Json } | null;
+  readonly after: { readonly [name: string]: Json };
+  readonly changes: readonly FieldChange[];
+  readonly graph: InGraph | null;
+  readonly divergence: string;
+}
+
+/** Where a member is at some place of the causal order. */
+export interface MemberAt {
+  readonly member: number;
+  readonly electionState: string;
+  readonly role: string;
+  readonly step: number;
+}
+
+/** Where the members are. */
+export interface MembersAt {
+  readonly at: number;
+  readonly total: number;
+  readonly members: readonly MemberAt[];
+}
+
+/** A member's election state from one event on, to the next segment of the member. */
+export interface Segment {
+  readonly start: number;
+  readonly electionState: string;
+}
+
+/** A member's election states over a run. */
+export interface MemberStrip {
+  readonly id: number;
+  readonly segments: readonly Segment[];
+}
+
+/** An event that is out of the ordinary. */
+export interface StripMark {
+  readonly number: number;
+  readonly member: number;
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** A whole run at a glance. */
+export interface RunStrip {
+  readonly total: number;
+  readonly members: readonly MemberStrip[];
+  readonly marks: readonly StripMark[];
+  readonly leftOut: number;
+}
+
+/** Divergences that are alike. */
+export interface ReportCluster {
+  readonly signature: string;
+  readonly divergenceClass: string;
+  readonly action: string;
+  readonly count: number;
+  readonly runs: number;
+  readonly example: string | null;
+  readonly exampleRunId: string;
+  readonly member: number;
+  readonly step: number;
+  readonly message: string;
+}
+
+/** What of an action was taken. */
+export interface ReportAction {
+  readonly action: string;
+  readonly events: number;
+  readonly covered: number;
+  readonly total: number;
+}
+
+/** A run of a report. */
+export interface ReportRun {
+  readonly runId: string;
+  readonly verdict: string;
+  readonly events: number;
+  readonly reason: string;
+  readonly source: string;
+  readonly run: string | null;
+}
+
+/** A page of the runs of a report. */
+export interface ReportRuns {
+  readonly page: number;
+  readonly pages: number;
+  readonly total: number;
+  readonly runs: readonly ReportRun[];
+}
+
+/** A report on a corpus. */
+export interface ReportView {
+  readonly id: string;
+  readonly title: string;
+  readonly counts: { readonly [name: string]: number };
+  readonly events: number;
+  readonly divergences: number;
+  readonly seconds: number;
+  readonly eventsPerSecond: number;
+  readonly clusters: readonly ReportCluster[];
+  readonly clusterCount: number;
+  readonly coverage: readonly ReportAction[];
+  readonly neverTaken: readonly string[];
+  readonly runs: ReportRuns;
+}
+
+/** A state of a counterexample. */
+export interface CounterexampleState {
+  readonly number: number;
+  readonly action: string;
+  readonly acting: string;
+  readonly changes: readonly FieldChange[];
+  readonly tree: { readonly [name: string]: Json };
+}
+
+/** A behaviour that violates a property. */
+export interface CounterexampleView {
+  readonly id: string;
+  readonly title: string;
+  readonly claim: string;
+  readonly explanation: readonly string[];
+  readonly loop: number | null;
+  readonly stuttering: boolean;
+  readonly states: readonly CounterexampleState[];
+  readonly lanes: Lanes | null;
+}

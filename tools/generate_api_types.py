@@ -1,0 +1,117 @@
+"""Write the page's TypeScript types from the Structs of `canvass.browser.api`.
+
+Run it as ``python tools/generate_api_types.py``. A change of what the server says begins in the
+Structs. With
+``--check`` nothing is written, and the exit code says whether the file is current.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from canvass.browser import api
+
+TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
+_HEAD: Final = """\
+// What the server says: one interface for each Struct of canvass.browser.api, by the same name.
+// Written by tools/generate_api_types.py; change the Structs instead.
+
+/** A plain JSON value: states, inputs and messages come as trees of these. */
+export type Json =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Json[]
+  | { readonly [name: string]: Json };
+"""
+_PLAIN: Final[dict[Any, str]] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "Json",
+}
+_ALIASES: Final = {"Kind": api.Kind}
+
+
+def main() -> int:
+    """Write the file, or compare it."""
+    text = render()
+    if "--check" in sys.argv[1:]:
+        current = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text
+        print("current" if current else f"{TARGET} is not what canvass.browser.api says")
+        return 0 if current else 1
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text(text, encoding="utf-8")
+    print(TARGET)
+    return 0
+
+
+def render() -> str:
+    """Give the file's text."""
+    aliases = [f"export type {name} = {_union(kind)};\n" for name, kind in _ALIASES.items()]
+    return "\n".join([_HEAD, *aliases, *("\n".join(_interface(one)) for one in structs())])
+
+
+def structs() -> Iterator[type[api.Data]]:
+    """Give the Structs of the module in the order in which they are defined."""
+    for value in vars(api).values():
+        if inspect.isclass(value) and issubclass(value, api.Data) and value is not api.Data:
+            yield value
+
+
+def _interface(struct: type[api.Data]) -> Iterator[str]:
+    lines = inspect.cleandoc(struct.__doc__ or "").splitlines()
+    yield f"/** {' '.join(lines)} */"
+    yield f"export interface {struct.__name__} {{"
+    for one in msgspec.structs.fields(struct):
+        kinds = [kind for kind in _parts(one.type) if kind is not msgspec.UnsetType]
+        optional = "?" if len(kinds) < len(_parts(one.type)) else ""
+        told = " | ".join(_type(kind) for kind in kinds)
+        yield f"  readonly {one.encode_name}{optional}: {told};"
+    yield "}\n"
+
+
+def _parts(kind: Any) -> list[Any]:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return list(typing.get_args(kind))
+    return [kind]
+
+
+def _type(kind: Any) -> str:
+    for alias, meant in _ALIASES.items():
+        if kind == meant:
+            return alias
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return _union(kind)
+    if origin is tuple:
+        assert inside[1:] == (...,), f"{kind}: only tuples of any length"
+        told = " | ".join(_type(one) for one in _parts(inside[0]))
+        return f"readonly ({told})[]" if " " in told else f"readonly {told}[]"
+    if origin is dict:
+        assert inside[0] is str, f"{kind}: JSON has names of text"
+        return f"{{ readonly [name: string]: {_type(inside[1])} }}"
+    assert kind in tuple(structs()), f"{kind} has no form here"
+    name: str = kind.__name__
+    return name
+
+
+def _union(kind: Any) -> str:
+    return " | ".join(f'"{one}"' for one in typing.get_args(kind))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
