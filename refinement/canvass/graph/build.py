@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +33,7 @@ from canvass.graph.artifact import (
     open_graph,
 )
 from canvass.graph.errors import GraphError
+from canvass.graph.folders import made_aside, need_place
 from canvass.graph.kernel import Status, canonical_keys, flavour
 from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.graph.printed import PrintedGraph
@@ -178,8 +177,7 @@ def build_graph(
     TlcError
         If TLC cannot be run.
     """
-    if folder.exists() and not (folder / MANIFEST_FILE).is_file():
-        raise GraphError(f"{folder}: exists, and is no state graph")
+    need_place(folder)
     options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     printed = PrintedGraph(model.rules.member_count)
@@ -221,9 +219,7 @@ def _write(
     model: Model, arrays: dict[str, Any], folder: Path, tlc_version: str, jar_sha256: str
 ) -> Graph:
     """Write all files aside and put the folder in its place."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with made_aside(folder) as aside:
         for name, table in tabular.to_tables(arrays).items():
             pq.write_table(table, aside / name, compression="zstd")
         keys = edge_keys(arrays, model.rules)
@@ -245,12 +241,6 @@ def _write(
         )
         encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
         (aside / MANIFEST_FILE).write_bytes(encoded + b"\n")
-        aside.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        aside.replace(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return Graph(manifest=manifest, **arrays)
 
 

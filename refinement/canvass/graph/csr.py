@@ -1,4 +1,4 @@
-"""The edges of a graph by source and by target: compressed rows, made in linear time.
+"""The edges of a graph by source and by target: compressed rows, made by sorting.
 
 Only arrays are here. Within a state edges keep the order of their numbers, so that whatever walks
 over them gives the same answer each time.
@@ -7,12 +7,10 @@ over them gives the same answer each time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from canvass.graph.jit import compiled
 
 Rows = NDArray[np.int32]
 """Rows of states or of edges."""
@@ -27,18 +25,6 @@ class Sorted:
     order: Rows
 
 
-@compiled
-def _group(ends: Any, offsets: Any, order: Any) -> None:
-    for edge in range(len(ends)):
-        offsets[ends[edge] + 1] += 1
-    for row in range(1, len(offsets)):
-        offsets[row] += offsets[row - 1]
-    free = offsets[:-1].copy()
-    for edge in range(len(ends)):
-        order[free[ends[edge]]] = edge
-        free[ends[edge]] += 1
-
-
 def group_by(ends: Rows, state_count: int) -> Sorted:
     """Group edges by one of their ends.
 
@@ -49,7 +35,103 @@ def group_by(ends: Rows, state_count: int) -> Sorted:
     state_count
         How many states there are.
     """
-    offsets = np.zeros(state_count + 1, dtype=np.int64)
-    order = np.empty(len(ends), dtype=np.int32)
-    _group(ends, offsets, order)
+    counts = np.bincount(ends, minlength=state_count)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if bool((ends[1:] >= ends[:-1]).all()):
+        order = np.arange(len(ends), dtype=np.int32)
+    else:
+        order = np.argsort(ends, kind="stable").astype(np.int32)
     return Sorted(offsets, order)
+
+
+class Adjacency:
+    """The edges of a graph, from both ends; groups are made when they are first asked for.
+
+    Parameters
+    ----------
+    state_count
+        How many states there are.
+    source, target
+        The rows of the states that each edge connects.
+    action
+        The code of its action.
+    number
+        Its number, ascending.
+    action_count
+        How many actions there are.
+    """
+
+    def __init__(
+        self,
+        *,
+        state_count: int,
+        source: Rows,
+        target: Rows,
+        action: Rows,
+        number: Rows,
+        action_count: int,
+    ) -> None:
+        self.state_count = state_count
+        self._source = source
+        self._target = target
+        self._action = action
+        self._number = number
+        self._action_count = action_count
+
+    @property
+    def edge_count(self) -> int:
+        """How many edges there are."""
+        return len(self._number)
+
+    @cached_property
+    def action_counts(self) -> NDArray[np.int64]:
+        """Edges by the code of their action."""
+        return np.bincount(self._action, minlength=self._action_count)
+
+    @cached_property
+    def _out(self) -> Sorted:
+        return group_by(self._source, self.state_count)
+
+    @cached_property
+    def _in(self) -> Sorted:
+        return group_by(self._target, self.state_count)
+
+    @property
+    def out_offsets(self) -> Offsets:
+        """Where the edges of each state begin."""
+        return self._out.offsets
+
+    @cached_property
+    def out_target(self) -> Rows:
+        """Where an edge leads."""
+        return self._target[self._out.order]
+
+    @cached_property
+    def out_action(self) -> Rows:
+        """The code of its action."""
+        return self._action[self._out.order]
+
+    @cached_property
+    def out_edge(self) -> Rows:
+        """Its number."""
+        return self._number[self._out.order]
+
+    @property
+    def in_offsets(self) -> Offsets:
+        """Where the edges that lead to each state begin."""
+        return self._in.offsets
+
+    @cached_property
+    def in_source(self) -> Rows:
+        """Where an edge comes from."""
+        return self._source[self._in.order]
+
+    @cached_property
+    def in_action(self) -> Rows:
+        """The code of its action."""
+        return self._action[self._in.order]
+
+    @cached_property
+    def in_edge(self) -> Rows:
+        """Its number."""
+        return self._number[self._in.order]

@@ -7,6 +7,7 @@ action is no edge.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -17,18 +18,21 @@ from numpy.typing import NDArray
 from canvass.cluster.transitions import persistent_member
 from canvass.graph.arranging import state_id
 from canvass.graph.artifact import Graph, open_graph
-from canvass.graph.csr import Offsets, Rows, Sorted, group_by
+from canvass.graph.columns import Columns
+from canvass.graph.csr import Adjacency, Rows
 from canvass.graph.errors import GraphError
 from canvass.graph.ids import find_row
+from canvass.graph.member_columns import MemberColumns
 from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.tlc import Value
 from canvass.traces import wire
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.names import wire_name
 from canvass.traces.schema import to_wire_input, to_wire_member, to_wire_message
 
 
-class MemberView:
+class MemberView(Adjacency):
     """A `canvass.graph.view.StateGraph` of an artifact.
 
     Parameters
@@ -53,10 +57,15 @@ class MemberView:
         numbers[self._state] = np.arange(len(self._state), dtype=np.int32)
         self._row: Rows = numbers[graph.representative]
         """The state here of each row of the artifact."""
-        self._edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
-        self._source: Rows = self._row[graph.source[self._edges]]
-        self._target: Rows = self._row[graph.target[self._edges]]
-        self._action: Rows = graph.input_action[graph.input[self._edges]].astype(np.int32)
+        edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
+        super().__init__(
+            state_count=len(self._state),
+            source=self._row[graph.source[edges]],
+            target=self._row[graph.target[edges]],
+            action=graph.input_action[graph.input[edges]].astype(np.int32),
+            number=edges,
+            action_count=len(ACTION_NAMES),
+        )
         self.expanded: NDArray[np.bool_] = graph.expanded[self._state]
         self.ids = graph.ids[self._state]
 
@@ -82,21 +91,6 @@ class MemberView:
             "tlcVersion": manifest.tlc_version,
         }
 
-    @property
-    def state_count(self) -> int:
-        """How many states there are."""
-        return len(self._state)
-
-    @property
-    def edge_count(self) -> int:
-        """How many edges there are."""
-        return len(self._edges)
-
-    @cached_property
-    def action_counts(self) -> NDArray[np.int64]:
-        """Edges by the code of their action."""
-        return np.bincount(self._action, minlength=len(self.actions))
-
     @cached_property
     def initial(self) -> Rows:
         """The first start of all, with nothing on disk; the states without one before them else."""
@@ -113,54 +107,6 @@ class MemberView:
         led_to = np.zeros(self.state_count, dtype=np.bool_)
         led_to[self._target[self._target != self._source]] = True
         return np.flatnonzero(self.expanded & ~led_to).astype(np.int32)
-
-    @cached_property
-    def _out(self) -> Sorted:
-        return group_by(self._source, self.state_count)
-
-    @cached_property
-    def _in(self) -> Sorted:
-        return group_by(self._target, self.state_count)
-
-    @property
-    def out_offsets(self) -> Offsets:
-        """Where the edges of each state begin."""
-        return self._out.offsets
-
-    @cached_property
-    def out_target(self) -> Rows:
-        """Where an edge leads."""
-        return self._target[self._out.order]
-
-    @cached_property
-    def out_action(self) -> Rows:
-        """The code of its action."""
-        return self._action[self._out.order]
-
-    @cached_property
-    def out_edge(self) -> Rows:
-        """Its number."""
-        return self._edges[self._out.order]
-
-    @property
-    def in_offsets(self) -> Offsets:
-        """Where the edges that lead to each state begin."""
-        return self._in.offsets
-
-    @cached_property
-    def in_source(self) -> Rows:
-        """Where an edge comes from."""
-        return self._source[self._in.order]
-
-    @cached_property
-    def in_action(self) -> Rows:
-        """The code of its action."""
-        return self._action[self._in.order]
-
-    @cached_property
-    def in_edge(self) -> Rows:
-        """Its number."""
-        return self._edges[self._in.order]
 
     def id_of(self, row: int) -> str:
         """Give the id of a state."""
@@ -181,6 +127,19 @@ class MemberView:
     def artifact_row(self, row: int) -> int:
         """Give the row that a state has in the artifact."""
         return int(self._state[row])
+
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some fields in all states."""
+        return self._columns.of(fields)
+
+    @cached_property
+    def _columns(self) -> MemberColumns:
+        return MemberColumns(self.graph, self._state)
+
+    def state(self, row: int) -> dict[str, Value]:
+        """Give a state as TLA+ values."""
+        columns = self.columns(self.fields)
+        return {name: columns.values.value(int(columns.nodes[name][row])) for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as the trace format writes it."""

@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.artifact import MANIFEST_FILE, SCHEMA
+from canvass.graph.columns import Columns
 from canvass.graph.csr import Offsets, Rows
+from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
 from canvass.graph.errors import GraphError
+from canvass.tlc import Value
 
 Kind = Literal["member", "tlc"]
 Tree = dict[str, Any]
@@ -152,6 +155,12 @@ class StateGraph(Protocol):
             If the text is no beginning of an id, or several states have it.
         """
 
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some of ``fields`` in all states."""
+
+    def state(self, row: int) -> Mapping[str, Value]:
+        """Give a state as TLA+ values, by the names of its variables."""
+
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values, by the names of its variables."""
 
@@ -185,7 +194,12 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
         from canvass.graph.member_view import open_member_view
 
         return open_member_view(folder, verify=verify)
-    raise GraphError(f"{folder / MANIFEST_FILE}: the schema is {ascii(schema)[:60]}, not {SCHEMA}")
+    if schema == DUMP_SCHEMA:
+        from canvass.graph.dump_view import open_dump_view
+
+        return open_dump_view(folder, verify=verify)
+    path = folder / MANIFEST_FILE
+    raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")
 
 
 def _schema_of(folder: Path) -> object:

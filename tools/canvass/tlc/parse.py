@@ -240,20 +240,31 @@ class ValueReader:
         ValueSyntaxError
             When a line has another form, a variable occurs twice, or a value cannot be read.
         """
-        state: dict[str, Value] = {}
-        body = text.rstrip()
-        if not body:
-            return state
-        # Strings hold no raw newline, so no value can hold this separator.
-        for conjunct in body.split("\n/\\ "):
-            head = _CONJUNCT.match(conjunct)
-            if not head:
-                raise ValueSyntaxError("'variable = ' was expected", text, text.find(conjunct))
-            name = head.group(1)
-            if name in state:
-                raise ValueSyntaxError(f"{name} occurs twice", text, text.find(conjunct))
-            state[name] = self.value(conjunct[head.end() :])
-        return state
+        return {name: self.value(part) for name, part in split_state(text).items()}
+
+
+def split_state(text: str) -> dict[str, str]:
+    """Cut a state into the texts of its values, which are not read; see :meth:`ValueReader.state`.
+
+    Raises
+    ------
+    ValueSyntaxError
+        When a line has another form, or a variable occurs twice.
+    """
+    parts: dict[str, str] = {}
+    body = text.rstrip()
+    if not body:
+        return parts
+    # Strings hold no raw newline, so no value can hold this separator.
+    for conjunct in body.split("\n/\\ "):
+        head = _CONJUNCT.match(conjunct)
+        if not head:
+            raise ValueSyntaxError("'variable = ' was expected", text, text.find(conjunct))
+        name = head.group(1)
+        if name in parts:
+            raise ValueSyntaxError(f"{name} occurs twice", text, text.find(conjunct))
+        parts[name] = conjunct[head.end() :]
+    return parts
 
 
 def parse_state(text: str) -> dict[str, Value]:

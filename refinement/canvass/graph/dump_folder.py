@@ -1,0 +1,304 @@
+"""The state graph of any TLC model on disk: manifest and tables, to and from arrays.
+
+==================  ===============================================================================
+file                a row is
+==================  ===============================================================================
+``states.parquet``  a state: ``id``, ``initial``, ``expanded``, and for each variable ``of.NAME``,
+                    the row of its value in ``values.parquet``
+``values.parquet``  a value, each distinct one once, after its parts: ``kind``, ``scalar``,
+                    ``parts``; `canvass.graph.interned.ValueTable` says what they hold
+``texts.parquet``   a string or the name of a model value: ``text``
+``shapes.parquet``  the names of a record's fields: ``names``
+``edges.parquet``   an edge: ``source``, ``target``, ``action``, ``arguments``
+==================  ===============================================================================
+
+States are in the order of their ids, values by height and content, edges by source, target and
+label: equal graphs make equal files. Nothing here reads a dump or runs TLC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from canvass.graph.artifact import MANIFEST_FILE, Count, Digest, file_digest
+from canvass.graph.csr import Rows
+from canvass.graph.errors import GraphError
+from canvass.graph.folders import made_aside
+from canvass.graph.ids import ID_BYTES
+from canvass.graph.interned import Kind, ValueTable
+from canvass.graph.tabular import fixed_bytes
+
+SCHEMA: Final = "canvass.graph.dump/1"
+MAX_STATES: Final = 5_000_000
+"""Larger graphs are refused: what answers questions holds a graph in memory."""
+
+_VARIABLE: Final = "of."
+_KINDS: Final = tuple(kind.name.lower() for kind in Kind)
+
+
+class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How large a graph is."""
+
+    states: Count
+    initial: Count
+    expanded: Count
+    edges: Count
+    values: Count
+    """Distinct values, parts of values included."""
+    actions: dict[str, int]
+    """Edges by action."""
+
+
+class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Where a graph comes from; what nobody knows is null."""
+
+    dump: str | None = None
+    """The name of the dump's file, if somebody else made it."""
+    dump_sha256: Digest | None = None
+    tlc_version: str | None = None
+    jar_sha256: Digest | None = None
+    config_sha256: Digest | None = None
+    modules: dict[str, Digest] = {}
+    """SHA-256 of the modules, by file name."""
+
+
+class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """``manifest.json`` of a graph that a dump made."""
+
+    schema: Literal["canvass.graph.dump/1"]
+    model: str
+    variables: tuple[str, ...]
+    complete: bool | None
+    """Whether TLC came to the end; null if nobody knows."""
+    origin: DumpOrigin
+    counts: DumpCounts
+    files: dict[str, Digest]
+    """SHA-256 of each other file of the folder."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DumpArrays:
+    """A graph in arrays.
+
+    Attributes
+    ----------
+    ids
+        16 bytes for each state, ascending.
+    nodes
+        For each variable, the node of its value in each state.
+    source, target, action, arguments
+        The edges; the last two are codes of ``action_names`` and ``argument_texts``, -1 for no
+        arguments.
+    """
+
+    values: ValueTable
+    ids: NDArray[np.uint8]
+    initial: NDArray[np.bool_]
+    expanded: NDArray[np.bool_]
+    nodes: Mapping[str, Rows]
+    source: Rows
+    target: Rows
+    action: Rows
+    action_names: tuple[str, ...]
+    arguments: Rows
+    argument_texts: tuple[str, ...]
+
+
+def write_dump_graph(
+    folder: Path, arrays: DumpArrays, *, model: str, complete: bool | None, origin: DumpOrigin
+) -> DumpManifest:
+    """Write a graph; one that is in the folder is replaced once this one is complete.
+
+    Raises
+    ------
+    GraphError
+        If it cannot be written.
+    """
+    tables = _tables(arrays)
+    actions = np.bincount(arrays.action, minlength=len(arrays.action_names)).tolist()
+    with made_aside(folder) as aside:
+        for name, table in tables.items():
+            pq.write_table(table, aside / name, compression="zstd")
+        manifest = DumpManifest(
+            schema=SCHEMA,
+            model=model,
+            variables=tuple(arrays.nodes),
+            complete=complete,
+            origin=origin,
+            counts=DumpCounts(
+                states=len(arrays.ids),
+                initial=int(arrays.initial.sum()),
+                expanded=int(arrays.expanded.sum()),
+                edges=len(arrays.source),
+                values=len(arrays.values),
+                actions=dict(zip(arrays.action_names, actions, strict=True)),
+            ),
+            files={name: file_digest(aside / name) for name in tables},
+        )
+        encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        (aside / MANIFEST_FILE).write_bytes(encoded + b"\n")
+    return manifest
+
+
+def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest, DumpArrays]:
+    """Read a graph.
+
+    Parameters
+    ----------
+    folder
+        As `write_dump_graph` made it.
+    verify
+        Whether to compare all files with the digests in the manifest.
+
+    Raises
+    ------
+    GraphError
+        If a file is absent, damaged, or refers to rows that are not there.
+    """
+    path = folder / MANIFEST_FILE
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=DumpManifest)
+    except OSError as error:
+        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise GraphError(f"{path}: {error}") from None
+    if verify:
+        for name, digest in manifest.files.items():
+            if _digest_of(folder, name) != digest:
+                raise GraphError(f"{folder / name}: damaged, its SHA-256 is not the manifest's")
+    try:
+        tables = {name: pq.read_table(folder / name) for name in _FILES}
+        arrays = _arrays(tables, manifest)
+    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
+    _check(arrays, manifest, folder)
+    return manifest, arrays
+
+
+_FILES: Final = (
+    "states.parquet",
+    "values.parquet",
+    "texts.parquet",
+    "shapes.parquet",
+    "edges.parquet",
+)
+
+
+def _digest_of(folder: Path, name: str) -> str:
+    if name not in _FILES:
+        raise GraphError(f"{folder / MANIFEST_FILE}: no file is called {ascii(name)[:60]}")
+    try:
+        return file_digest(folder / name)
+    except OSError as error:
+        raise GraphError(f"{folder / name}: {error.strerror}") from None
+
+
+def _named(codes: Rows, names: tuple[str, ...]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, type=pa.int32(), mask=codes < 0), pa.array(names, type=pa.string())
+    )
+
+
+def _tables(arrays: DumpArrays) -> dict[str, pa.Table]:
+    values = arrays.values
+    kinds = _named(values.kind.astype(np.int32), _KINDS)
+    parts = pa.ListArray.from_arrays(
+        pa.array(values.offsets, type=pa.int32()), pa.array(values.children, type=pa.int32())
+    )
+    states = {
+        "id": pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(ID_BYTES), len(arrays.ids), [None, pa.py_buffer(arrays.ids.tobytes())]
+        ),
+        "initial": pa.array(arrays.initial),
+        "expanded": pa.array(arrays.expanded),
+        **{_VARIABLE + name: pa.array(nodes) for name, nodes in arrays.nodes.items()},
+    }
+    edges = {
+        "source": pa.array(arrays.source),
+        "target": pa.array(arrays.target),
+        "action": _named(arrays.action, arrays.action_names),
+        "arguments": _named(arrays.arguments, arrays.argument_texts),
+    }
+    shapes = pa.array([list(names) for names in values.shapes], type=pa.list_(pa.string()))
+    made = (
+        pa.table(states),
+        pa.table({"kind": kinds, "scalar": pa.array(values.scalar), "parts": parts}),
+        pa.table({"text": pa.array(list(values.texts), type=pa.string())}),
+        pa.table({"names": shapes}),
+        pa.table(edges),
+    )
+    return dict(zip(_FILES, made, strict=True))
+
+
+def _codes(column: pa.ChunkedArray, names: tuple[str, ...]) -> Rows:
+    """Give the codes of a column of names, which may be of any chunk's own dictionary."""
+    whole = column.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+    found = whole.dictionary.to_pylist()
+    codes = np.array([names.index(name) for name in found] or [-1], dtype=np.int32)
+    places = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where(places < 0, np.int32(-1), codes[places]).astype(np.int32)
+
+
+def _dictionary(column: pa.ChunkedArray) -> tuple[str, ...]:
+    return tuple(sorted(name for name in column.unique().to_pylist() if name is not None))
+
+
+def _rows(column: pa.ChunkedArray) -> Rows:
+    if column.null_count:
+        raise ValueError("a number is absent")
+    return np.ascontiguousarray(column.to_numpy().astype(np.int32))
+
+
+def _arrays(tables: Mapping[str, pa.Table], manifest: DumpManifest) -> DumpArrays:
+    states, values, texts, shapes, edges = (tables[name] for name in _FILES)
+    parts = pa.concat_arrays(values["parts"].chunks) if len(values) else None
+    counts = np.empty(0) if parts is None else parts.value_lengths().to_numpy()
+    arguments = _dictionary(edges["arguments"])
+    table = ValueTable(
+        kind=_codes(values["kind"], _KINDS).astype(np.uint8),
+        scalar=values["scalar"].to_numpy().astype(np.int64),
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        children=_rows(
+            pa.chunked_array([pa.array([], pa.int32()) if parts is None else parts.flatten()])
+        ),
+        texts=texts["text"].to_pylist(),
+        shapes=[tuple(names) for names in shapes["names"].to_pylist()],
+    )
+    return DumpArrays(
+        values=table,
+        ids=fixed_bytes(states["id"], ID_BYTES),
+        initial=states["initial"].to_numpy().astype(np.bool_),
+        expanded=states["expanded"].to_numpy().astype(np.bool_),
+        nodes={name: _rows(states[_VARIABLE + name]) for name in manifest.variables},
+        source=_rows(edges["source"]),
+        target=_rows(edges["target"]),
+        action=_codes(edges["action"], tuple(manifest.counts.actions)),
+        action_names=tuple(manifest.counts.actions),
+        arguments=_codes(edges["arguments"], arguments),
+        argument_texts=arguments,
+    )
+
+
+def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
+    """Refuse references to rows that are not there."""
+    arrays.values.check()
+    states, values = len(arrays.ids), len(arrays.values)
+    columns = [(arrays.source, states), (arrays.target, states)]
+    columns += [(nodes, values) for nodes in arrays.nodes.values()]
+    columns.append((arrays.action, len(arrays.action_names)))
+    for rows, count in columns:
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < count:
+            raise GraphError(f"{folder}: the tables refer to rows that are not there")
+    if (states, len(arrays.source)) != (manifest.counts.states, manifest.counts.edges):
+        raise GraphError(f"{folder}: the tables are not as long as the manifest says")

@@ -1,0 +1,238 @@
+"""Make a state graph of the dot file that TLC's ``-dump dot,actionlabels`` writes.
+
+A state's id is a hash of its variables and their values, so it is the same on every machine, for
+every version of TLC and whatever number TLC gave it. Edges that agree in source, target and label
+are one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.artifact import file_digest
+from canvass.graph.csr import Rows
+from canvass.graph.dump_folder import (
+    MAX_STATES,
+    DumpArrays,
+    DumpManifest,
+    DumpOrigin,
+    write_dump_graph,
+)
+from canvass.graph.errors import GraphError
+from canvass.graph.folders import need_place
+from canvass.graph.ids import ID_BYTES
+from canvass.graph.value_builder import ValueBuilder
+from canvass.tlc import DumpEdge, DumpState, TlcError, read_dump
+from canvass.tlc.parse import split_state
+
+_TOLD_EVERY: Final = 10_000
+_NO_ACTION: Final = "(none)"
+"""The action of an edge without a label."""
+
+OnProgress = Callable[[int, int], object]
+"""Called now and then with how many states and edges were read."""
+
+
+class _Reading:
+    """A dump as it is being read."""
+
+    def __init__(self, max_states: int) -> None:
+        self.max_states = max_states
+        self.builder = ValueBuilder()
+        self.variables: tuple[str, ...] = ()
+        self.numbers = array("q")
+        """TLC's number of each state."""
+        self.nodes: list[array[int]] = []
+        self.ids = bytearray()
+        self.initial = array("b")
+        self.source, self.target = array("q"), array("q")
+        self.label = array("i")
+        self.labels: dict[tuple[str, str | None], int] = {}
+
+    def add_state(self, state: DumpState) -> None:
+        """Take in a state."""
+        if len(self.numbers) >= self.max_states:
+            raise GraphError(f"the dump has more than {self.max_states:,} states, the most read")
+        parts = split_state(state.text)
+        if not self.variables:
+            self.variables = tuple(sorted(parts))
+            self.nodes = [array("i") for _ in self.variables]
+        if len(parts) != len(self.variables) or any(name not in parts for name in self.variables):
+            raise GraphError(f"state {state.id} has other variables than the first one")
+        content = hashlib.sha256()
+        for name, nodes in zip(self.variables, self.nodes, strict=True):
+            node = self.builder.text(parts[name])
+            nodes.append(node)
+            content.update(name.encode() + b"\0" + self.builder.digest(node))
+        self.ids += content.digest()[:ID_BYTES]
+        self.numbers.append(state.id)
+        self.initial.append(state.initial)
+
+    def add_edge(self, edge: DumpEdge) -> None:
+        """Take in an edge, but for stuttering, which TLC adds when it checks liveness."""
+        if edge.source == edge.target and not edge.action:
+            return
+        self.source.append(edge.source)
+        self.target.append(edge.target)
+        key = (edge.action or _NO_ACTION, edge.arguments)
+        self.label.append(self.labels.setdefault(key, len(self.labels)))
+
+    def arrays(self, *, complete: bool | None) -> DumpArrays:
+        """Give the graph in its order."""
+        ids = np.frombuffer(bytes(self.ids), dtype=np.uint8).reshape(-1, ID_BYTES)
+        first, row = _in_order(ids)
+        number = np.array(self.numbers, dtype=np.int64)
+        order = np.argsort(number, kind="stable")
+        source, target = (
+            row[_places(number[order], order, np.array(ends, dtype=np.int64))]
+            for ends in (self.source, self.target)
+        )
+        actions = tuple(sorted({action for action, _ in self.labels}))
+        texts = tuple(sorted({text for _, text in self.labels if text is not None}))
+        keys = list(self.labels) or [(_NO_ACTION, None)]
+        action_of = np.array([actions.index(a) if actions else 0 for a, _ in keys], dtype=np.int32)
+        place = {text: code for code, text in enumerate(texts)}
+        text_of = np.array([-1 if t is None else place[t] for _, t in keys], dtype=np.int32)
+        label = np.array(self.label, dtype=np.int64)
+        columns = (source, target, action_of[label], text_of[label])
+        ascending = np.lexsort(columns[::-1])
+        edges = np.stack(columns, axis=1)[ascending]
+        fresh = np.ones(len(edges), dtype=np.bool_)
+        fresh[1:] = (edges[1:] != edges[:-1]).any(axis=1)
+        edges = edges[fresh]
+        initial = np.zeros(len(first), dtype=np.bool_)
+        initial[row[np.flatnonzero(np.array(self.initial))]] = True
+        expanded = np.ones(len(first), dtype=np.bool_)
+        if complete is False:
+            expanded[:] = False
+            expanded[edges[:, 0]] = True
+        values, node_row = self.builder.sealed()
+        return DumpArrays(
+            values=values,
+            ids=ids[first],
+            initial=initial,
+            expanded=expanded,
+            nodes={
+                name: node_row[np.array(nodes, dtype=np.int32)][first]
+                for name, nodes in zip(self.variables, self.nodes, strict=True)
+            },
+            source=np.ascontiguousarray(edges[:, 0]),
+            target=np.ascontiguousarray(edges[:, 1]),
+            action=np.ascontiguousarray(edges[:, 2]),
+            action_names=actions,
+            arguments=np.ascontiguousarray(edges[:, 3]),
+            argument_texts=texts,
+        )
+
+
+def _in_order(ids: NDArray[np.uint8]) -> tuple[NDArray[np.int64], Rows]:
+    """Give the first of each distinct id in ascending order, and the row of each id."""
+    words = ids.view(">u8")
+    order = np.lexsort((words[:, 1], words[:, 0]))
+    fresh = np.ones(len(order), dtype=np.bool_)
+    fresh[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+    row = np.empty(len(order), dtype=np.int32)
+    row[order] = np.cumsum(fresh) - 1
+    return order[fresh], row
+
+
+def _places(
+    known: NDArray[np.int64], places: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Find TLC's numbers among the ascending ones of the states."""
+    at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+    if len(wanted) and (not len(known) or (known[at] != wanted).any()):
+        lost = wanted[known[at] != wanted] if len(known) else wanted
+        raise GraphError(f"an edge of the dump is of the state {lost[0]}, which is not in it")
+    return places[at]
+
+
+def read_graph(
+    dump: Path,
+    *,
+    complete: bool | None = None,
+    max_states: int = MAX_STATES,
+    on_progress: OnProgress | None = None,
+) -> DumpArrays:
+    """Read a dump.
+
+    Parameters
+    ----------
+    dump
+        The dot file.
+    complete
+        Whether TLC came to the end. If it did not, a state without an edge is one whose steps are
+        not in the graph; if nobody knows, it is taken for one that has no steps.
+    max_states
+        More are refused.
+    on_progress
+        Called now and then.
+
+    Raises
+    ------
+    GraphError
+        If the file is no whole dump, has no state, or too many.
+    """
+    reading = _Reading(max_states)
+    try:
+        for count, item in enumerate(read_dump(dump)):
+            if isinstance(item, DumpState):
+                reading.add_state(item)
+            else:
+                reading.add_edge(item)
+            if on_progress is not None and count % _TOLD_EVERY == 0:
+                on_progress(len(reading.numbers), len(reading.source))
+    except TlcError as error:
+        raise GraphError(f"{dump}: {error}") from None
+    except UnicodeEncodeError:
+        raise GraphError(f"{dump}: holds text that is not UTF-8") from None
+    if not reading.numbers:
+        raise GraphError(f"{dump}: has no state")
+    return reading.arrays(complete=complete)
+
+
+def import_dump(
+    dump: Path,
+    folder: Path,
+    *,
+    model: str | None = None,
+    complete: bool | None = None,
+    origin: DumpOrigin | None = None,
+    on_progress: OnProgress | None = None,
+) -> DumpManifest:
+    """Make the folder of a graph from a dump.
+
+    Parameters
+    ----------
+    dump
+        The dot file.
+    folder
+        Where the graph goes; one that is there is replaced.
+    model
+        What it is called; the name of the file without its ending by default.
+    complete
+        See `read_graph`.
+    origin
+        Where the dump comes from; by default the name and the digest of the file.
+    on_progress
+        See `read_graph`.
+
+    Raises
+    ------
+    GraphError
+        See `read_graph`; and if the folder holds something else or cannot be written.
+    """
+    need_place(folder)
+    arrays = read_graph(dump, complete=complete, on_progress=on_progress)
+    if origin is None:
+        origin = DumpOrigin(dump=dump.name, dump_sha256=file_digest(dump))
+    return write_dump_graph(
+        folder, arrays, model=model or dump.stem, complete=complete, origin=origin
+    )

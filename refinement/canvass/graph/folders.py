@@ -1,0 +1,50 @@
+"""The folder of a graph: written aside as a whole, and put in its place when it is complete."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from canvass.graph.artifact import MANIFEST_FILE
+from canvass.graph.errors import GraphError
+
+
+def need_place(folder: Path) -> None:
+    """See that a graph may go to a folder: nothing is there, or a graph.
+
+    Raises
+    ------
+    GraphError
+        If something else is there.
+    """
+    if folder.exists() and not (folder / MANIFEST_FILE).is_file():
+        raise GraphError(f"{folder}: exists, and is no state graph")
+
+
+@contextmanager
+def made_aside(folder: Path) -> Iterator[Path]:
+    """Give an empty folder that takes the place of ``folder`` at the end, if all went well.
+
+    Raises
+    ------
+    GraphError
+        If there is no room for it.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
+    try:
+        yield aside
+        aside.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        aside.replace(folder)
+    except OSError as error:
+        raise GraphError(f"{folder}: cannot be written: {error.strerror}") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,317 @@
+"""Make a `ValueTable`: values and texts of values become nodes, equal ones the same node.
+
+Nodes are numbered as they come; `ValueBuilder.sealed` gives them an order that does not depend on
+that. Long texts are cut into the texts of their parts, which are remembered, so that a part that
+many values share is read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.csr import Rows
+from canvass.graph.ids import ID_BYTES
+from canvass.graph.interned import Kind, ValueTable
+from canvass.tlc import (
+    Function,
+    ModelValue,
+    Record,
+    Seq,
+    Set,
+    Value,
+    ValueSyntaxError,
+    parse_value,
+)
+from canvass.tlc.atoms import IDENTIFIER
+from canvass.tlc.parse import MAX_DEPTH
+
+T = TypeVar("T", str, tuple[str, ...])
+
+_SHORT: Final = 160
+"""A text up to this length is read at once; cutting it costs more than it saves."""
+_REMEMBERED: Final = 1 << 26
+"""Characters of texts that are remembered; then all are forgotten."""
+_STRUCTURE: Final = re.compile(
+    r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|<<|>>|\|->|:>|@@|[\[\](){},]', re.ASCII
+)
+_CLOSER: Final = {"<<": ">>", "{": "}", "[": "]", "(": ")"}
+_OPENERS: Final = frozenset(_CLOSER)
+_CLOSERS: Final = frozenset(_CLOSER.values())
+
+
+class ValueBuilder:
+    """Numbers distinct values."""
+
+    def __init__(self) -> None:
+        self._kind = array("B")
+        self._scalar = array("q")
+        self._offsets = array("q", [0])
+        self._children = array("i")
+        self._height = array("H")
+        self._digests = bytearray()
+        self._nodes: dict[bytes, int] = {}
+        self._texts: dict[str, int] = {}
+        self._text_list: list[str] = []
+        self._shapes: dict[tuple[str, ...], int] = {}
+        self._shape_list: list[tuple[str, ...]] = []
+        self._read: dict[str, int] = {}
+        self._read_size = 0
+
+    def __len__(self) -> int:
+        """Count the nodes."""
+        return len(self._kind)
+
+    def digest(self, node: int) -> bytes:
+        """Give the content hash of a node, equal for equal values everywhere."""
+        return bytes(self._digests[node * ID_BYTES : (node + 1) * ID_BYTES])
+
+    def integer(self, value: int) -> int:
+        """Give the node of an integer."""
+        return self._node(Kind.INT, value, ())
+
+    def boolean(self, value: bool) -> int:
+        """Give the node of a boolean."""
+        return self._node(Kind.BOOL, int(value), ())
+
+    def string(self, text: str) -> int:
+        """Give the node of a string."""
+        return self._node(Kind.STR, self._text_code(text), ())
+
+    def model_value(self, name: str) -> int:
+        """Give the node of a model value."""
+        return self._node(Kind.MODEL, self._text_code(name), ())
+
+    def set(self, elements: Iterable[int]) -> int:
+        """Give the node of a set."""
+        return self._node(Kind.SET, 0, tuple(sorted(frozenset(elements))))
+
+    def sequence(self, items: Sequence[int]) -> int:
+        """Give the node of a sequence."""
+        return self._node(Kind.SEQ, 0, tuple(items))
+
+    def record(self, fields: dict[str, int]) -> int:
+        """Give the node of a record."""
+        if not fields:
+            return self.sequence(())
+        names = tuple(sorted(fields))
+        shape = self._shapes.setdefault(names, len(self._shapes))
+        if shape == len(self._shape_list):
+            self._shape_list.append(names)
+        return self._node(Kind.RECORD, shape, tuple(fields[name] for name in names))
+
+    def function(self, pairs: dict[int, int]) -> int:
+        """Give the node of a function, which may be a sequence or a record."""
+        kinds = {self._kind[argument] for argument in pairs}
+        if kinds <= {Kind.INT}:
+            ordered = sorted(pairs, key=lambda argument: self._scalar[argument])
+            if [self._scalar[argument] for argument in ordered] == list(range(1, len(pairs) + 1)):
+                return self.sequence([pairs[argument] for argument in ordered])
+        elif kinds == {Kind.STR}:
+            texts = self._text_list
+            names = {texts[self._scalar[argument]]: part for argument, part in pairs.items()}
+            if all(IDENTIFIER.match(name) for name in names):
+                return self.record(names)
+        children = [part for argument in sorted(pairs) for part in (argument, pairs[argument])]
+        return self._node(Kind.FUNCTION, 0, tuple(children))
+
+    def value(self, value: Value) -> int:
+        """Give the node of a value."""
+        if isinstance(value, bool):
+            return self.boolean(value)
+        if isinstance(value, int):
+            return self.integer(value)
+        if isinstance(value, str):
+            return self.string(value)
+        if isinstance(value, ModelValue):
+            return self.model_value(value.name)
+        if isinstance(value, Set):
+            return self.set([self.value(element) for element in value.elements])
+        if isinstance(value, Seq):
+            return self.sequence([self.value(item) for item in value.items])
+        if isinstance(value, Record):
+            return self.record({name: self.value(part) for name, part in value.items()})
+        assert isinstance(value, Function)
+        return self.function({self.value(one): self.value(two) for one, two in value.pairs})
+
+    def text(self, text: str, depth: int = 0) -> int:
+        """Give the node of a value that TLC printed.
+
+        Raises
+        ------
+        ValueSyntaxError
+            When the text is no value.
+        """
+        node = self._read.get(text)
+        if node is None:
+            node = self._cut(text, depth) if len(text) > _SHORT else self.value(parse_value(text))
+            if self._read_size > _REMEMBERED:
+                self._read.clear()
+                self._read_size = 0
+            self._read[text] = node
+            self._read_size += len(text)
+        return node
+
+    def _cut(self, text: str, depth: int) -> int:
+        opener = "<<" if text.startswith("<<") else text[0]
+        if opener not in _OPENERS or not text.endswith(_CLOSER[opener]) or depth > MAX_DEPTH:
+            return self.value(parse_value(text))
+        pieces = _pieces(text, len(opener), len(text) - len(opener))
+        if opener == "[":
+            return self.record(self._fields(text, pieces, depth))
+        if opener == "(":
+            return self.function(self._pairs(text, pieces, depth))
+        nodes = [self.text(text[start:end].strip(), depth + 1) for start, _, end in pieces]
+        return self.set(nodes) if opener == "{" else self.sequence(nodes)
+
+    def _fields(self, text: str, pieces: list[tuple[int, int, int]], depth: int) -> dict[str, int]:
+        fields: dict[str, int] = {}
+        for start, arrow, end in pieces:
+            name = text[start:arrow].strip()
+            if arrow < 0 or text[arrow : arrow + 3] != "|->" or not IDENTIFIER.match(name):
+                raise ValueSyntaxError("'name |->' was expected", text, start)
+            if name in fields:
+                raise ValueSyntaxError(f"the record has the field {name} twice", text, start)
+            fields[name] = self.text(text[arrow + 3 : end].strip(), depth + 1)
+        return fields
+
+    def _pairs(self, text: str, pieces: list[tuple[int, int, int]], depth: int) -> dict[int, int]:
+        pairs: dict[int, int] = {}
+        for start, arrow, end in pieces:
+            if arrow < 0 or text[arrow : arrow + 2] != ":>":
+                raise ValueSyntaxError("':>' was expected", text, start)
+            argument = self.text(text[start:arrow].strip(), depth + 1)
+            if argument in pairs:
+                raise ValueSyntaxError("a function has an argument twice", text, start)
+            pairs[argument] = self.text(text[arrow + 2 : end].strip(), depth + 1)
+        return pairs
+
+    def _text_code(self, text: str) -> int:
+        code = self._texts.setdefault(text, len(self._texts))
+        if code == len(self._text_list):
+            self._text_list.append(text)
+        return code
+
+    def _node(self, kind: Kind, scalar: int, children: tuple[int, ...]) -> int:
+        key = b"%d %d " % (kind, scalar) + array("i", children).tobytes()
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = len(self._kind)
+            self._digests += self._content(kind, scalar, children)
+            self._kind.append(kind)
+            self._scalar.append(scalar)
+            self._children.extend(children)
+            self._offsets.append(len(self._children))
+            self._height.append(1 + max((self._height[child] for child in children), default=-1))
+        return node
+
+    def _content(self, kind: Kind, scalar: int, children: tuple[int, ...]) -> bytes:
+        """Hash what a node says; the order of a set's parts must not matter."""
+        found = hashlib.sha256(b"%d " % kind)
+        parts = [self.digest(child) for child in children]
+        if kind in (Kind.STR, Kind.MODEL):
+            found.update(self._text_list[scalar].encode())
+        elif kind is Kind.RECORD:
+            found.update("\0".join(self._shape_list[scalar]).encode())
+        else:
+            found.update(b"%d" % scalar)
+        if kind is Kind.SET:
+            parts.sort()
+        elif kind is Kind.FUNCTION:
+            pairs = sorted(zip(parts[::2], parts[1::2], strict=True))
+            parts = [part for pair in pairs for part in pair]
+        found.update(b"".join(parts))
+        return found.digest()[:ID_BYTES]
+
+    def table(self) -> ValueTable:
+        """Give the table of all values so far, in the order in which they came."""
+        return ValueTable(
+            kind=np.array(self._kind, dtype=np.uint8),
+            scalar=np.array(self._scalar, dtype=np.int64),
+            offsets=np.array(self._offsets, dtype=np.int64),
+            children=np.array(self._children, dtype=np.int32),
+            texts=list(self._text_list),
+            shapes=list(self._shape_list),
+        )
+
+    def sealed(self) -> tuple[ValueTable, Rows]:
+        """Give the table in an order that only the values decide, and the new number of each node.
+
+        Parts come before what they are parts of; of the same height, by content hash.
+        """
+        plain = self.table()
+        words = np.frombuffer(bytes(self._digests), dtype=">u8").reshape(-1, 2)
+        order = np.lexsort((words[:, 1], words[:, 0], np.array(self._height)))
+        number = np.empty(len(order), dtype=np.int32)
+        number[order] = np.arange(len(order), dtype=np.int32)
+        texts, text_codes = _ascending(plain.texts)
+        shapes, shape_codes = _ascending(plain.shapes)
+        scalar = plain.scalar.copy()
+        for kinds, codes in (((Kind.STR, Kind.MODEL), text_codes), ((Kind.RECORD,), shape_codes)):
+            coded = np.isin(plain.kind, kinds)
+            scalar[coded] = codes[plain.scalar[coded]]
+        counts = np.diff(plain.offsets)
+        offsets = np.concatenate([[0], np.cumsum(counts[order])]).astype(np.int64)
+        children = _in_order(plain, number)
+        return ValueTable(
+            plain.kind[order], scalar[order], offsets, children, texts, shapes
+        ), number
+
+
+def _ascending(names: Sequence[T]) -> tuple[list[T], NDArray[np.int64]]:
+    """Sort names; give them with the new code of each."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    codes = np.empty(len(names), dtype=np.int64)
+    codes[order] = np.arange(len(names))
+    return [names[code] for code in order], codes
+
+
+def _in_order(plain: ValueTable, number: Rows) -> Rows:
+    """Renumber the parts of all nodes, and put those of sets and functions in the new order."""
+    counts = np.diff(plain.offsets)
+    owner = np.repeat(np.arange(len(plain)), counts)
+    place = np.arange(len(owner)) - plain.offsets[:-1][owner]
+    renumbered = number[plain.children]
+    kind = plain.kind[owner]
+    key = np.where(kind == Kind.SET, renumbered, place).astype(np.int64)
+    pairs = np.flatnonzero(kind == Kind.FUNCTION)
+    argument = pairs - place[pairs] % 2
+    key[pairs] = renumbered[argument] * np.int64(2) + place[pairs] % 2
+    moved: Rows = renumbered[np.lexsort((key, number[owner]))]
+    return moved
+
+
+def _pieces(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
+    """Cut what stands between two brackets at the commas, or ``@@``, that no bracket encloses.
+
+    Returns
+    -------
+    list
+        For each piece where it begins, where its arrow is, -1 without one, and where it ends.
+    """
+    pieces: list[tuple[int, int, int]] = []
+    depth, arrow, begin = 0, -1, start
+    for found in _STRUCTURE.finditer(text, start, end):
+        token = found.group()
+        if token in _OPENERS:
+            depth += 1
+        elif token in _CLOSERS:
+            depth -= 1
+            if depth < 0:
+                break
+        elif depth == 0:
+            if token in (",", "@@"):
+                pieces.append((begin, arrow, found.start()))
+                arrow, begin = -1, found.end()
+            elif token in ("|->", ":>") and arrow < 0:
+                arrow = found.start()
+    if depth:
+        raise ValueSyntaxError("the brackets do not match", text, start)
+    pieces.append((begin, arrow, end))
+    return pieces
