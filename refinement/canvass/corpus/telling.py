@@ -43,7 +43,8 @@ def with_import(found: RunVerdict, imported: ImportSummary) -> RunVerdict:
         kind = DivergenceClass.IMPLEMENTATION_STEP
         wrong = Divergence(kind, "AeronLog", place.member_id, -1, text)
         return replace(found, verdict=Verdict.DIVERGES, divergences=(wrong,))
-    if imported.missing and found.verdict is Verdict.CONFORMS:
+    open_verdicts = (Verdict.CONFORMS, Verdict.INCOMPLETE)
+    if imported.missing and found.verdict in open_verdicts and not found.reason:
         return replace(found, verdict=Verdict.INCOMPLETE, reason="; ".join(imported.missing))
     return found
 

@@ -7,14 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cli.main import run
 from canvass.cluster.core import step as core_step
+from canvass.conformance.check import check_run
+from canvass.conformance.verdict import Verdict
+from canvass.traces.aeron_import import search
 from canvass.traces.aeron_import.importer import events_of, import_logs
 from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
+from support.aeron_hostile import HostileCluster
 from support.aeron_runs import captures, lines_of, write_logs
+from support.aeron_text import texts_of
+from support.judging import core_judge
 
 CAPTURES = captures()
 CUT = [
@@ -224,3 +231,24 @@ def test_a_log_without_its_beginning_makes_the_run_incomplete(
 
         assert summary.outcome == INCOMPLETE, summary.contradiction
         assert {member_id} == {fact.member_id for fact in facts}
+
+
+def test_a_search_that_met_its_bound_says_nothing_of_the_line_it_stopped_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """These logs are true; to explain them messages have to be moved, which is forbidden here."""
+    cluster = HostileCluster(8, 3, "chaos")
+    cluster.run(12_000)
+    texts = texts_of({i: node.lines for i, node in enumerate(cluster.nodes)})
+    folder = write_logs(tmp_path / "logs", texts)
+    monkeypatch.setattr(search, "TRIES", 0)
+    code = run(["import", "aeron", str(folder), "--out", str(tmp_path / "run")])
+    printed = " ".join(capsys.readouterr().out.split())
+    verdict = check_run(tmp_path / "run", core_judge())
+
+    assert code == 3
+    assert re.search(r"missing: an explanation of member-\d\.log:\d+: ", printed)
+    assert "did not send this NewLeadershipTerm, as far as was searched" in printed
+    assert "--effort 10 searches longer" in printed
+    assert verdict.verdict is Verdict.INCOMPLETE
+    assert verdict.events > 1000

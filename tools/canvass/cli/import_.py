@@ -37,6 +37,12 @@ def aeron(
         typer.Argument(help="A folder of member-<id>.log[.gz|.zst] files, or the files."),
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    effort: Annotated[
+        int,
+        typer.Option(
+            "--effort", min=1, max=1000, help="Search so many times longer for an explanation."
+        ),
+    ] = 1,
     output_format: Annotated[
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
@@ -45,21 +51,21 @@ def aeron(
 
     The logs show what was received and each state change; the steps in between are inferred. Exit
     code 0 if every line is explained, 1 if the run ends with a line that nothing explains, 3 if
-    lines or logs are missing.
+    lines or logs are missing, or the search for an explanation met its bound.
     """
     from canvass.traces.aeron_import.importer import import_logs
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
 
-    summary = import_logs(logs, out)
+    summary = import_logs(logs, out, effort=effort)
     if output_format is Format.JSON:
         write_json(summary)
     else:
-        _print(summary, out)
+        _print(summary, out, effort)
     codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
     raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
 
 
-def _print(summary: ImportSummary, out: Path) -> None:
+def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     from rich.table import Table
 
     console = result_console()
@@ -87,6 +93,8 @@ def _print(summary: ImportSummary, out: Path) -> None:
     place = summary.contradiction
     if place is not None:
         console.print(f"not explained: {place.file}:{place.line}: {place.reason}")
+    if summary.stopped is not None:
+        console.print(f"--effort {effort * 10} searches longer for an explanation")
     lines = sum(member.lines for member in summary.members)
     console.print(
         f"{summary.outcome}: {lines} lines in {summary.seconds:.2f} s"

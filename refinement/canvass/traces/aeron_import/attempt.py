@@ -7,7 +7,7 @@ a log, the last lines before a kill, lines cut out of the middle.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.lost_lines import LostLines
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
+from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_log.records import LifeStart, NewElection
 
 _CUT_OFF_COUNT: Final = 3
@@ -34,12 +35,14 @@ fewer may be false.
 _ROUNDS: Final = 10
 """How often leaders are driven anew to have written what others have recorded."""
 
-_SILENCE_NS: Final = 1_000_000_000
-"""Between two lines of one life, while others hear of the member: five times the interval at which
-members report.
-"""
+_SILENCE_NS: Final = 150_000_000
+"""Between two lines of one life: longer than the shortest interval of repetition, 100 ms."""
+_MOMENT_NS: Final = 50_000_000
+"""Messages that were on their way when a process paused come within less."""
 _HEARD_COUNT: Final = 3
-"""Messages that others must have heard of a member for a silence of its log to be a hole."""
+"""Moments at which others must have heard of a member for a silence of its log to be a hole: who is
+only paused is not heard of, but for what was on its way.
+"""
 
 
 @dataclass(slots=True)
@@ -64,8 +67,27 @@ class Attempt:
         return min(self.failures, key=lambda failure: failure.time, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all attempts of an import have in common.
+
+    Parameters
+    ----------
+    rules
+        Of the run.
+    slack_ns
+        How far the clocks of two members may be wrong against each other.
+    effort
+        Of the search, as a factor of its bounds.
+    """
+
+    rules: Rules
+    slack_ns: int
+    effort: int = EFFORT
+
+
 def attempt(
-    rules: Rules, members: Mapping[int, MemberEvidence], slack_ns: int, *, whole: bool = True
+    setting: Setting, members: Mapping[int, MemberEvidence], *, whole: bool = True
 ) -> Attempt:
     """Explain what was logged; the logs may lack their ends if they are said to be ``whole``."""
     spans = {
@@ -76,27 +98,26 @@ def attempt(
     for member_id in _lacking_lives(members):
         members[member_id].lacks_lives = True
         spans.setdefault(member_id, (members[member_id].times[0], NEVER))
-    found = _drive_all(rules, members, spans, slack_ns, whole=whole)
+    found = _drive_all(setting, members, spans, whole=whole)
     if found.failures and whole:
-        found = _with_missing(rules, members, dict(spans), slack_ns, found)
+        found = _with_missing(setting, members, dict(spans), found)
     if found.failures:
-        excused = _drive_all(rules, members, spans, slack_ns, whole=whole, excuse=True)
+        excused = _drive_all(setting, members, spans, whole=whole, excuse=True)
         return found if excused.failures else excused
     return found
 
 
 def _with_missing(
-    rules: Rules,
+    setting: Setting,
     members: Mapping[int, MemberEvidence],
     spans: dict[int, tuple[int, int]],
-    slack_ns: int,
     found: Attempt,
 ) -> Attempt:
     """Try whether all is explained if lines are missing where they seem to be."""
     ends = _ends(members, found.plan)
     for member_id, end in ends.items():
         spans[member_id] = (spans.get(member_id, (-NEVER, 0))[0], end)
-    again = _drive_all(rules, members, spans, slack_ns) if ends else found
+    again = _drive_all(setting, members, spans) if ends else found
     holes: dict[int, dict[int, int]] = {}
     if again.failures:
         holes = _holes(members, again)
@@ -104,12 +125,12 @@ def _with_missing(
             member_id: replace(evidence, holes=holes.get(member_id, {}))
             for member_id, evidence in members.items()
         }
-        again = _drive_all(rules, torn, spans, slack_ns) if holes else again
+        again = _drive_all(setting, torn, spans) if holes else again
     if again.failures:
         return found
     cut_in_hole = {m for m, torn_at in holes.items() if len(members[m].records) in torn_at.values()}
     for member_id in {*ends, *cut_in_hole}:
-        _mark_cut_off(again.proposals[member_id])
+        mark_cut_off(again.proposals[member_id])
     return again
 
 
@@ -127,7 +148,7 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
             begin, end = evidence.times[index - 1 : index + 1]
             if end - begin < _SILENCE_NS or isinstance(evidence.records[index], LifeStart):
                 continue
-            count = bisect_left(times, end) - bisect_right(times, begin)
+            count = _moments(times[bisect_right(times, begin) : bisect_left(times, end)], begin)
             shows = any(
                 (one.member_id == member_id and one.index >= index)
                 or (one.sender == member_id and begin <= one.time <= end + _SILENCE_NS)
@@ -138,6 +159,15 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
             later = (place for place in evidence.elections if place >= index)
             holes.setdefault(member_id, {})[index] = next(later, len(evidence.records))
     return holes
+
+
+def _moments(times: Sequence[int], begin: int) -> int:
+    """Count the times that lie apart from each other, and from a beginning."""
+    count, latest = 0, begin
+    for time in times:
+        if time - latest >= _MOMENT_NS:
+            count, latest = count + 1, time
+    return count
 
 
 def cut_at(members: Mapping[int, MemberEvidence], time: int) -> dict[int, MemberEvidence]:
@@ -169,17 +199,16 @@ def _lacking_lives(members: Mapping[int, MemberEvidence]) -> set[int]:
 
 
 def _drive_all(
-    rules: Rules,
+    setting: Setting,
     members: Mapping[int, MemberEvidence],
     spans: Mapping[int, tuple[int, int]],
-    slack_ns: int,
     *,
     whole: bool = True,
     excuse: bool = False,
 ) -> Attempt:
     """Plan and drive all members; give what failed as well."""
     plan = make_plan(members, spans)
-    plan.slack_ns = slack_ns
+    plan.slack_ns = setting.slack_ns
     proposals: dict[int, Proposal] = {}
     failed: dict[int, Failure | None] = {}
     lost = LostLines(members, plan, whole, excuse)
@@ -187,7 +216,9 @@ def _drive_all(
     for _ in range(_ROUNDS):
         for member_id in sorted(waiting):
             ends = lost.ends.get(member_id, ())
-            proposals[member_id], failed[member_id] = drive(rules, plan, members[member_id], ends)
+            proposals[member_id], failed[member_id] = drive(
+                setting.rules, plan, members[member_id], ends, setting.effort
+            )
         waiting = demand_writing(plan, proposals) | lost.suppose(proposals)
         for member_id, failure in failed.items():
             if excuse and failure is not None and lost.add(member_id, failure.end):
@@ -197,7 +228,7 @@ def _drive_all(
     for member_id, ends in lost.ends.items():
         proposals[member_id].lost_lines = len(ends)
         if len(members[member_id].records) in ends:
-            _mark_cut_off(proposals[member_id])
+            mark_cut_off(proposals[member_id])
     failures = [failure for failure in failed.values() if failure is not None]
     for sender, proposal in proposals.items():
         first, last = spans.get(sender, (-NEVER, NEVER))
@@ -209,7 +240,9 @@ def _drive_all(
                 kind = type(delivery.message).__name__
                 reason = f"member {sender} did not send this {kind}"
                 place = (delivery.receiver, delivery.index, delivery.time)
-                failures.append(Failure(*place, reason, sender=sender))
+                failure = Failure(*place, reason, sender=sender)
+                failure.is_bound_met = proposal.lacks_tries
+                failures.append(failure)
     return Attempt(proposals, plan, failures)
 
 
@@ -229,7 +262,7 @@ def _ends(members: Mapping[int, MemberEvidence], plan: Plan) -> dict[int, int]:
     return ends
 
 
-def _mark_cut_off(proposal: Proposal) -> None:
+def mark_cut_off(proposal: Proposal) -> None:
     """Leave a number out before the last event: what follows is missing."""
     proposal.cut_off = True
     if proposal.steps:

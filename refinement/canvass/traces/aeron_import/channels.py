@@ -35,6 +35,8 @@ class Delivery:
         Running number of the send, once it is found; -1 until then.
     planned, lost
         What ``due`` was before it was driven; and whether it is settled that nothing sends it.
+    untried
+        Whether that is settled because the search is bounded.
     excused
         Whether lines are missing that would explain it.
     is_supposed
@@ -56,6 +58,7 @@ class Delivery:
     number: int = -1
     planned: int = UNPLANNED
     lost: bool = False
+    untried: bool = False
     excused: bool = False
     is_supposed: bool = False
     supposed: list[Delivery] = field(default_factory=list)

@@ -29,7 +29,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
-from canvass.traces.aeron_import.search import Search
+from canvass.traces.aeron_import.search import EFFORT, Search
 from canvass.traces.aeron_import.sending import commit_to, flush, publish
 from canvass.traces.aeron_import.step import Contradiction, Step
 from canvass.traces.aeron_log import records
@@ -56,6 +56,8 @@ class Failure:
         Of the header before it, if the record is of a process's start; -1 if not.
     sender
         Of the message, if it is a receipt that nobody sent; else -1.
+    is_bound_met
+        Whether an explanation may have been missed, because the search for one is bounded.
     """
 
     member_id: int
@@ -64,9 +66,7 @@ class Failure:
     reason: str
     end: int = -1
     sender: int = NULL_VALUE
-
-
-_BOUND_MET: Final = "; the search met its bound, not every order of messages was tried"
+    is_bound_met: bool = False
 
 
 def begin(rules: Rules, plan: Plan, evidence: MemberEvidence) -> Proposal:
@@ -75,7 +75,11 @@ def begin(rules: Rules, plan: Plan, evidence: MemberEvidence) -> Proposal:
 
 
 def drive(
-    rules: Rules, plan: Plan, evidence: MemberEvidence, missing_before: Collection[int] = ()
+    rules: Rules,
+    plan: Plan,
+    evidence: MemberEvidence,
+    missing_before: Collection[int] = (),
+    effort: int = EFFORT,
 ) -> tuple[Proposal, Failure | None]:
     """Propose the steps of one member.
 
@@ -85,6 +89,8 @@ def drive(
         As of a `Proposal`.
     missing_before
         Indexes of records before which lines are known to be missing.
+    effort
+        Of the search.
 
     Returns
     -------
@@ -100,15 +106,15 @@ def drive(
         _begin_late(proposal, place)
     elif evidence.lacks_lives:
         proposal.late = proposal.gap = True
-    search = Search(proposal, _meet, place)
+    search = Search(proposal, _meet, place, effort)
     try:
         search.run()
     except Contradiction as found:
         proposal.time = max(proposal.time, times[found.index])
         observe(proposal, found.index)
-        reason = found.reason + (_BOUND_MET if search.is_bound_met else "")
-        failure = Failure(proposal.member_id, found.index, times[found.index], reason)
+        failure = Failure(proposal.member_id, found.index, times[found.index], found.reason)
         failure.end = _end_before(evidence, found.index)
+        failure.is_bound_met = search.is_bound_met or proposal.lacks_tries
         return proposal, failure
     if proposal.steps:
         proposal.steps[-1].lines += proposal.waiting

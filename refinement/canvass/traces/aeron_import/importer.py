@@ -25,6 +25,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.proposing import REVISION, Imported, ImportFault, propose
+from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_import.summary import (
     CONTRADICTED,
@@ -119,7 +120,9 @@ def _source_of(step: Step, evidence: MemberEvidence) -> Source | None:
     return Source(file, lines, tuple(dict.fromkeys(step.observed)))
 
 
-def import_logs(paths: Sequence[Path], out: Path, *, run_id: str = "") -> ImportSummary:
+def import_logs(
+    paths: Sequence[Path], out: Path, *, run_id: str = "", effort: int = EFFORT
+) -> ImportSummary:
     """Import the logs of a cluster into a new run folder.
 
     Parameters
@@ -130,6 +133,8 @@ def import_logs(paths: Sequence[Path], out: Path, *, run_id: str = "") -> Import
         The run folder; it must not be there, or be empty.
     run_id
         Of the run; made from the name of ``out`` if it is not given.
+    effort
+        How much is searched for an explanation, as a factor of the ordinary bounds.
 
     Raises
     ------
@@ -148,7 +153,7 @@ def import_logs(paths: Sequence[Path], out: Path, *, run_id: str = "") -> Import
     # Nothing here forms cycles; looking for them takes a third of the time.
     gc.disable()
     try:
-        imported = propose(read_cluster(paths))
+        imported = propose(read_cluster(paths), effort=effort)
         write_run(imported, out, run_id)
     finally:
         if collecting:
@@ -214,7 +219,13 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))
-    failure = imported.failure
+    failure, stopped = imported.failure, imported.stopped
+    if stopped is not None:
+        place = _place(imported, stopped)
+        missing.append(
+            f"an explanation of {place.file}:{place.line}: {place.reason}, as far as was searched;"
+            " the search met its bound, and the run ends before the line"
+        )
     outcome = CONTRADICTED if failure else INCOMPLETE if missing else EXPLAINED
     total = sum(one.lines for one in members)
     return ImportSummary(
@@ -228,6 +239,7 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         foreign,
         missing,
         None if failure is None else _place(imported, failure),
+        None if stopped is None else _place(imported, stopped),
         round(seconds, 3),
         round(total / seconds) if seconds else 0,
     )

@@ -128,6 +128,11 @@ class Proposal:
             and s.role is role
         )
 
+    @property
+    def lacks_tries(self) -> bool:
+        """Whether a message is not sent for which not every place was tried."""
+        return any(delivery.untried for delivery in self.unsent)
+
     def head(self, receiver: int) -> Delivery | None:
         """The next message that a member has received from this one."""
         queue = self.queues[receiver]

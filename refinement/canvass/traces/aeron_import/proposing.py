@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.attempt import Attempt, attempt, cut_at
+from canvass.traces.aeron_import.attempt import (
+    Attempt,
+    Setting,
+    attempt,
+    cut_at,
+    mark_cut_off,
+)
 from canvass.traces.aeron_import.clocks import align
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.driver import Failure, begin, observe
@@ -24,11 +30,15 @@ from canvass.traces.aeron_import.evidence import (
     set_times,
 )
 from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.limits import MAX_MEMBERS
 
 REVISION: Final = "1.50"
 """The revision whose rules current releases follow."""
+
+_MORE: Final = 4
+"""How much wider the bounds are of a search that follows one that met them."""
 
 _SLACK_NS: Final = 2_000_000
 """How well the clocks of two hosts are put on one: half the time of the fastest round trip."""
@@ -50,6 +60,9 @@ class Imported:
         Of each member that has a log.
     failure
         The first record that nothing explains, if there is one; the proposals end there.
+    stopped
+        The first record for which no explanation was found by a search that met its bound, if there
+        is one; the proposals end before it.
     """
 
     rules: Rules
@@ -57,10 +70,19 @@ class Imported:
     plan: Plan
     proposals: dict[int, Proposal]
     failure: Failure | None
+    stopped: Failure | None = None
 
 
-def propose(logs: ClusterLogs) -> Imported:
+def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
     """Propose a run that explains the logs.
+
+    Parameters
+    ----------
+    logs
+        As they were read.
+    effort
+        The factor of the bounds of the search. Where it meets one, it is tried once more with
+        wider ones.
 
     Raises
     ------
@@ -80,20 +102,27 @@ def propose(logs: ClusterLogs) -> Imported:
         offsets.add(offset)
         set_times(evidence, offset)
         set_segments(evidence)
-    rules = Rules(highest + 1, REVISION)
     slack_ns = _SLACK_NS if len(offsets) > 1 else 0
-    found = attempt(rules, members, slack_ns)
+    setting = Setting(Rules(highest + 1, REVISION), slack_ns, effort)
+    found = _explain(setting, logs, members)
+    if found.failure is not None and found.failure.is_bound_met:
+        found = _explain(replace(setting, effort=_MORE * effort), logs, members)
+    if found.failure is not None and found.failure.is_bound_met:
+        _stop(found)
+    return found
+
+
+def _explain(
+    setting: Setting, logs: ClusterLogs, members: Mapping[int, MemberEvidence]
+) -> Imported:
+    found = attempt(setting, members)
     if found.first is None:
-        return Imported(rules, logs, found.plan, found.proposals, None)
-    return _first_false(rules, logs, members, slack_ns, found)
+        return Imported(setting.rules, logs, found.plan, found.proposals, None)
+    return _first_false(setting, logs, members, found)
 
 
 def _first_false(
-    rules: Rules,
-    logs: ClusterLogs,
-    members: Mapping[int, MemberEvidence],
-    slack_ns: int,
-    found: Attempt,
+    setting: Setting, logs: ClusterLogs, members: Mapping[int, MemberEvidence], found: Attempt
 ) -> Imported:
     """Find the first line such that what was logged up to it has no explanation.
 
@@ -101,7 +130,8 @@ def _first_false(
     """
     first = found.first
     assert first is not None
-    within = attempt(rules, cut_at(members, first.time), slack_ns, whole=False)
+    rules = setting.rules
+    within = attempt(setting, cut_at(members, first.time), whole=False)
     if within.first is not None:
         _cut(within.proposals, within.first)
         return Imported(rules, logs, within.plan, within.proposals, within.first)
@@ -109,7 +139,7 @@ def _first_false(
     low, high, good = -1, len(stamps) - 1, within
     while high - low > 1:
         middle = (low + high) // 2
-        within = attempt(rules, cut_at(members, stamps[middle]), slack_ns, whole=False)
+        within = attempt(setting, cut_at(members, stamps[middle]), whole=False)
         if within.first is None:
             low, good = middle, within
         else:
@@ -117,6 +147,21 @@ def _first_false(
     return _ends_with(
         Imported(rules, logs, good.plan, good.proposals, first), members, stamps[high]
     )
+
+
+def _stop(found: Imported) -> None:
+    """End the run before the record at which a search met its bound: whether it can be explained is
+    not known.
+    """
+    failure = found.failure
+    assert failure is not None
+    found.failure, found.stopped = None, failure
+    for proposal in found.proposals.values():
+        proposal.steps = [
+            step for step in proposal.steps if step.time < failure.time and not step.impossible
+        ]
+        mark_cut_off(proposal)
+        proposal.cut_off = False
 
 
 def _ends_with(found: Imported, members: Mapping[int, MemberEvidence], time: int) -> Imported:
@@ -135,7 +180,8 @@ def _ends_with(found: Imported, members: Mapping[int, MemberEvidence], time: int
         reason = (
             f"with this line {evidence.files[line.file]}:{line.line} is not explained: {reason}"
         )
-    found.failure = Failure(member_id, index, time, reason)
+    bound = found.failure.is_bound_met
+    found.failure = Failure(member_id, index, time, reason, is_bound_met=bound)
     proposal = found.proposals.get(member_id)
     if proposal is None:
         proposal = begin(found.rules, found.plan, members[member_id])

@@ -13,13 +13,13 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, NewLeadershipTerm
 from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.deliveries import put_back, replan
+from canvass.traces.aeron_import.evidence import UNDER_WAY_NS
 from canvass.traces.aeron_import.places import LEADING, UNPLANNED, reply_keys
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.sending import position_of
@@ -39,6 +39,8 @@ _STATES: Final = EVERY * KEPT * 4
 WORK_PER_RECORD: Final = 10
 """Records that may be gone over again, for each record of the log."""
 WORK_AT_LEAST: Final = 20_000
+EFFORT: Final = 1
+"""The factor of all these bounds but the depth, if nobody asks for another."""
 
 
 @dataclass(slots=True)
@@ -53,10 +55,12 @@ class Search:
         Looks at the record with an index: sends what is to be sent before it, and meets it.
     index
         Of the record that is next.
+    effort
+        The factor of the bounds.
     work
         Records that may still be gone over again.
-    given_up
-        Deliveries for which not every place was tried.
+    is_bound_met
+        Whether a record is left unexplained for which not every commit was tried.
     settled
         Records for which nothing else is to be tried.
     """
@@ -64,18 +68,19 @@ class Search:
     proposal: Proposal
     meet: Callable[[Proposal, int], None]
     index: int
-    marks: deque[tuple[int, Mark]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    effort: int = EFFORT
+    marks: deque[tuple[int, Mark]] = field(default_factory=deque)
     work: int = 0
-    given_up: list[Delivery] = field(default_factory=list)
+    is_bound_met: bool = False
     settled: set[int] = field(default_factory=set)
+    _cut_short: bool = False
+    _first: int = 0
 
     def __post_init__(self) -> None:
-        self.work = max(WORK_AT_LEAST, WORK_PER_RECORD * len(self.proposal.evidence.records))
-
-    @property
-    def is_bound_met(self) -> bool:
-        """Whether anything was left untried because the search is bounded."""
-        return bool(self.given_up) or self.work <= 0
+        records = len(self.proposal.evidence.records)
+        self._first = self.index
+        self.marks = deque(maxlen=KEPT * self.effort)
+        self.work = max(WORK_AT_LEAST, WORK_PER_RECORD * records) * self.effort
 
     def run(self) -> None:
         """Go through the whole log.
@@ -91,6 +96,7 @@ class Search:
                 self._advance(end)
             except Unsendable as found:
                 message = found.delivery.message
+                self._cut_short = False
                 hint = isinstance(message, NewLeadershipTerm) and found.delivery.reply
                 if self._repair(found.delivery):
                     continue
@@ -98,14 +104,17 @@ class Search:
                     continue
                 self._go_back(self.index)
                 found.delivery.lost = True
+                found.delivery.untried = self._cut_short
             except Contradiction as found:
                 record = self.proposal.evidence.records[found.index]
                 if not isinstance(record, NewElection) or found.index in self.settled:
                     raise
                 if not self.proposal.is_closed(Role.LEADER):
                     raise
+                self._cut_short = False
                 if not self._repair_commit(record.log_position):
                     self.settled.add(found.index)
+                    self.is_bound_met |= self._cut_short
 
     def _advance(self, end: int) -> None:
         proposal, meet = self.proposal, self.meet
@@ -134,7 +143,10 @@ class Search:
     def _repair(self, delivery: Delivery, moving: tuple[Delivery, ...] = ()) -> bool:
         """Find another place for a message, so that where it failed is passed."""
         depth = len(moving)
-        if delivery in moving or depth > DEPTH:
+        if delivery in moving:
+            return False
+        if depth > DEPTH:
+            self._cut_short = True
             return False
         if delivery.lost or (delivery.planned == UNPLANNED and not delivery.reply):
             return False
@@ -145,8 +157,8 @@ class Search:
         tried = {delivery.planned}
         for limit in self._limits(delivery):
             tries += 1
-            if tries > TRIES >> 2 * depth or self.work <= 0:
-                self.given_up.append(delivery)
+            if tries > TRIES * self.effort >> 2 * depth or self.work <= 0:
+                self._cut_short = True
                 break
             changed = replan(proposal.plan, proposal.evidence, channel, delivery, limit)
             if changed is None:
@@ -157,7 +169,7 @@ class Search:
             tried.add(delivery.planned)
             if not self._go_back(min(_earlier(one.planned, was) for one, was, _ in changed)):
                 put_back(changed)
-                self.given_up.append(delivery)
+                self._cut_short = True
                 break
             if self._passes(max(failed, delivery.planned + 1), (*moving, delivery)):
                 return True
@@ -182,8 +194,9 @@ class Search:
         proposal, failed = self.proposal, self.index
         if proposal.state.commit_position >= position:
             return False
-        for limit in list(islice(self._commit_places(position), TRIES)):
-            if self.work <= 0 or not self._go_back(limit):
+        for tries, limit in enumerate(list(self._commit_places(position))):
+            if tries >= TRIES * self.effort or self.work <= 0 or not self._go_back(limit):
+                self._cut_short = True
                 break
             proposal.forced[limit] = position
             if self._passes(failed, ()):
@@ -196,7 +209,7 @@ class Search:
         """Records before which a leader could commit up to a position, the nearest first."""
         proposal = self.proposal
         before = self.index
-        for step in reversed(proposal.steps[-_STATES:]):
+        for step in reversed(proposal.steps[-_STATES * self.effort :]):
             s = step.state
             if step.index < self.marks[0][0] or s.role is not Role.LEADER:
                 return
@@ -207,8 +220,10 @@ class Search:
 
     def _limits(self, delivery: Delivery) -> Iterator[int]:
         """Records before which a message might be sent, the nearest first."""
-        steps = list(self.proposal.steps[-_STATES:])
+        steps = self.proposal.steps[-_STATES * self.effort :]
         earliest = self.marks[0][0]
+        if self._was_forgotten(earliest, delivery.time - UNDER_WAY_NS):
+            self._cut_short = True
         latest = min(delivery.planned, self.index)
         if delivery.reply:
             limit = bisect_right(self.proposal.evidence.times, delivery.time)
@@ -226,6 +241,10 @@ class Search:
                 if before < latest and _can_send(step.state, delivery, self.proposal):
                     yield before
                 before = step.index
+
+    def _was_forgotten(self, index: int, since: int) -> bool:
+        """Whether there are records before ``index`` that are of that time or later."""
+        return index > self._first and self.proposal.time_at(index) > since
 
     def _receipt_before(self, delivery: Delivery, limit: int) -> int:
         """The latest receipt before a record that a message may answer."""

@@ -66,6 +66,9 @@ class ImportSummary(Struct, rename=wire_name):
     missing: list[str]
     """What is not there, one sentence each."""
     contradiction: Place | None
+    """What ends the run, as nothing explains it."""
+    stopped: Place | None
+    """Where a search that met its bound found no explanation; the run ends before it."""
     seconds: float
     lines_per_second: int
 

@@ -1,0 +1,107 @@
+"""The lines that Aeron writes of records: as the agent of 1.52 prints them, and as the logger that is
+built into 1.53 does. Reading is the parser's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, EventType, Field, Kind
+
+_BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ORDER_1_53: Final = {
+    "REPLAY_NEW_LEADERSHIP_TERM": (
+        "isInElection", "leadershipTermId", "logPosition", "timestamp", "termBaseLogPosition",
+        "timeUnit", "appVersion",
+    )
+}  # fmt: skip
+"""Where 1.53 prints the fields in another order."""
+
+
+def _stamp(time_ns: int) -> str:
+    return f"[{time_ns // 10**9}.{time_ns % 10**9:09}]"
+
+
+def _values(row: EventType, record: ClusterEvent) -> list[tuple[Field, tuple[object, ...]]]:
+    """The fields of an event with what the record has of each: two values of a pair."""
+    values = iter([getattr(record, name) for name in record.__struct_fields__[4:]])
+    return [
+        (field, (next(values), next(values)) if field.kind in PAIRS else (next(values),))
+        for field in row.fields
+    ]
+
+
+def _version(value: object) -> str:
+    assert isinstance(value, int)
+    return f"{value >> 16}.{value >> 8 & 255}.{value & 255}"
+
+
+def _agent(field: Field, values: tuple[object, ...]) -> str:
+    name, value = field.log_name, values[0]
+    match field.kind:
+        case kind if kind in PAIRS:
+            return f"{values[0]} -> {values[1]}"
+        case Kind.BOOL:
+            return f"{name}={str(bool(value)).lower()}"
+        case Kind.FLAGS:
+            return f"{name}=0b{value:08b}"
+        case Kind.VERSION:
+            return f"{name}={_version(value)}"
+        case Kind.REASON:
+            return f'{name}="{value}"'
+        case _:
+            return f"{name}={value}"
+
+
+def _built_in(field: Field, values: tuple[object, ...]) -> str:
+    name, value = field.log_name, values[0]
+    match field.kind:
+        case kind if kind in PAIRS:
+            return f"oldState={values[0]} newState={values[1]}"
+        case Kind.BOOL:
+            return f"{name}={str(bool(value)).lower()}"
+        case Kind.TEXT | Kind.REASON:
+            return f'{name}="{value}"'
+        case _:
+            return f"{name}={value}"
+
+
+def line_of_1_52(record: LogRecord) -> str:
+    """The line that the agent prints; the lengths in brackets are not looked at by anybody."""
+    if isinstance(record, LifeStart):
+        return _header(record) + ", enabled loggers: {CLUSTER: version=1.52.2 commit=5b62f21d91}"
+    assert isinstance(record, ClusterEvent)
+    row = _BY_RECORD[type(record)]
+    fields = " ".join(_agent(field, values) for field, values in _values(row, record))
+    begin = f"{_stamp(record.time_ns)} CLUSTER: {row.name} [99/99]:"
+    return f"{begin} memberId={record.member_id} {fields}"
+
+
+def line_of_1_53(record: LogRecord) -> str:
+    """The line that the built-in logger prints."""
+    if isinstance(record, LifeStart):
+        return _header(record)
+    assert isinstance(record, ClusterEvent)
+    row = _BY_RECORD[type(record)]
+    texts = {field.log_name: _built_in(field, values) for field, values in _values(row, record)}
+    order = _ORDER_1_53.get(row.name, tuple(texts))
+    fields = " ".join(texts[name] for name in order)
+    return f"{_stamp(record.time_ns)} CLUSTER: {row.name} memberId={record.member_id} {fields}"
+
+
+def _header(record: LifeStart) -> str:
+    moment = _EPOCH + timedelta(milliseconds=record.wall_time_ms)
+    wall = moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return f"{_stamp(record.time_ns)} log started {wall}+0000"
+
+
+def texts_of(
+    lines: Mapping[int, Sequence[LogRecord]],
+    printed: Callable[[LogRecord], str] = line_of_1_52,
+) -> dict[int, list[str]]:
+    """The logs of a cluster as text."""
+    return {member_id: [printed(line) for line in found] for member_id, found in lines.items()}
