@@ -14,7 +14,7 @@ STAMP := $(VENV)/canvass.stamp
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
-.PHONY: help help-all setup demo test lint types check night bench wheel-test lock clean java
+.PHONY: help help-all setup demo page browse browser test lint types check night bench wheel-test lock clean java
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -29,27 +29,37 @@ setup: $(STAMP) ## make .venv with the locked versions (nothing else is touched)
 demo: java setup ## see it work: environment, models checked, a counterexample
 	@$(BIN)/python tools/demo.py
 
-test: java lint types ## everything that must hold: lint, types, all tests
+page: setup ## build the page of `canvass browse`
+	@$(BIN)/python tools/page.py build
+
+browse: page ## look at the sample run in a browser
+	@$(BIN)/canvass browse
+
+browser: ## install Debian's Chromium for the tests of the page (apt-get; root or sudo)
+	@tools/need-browser install
+
+test: java lint types page ## everything that must hold: lint, types, all tests
 	@$(BIN)/pytest
 
 lint: setup ## ruff: rules and format
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 
-types: setup ## mypy --strict
+types: setup ## mypy --strict, and tsc for the page
 	@$(BIN)/mypy
+	@$(BIN)/python tools/page.py types
 
 check: java setup ## model-check the spec against its manifest (spec/manifest.json)
 	@$(BIN)/canvass check
 
-night: java setup ## the long models and the long tests
+night: java page ## the long models and the long tests
 	@$(BIN)/canvass check --all
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m night
 
-bench: java setup ## measure what is in benchmarks/
+bench: java page ## measure what is in benchmarks/
 	@for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python "$$each"; done
 
-wheel-test: java setup ## build the wheel and run it in an empty environment
+wheel-test: java page ## build the wheel and run it in an empty environment
 	@$(BIN)/pytest -m wheel
 
 lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
@@ -57,6 +67,7 @@ lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
 
 clean: ## remove .venv, caches and what was built
 	@rm -rf $(VENV) build dist out states .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf tools/canvass/browser/page tools/canvass/browser/ui/node_modules
 	@find benchmarks impl refinement tools tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java:

@@ -1,0 +1,109 @@
+// The whole page: header, and the view that the address names.
+
+import { useState } from "preact/hooks";
+import { apiPath } from "./api/client";
+import type { Session, SourceInfo } from "./api/types";
+import { useQuery } from "./api/use_query";
+import { CounterexamplePage } from "./counterexample/counterexample_page";
+import { GraphPage } from "./graph/graph_page";
+import { Header } from "./header";
+import { KeyHelp } from "./keys/help";
+import { useKeys } from "./keys/keys";
+import { Empty, Failed } from "./parts/note";
+import { ReportPage } from "./report/report_page";
+import { formatRoute, go, useRoute, type Route } from "./route/route";
+import { RunPage } from "./run/run_page";
+import { useTheme } from "./session/theme";
+
+export function App() {
+  const route = useRoute();
+  const session = useQuery<Session>(apiPath(["session"]));
+  const [help, setHelp] = useState(false);
+  const [theme, setTheme] = useTheme();
+  useKeys("Everywhere", [
+    { keys: ["?"], does: "list the keys", run: () => setHelp(true) },
+    { keys: ["Escape"], does: "leave a field or a list", run: leave },
+    { keys: ["T"], does: "light or dark", run: () => setTheme(theme === "dark" ? "light" : "dark") },
+    { keys: ["Backspace"], does: "the place before this one", run: () => history.back() },
+  ]);
+
+  return (
+    <div class="page">
+      <Header
+        session={session.data}
+        source={sourceOf(route, session.data)}
+        theme={theme}
+        setTheme={setTheme}
+        help={() => setHelp(true)}
+      />
+      {session.error ? <main><Refused error={session.error} /></main>
+        : session.data ? <View route={route} session={session.data} />
+        : <main><p class="waiting" role="status">Opening …</p></main>}
+      {help ? <KeyHelp close={() => setHelp(false)} /> : null}
+    </div>
+  );
+}
+
+function leave(): void {
+  if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+}
+
+function Refused({ error }: { error: Error }) {
+  return (
+    <Empty title="This page has no access to the server.">
+      <Failed error={error} />
+      <p>Open the address that <code>canvass browse</code> printed, with all that follows the #.</p>
+    </Empty>
+  );
+}
+
+/** What the address names; a source that is not open here is replaced by one of its kind. */
+export function sourceOf(route: Route, session: Session | undefined): SourceInfo | undefined {
+  const [kind, id] = route.parts;
+  const sources = session?.sources ?? [];
+  if (kind === undefined) {
+    return sources.find((source) => source.id === session?.opened) ?? sources[0];
+  }
+  // Ids of states are digests of their contents, so a link into a graph that was built again, under
+  // another id, still leads to its state.
+  return sources.find((source) => source.id === id) ?? sources.find((source) => source.kind === kind);
+}
+
+function View({ route, session }: { route: Route; session: Session }) {
+  const source = sourceOf(route, session);
+  if (!source) {
+    return (
+      <main>
+        <Empty title={route.parts.length > 0 ? "What this link names is not open here." : "Nothing is open."}>
+          <p>Name a graph, a run, a report or a counterexample: <code>canvass browse PATH …</code></p>
+          {session.sources.length > 0
+            ? <button type="button" onClick={() => go("#/")}>Show what is open</button> : null}
+        </Empty>
+      </main>
+    );
+  }
+  const moved = route.parts[1] !== undefined && route.parts[1] !== source.id;
+  const rest = route.parts[0] === source.kind ? route.parts.slice(2) : [];
+  const place = { source, rest, query: route.query, moved };
+  const graphs = session.sources.filter((one) => one.kind === "graph");
+  switch (source.kind) {
+    case "graph": return <GraphPage key={source.id} {...place} />;
+    case "run": return <RunPage key={source.id} {...place} graphs={graphs} />;
+    case "report": return <ReportPage key={source.id} {...place} />;
+    case "counterexample": return <CounterexamplePage key={source.id} {...place} />;
+  }
+}
+
+/** What every view is given. */
+export interface Place {
+  readonly source: SourceInfo;
+  /** What follows the source in the address. */
+  readonly rest: readonly string[];
+  readonly query: Route["query"];
+  /** Whether the link named another source, which is not open here. */
+  readonly moved: boolean;
+}
+
+export function hrefOf(source: SourceInfo): string {
+  return formatRoute([source.kind, source.id]);
+}

@@ -1,0 +1,101 @@
+// A behaviour of a model that violates a property, state by state.
+
+import { apiPath } from "../api/client";
+import type { CounterexampleView } from "../api/types";
+import { useQuery } from "../api/use_query";
+import type { Place } from "../app";
+import { ExportMenu } from "../exports/export_menu";
+import { useKeys } from "../keys/keys";
+import { LanesScroller } from "../lanes/lanes_scroller";
+import { Awaited } from "../parts/note";
+import { StateTree } from "../parts/state_tree";
+import { Tabs } from "../parts/tabs";
+import { formatRoute, go } from "../route/route";
+import { clamp } from "../run/event_at";
+import { plural } from "../words/visible";
+import { StatesList } from "./states_list";
+
+export function CounterexamplePage({ source, query }: Place) {
+  const answer = useQuery<CounterexampleView>(apiPath(["counterexample", source.id]));
+  return (
+    <main class="run">
+      <Awaited answer={answer} what="the counterexample">
+        {(data) => <Loaded found={data} query={query} />}
+      </Awaited>
+    </main>
+  );
+}
+
+function Loaded({ found, query }: { found: CounterexampleView; query: Place["query"] }) {
+  const last = Math.max(0, found.states.length - 1);
+  const at = clamp(Number(query["at"] ?? 0) || 0, 0, last);
+  const view = found.lanes ? (query["view"] ?? "lanes") : "states";
+  const show = (change: { at?: number; view?: string }): void =>
+    go(formatRoute(["counterexample", found.id], { at, view, ...change }), true);
+  const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
+  useKeys("Along the counterexample", [
+    { keys: ["ArrowRight", "ArrowDown", "l", "j"], does: "next state", run: () => move(1) },
+    { keys: ["ArrowLeft", "ArrowUp", "h", "k"], does: "state before", run: () => move(-1) },
+    { keys: ["Home"], does: "first state", run: () => show({ at: 0 }) },
+    { keys: ["End"], does: "last state", run: () => show({ at: last }) },
+    { keys: ["1"], does: "lanes", run: () => show({ view: "lanes" }) },
+    { keys: ["2"], does: "states", run: () => show({ view: "states" }) },
+  ]);
+  const state = found.states[at];
+  const before = found.states[at - 1];
+  // The first state is no event: event n of the lanes leads to state n + 1.
+  const shift = found.lanes ? found.states.length - found.lanes.total : 0;
+  return (
+    <>
+      <div class="head">
+        <div class="head-line">
+          <h1>{found.title}</h1>
+          <span class="verdict is-diverges"><span aria-hidden="true">✖ </span>{found.claim}</span>
+          <span class="soft">{plural(found.states.length, "state")}</span>
+          <span class="bar-space" />
+          <ExportMenu name="counterexample" />
+        </div>
+        {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ")}</p> : null}
+        <Tabs
+          label="Views of the counterexample"
+          tabs={[...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []), { id: "states", title: "States" }]}
+          chosen={view}
+          choose={(id) => show({ view: id })}
+        />
+      </div>
+      <div class="split">
+        <section class="view" data-export aria-label={`View: ${view}`}>
+          {view === "lanes" && found.lanes
+            ? <div class="lanes-view"><LanesScroller lanes={found.lanes} at={Math.max(0, at - shift)} choose={(number) => show({ at: number + shift })} /></div>
+            : <StatesList found={found} at={at} choose={(place) => show({ at: place })} />}
+        </section>
+        <aside class="inspector" aria-label="The state">
+          {state ? (
+            <div data-state-number={state.number}>
+              <header class="inspector-head">
+                <p class="soft">{`state ${at + 1} of ${found.states.length}${state.acting ? ` · ${state.acting}` : ""}`}</p>
+                <h2>{state.action}</h2>
+                {found.loop === state.number ? <p class="remark">The behaviour comes back to this state for ever.</p> : null}
+                {found.stuttering && at === last ? <p class="remark">Nothing happens any more.</p> : null}
+              </header>
+              <section>
+                <h3>State</h3>
+                <StateTree tree={state.tree} base={before?.tree} />
+              </section>
+            </div>
+          ) : null}
+        </aside>
+      </div>
+      <footer class="timeline">
+        <div class="timeline-buttons">
+          <button type="button" onClick={() => move(-1)} disabled={at === 0} aria-label="State before">◀</button>
+          <button type="button" onClick={() => move(1)} disabled={at >= last} aria-label="Next state">▶</button>
+          <output class="place" data-place={at}>{`state ${at + 1} of ${found.states.length}`}</output>
+        </div>
+        <div class="timeline-track">
+          <input type="range" min={0} max={last} value={at} aria-label="State" onInput={(event) => show({ at: Number(event.currentTarget.value) })} />
+        </div>
+      </footer>
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+// The states of a counterexample, each with what its step changed.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { CounterexampleState, CounterexampleView } from "../api/types";
+
+export function StatesList(
+  { found, at, choose }: { found: CounterexampleView; at: number; choose: (place: number) => void },
+) {
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="States">
+      <table class="events">
+        <thead><tr><th class="number">state</th><th>action</th><th>who</th><th>changes</th></tr></thead>
+        <tbody>
+          {found.states.map((state, place) => (
+            <Row key={state.number} state={state} chosen={place === at} loop={state.number === found.loop} choose={() => choose(place)} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row(
+  { state, chosen, loop, choose }: {
+    state: CounterexampleState;
+    chosen: boolean;
+    loop: boolean;
+    choose: () => void;
+  },
+) {
+  const place = useRef<HTMLTableRowElement>(null);
+  useEffect(() => {
+    if (chosen) place.current?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
+  return (
+    <tr ref={place} class={chosen ? "is-chosen" : ""} data-state-number={state.number}>
+      <td class="number"><button type="button" class="inline" aria-current={chosen} onClick={choose}>{state.number}</button></td>
+      <td>{state.action}{loop ? <span class="tag">comes back here</span> : null}</td>
+      <td>{state.acting}</td>
+      <td>
+        {state.changes.length === 0 ? <span class="soft">nothing</span> : (
+          <ul class="changes">
+            {state.changes.map((change) => (
+              <li key={change.path}><code>{change.path}</code>: {change.before} → {change.after}</li>
+            ))}
+          </ul>
+        )}
+      </td>
+    </tr>
+  );
+}

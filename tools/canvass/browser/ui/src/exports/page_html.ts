@@ -1,0 +1,73 @@
+// One file of HTML with what is shown: no script, nothing to be loaded, to be kept beside a ticket.
+
+import { drawingOfView } from "./drawn";
+
+const LEFT_OUT = "button.quiet, .toolbar, .timeline-buttons, .timeline input, form, kbd, .hidden";
+
+export function htmlOfView(name: string): string {
+  const view = document.querySelector("[data-export]");
+  const inspector = document.querySelector(".inspector");
+  const title = document.querySelector("h1")?.textContent ?? name;
+  const main = document.createElement("main");
+  const head = document.createElement("header");
+  append(head, "h1", title);
+  append(head, "p", `${document.querySelector(".head-line .soft")?.textContent ?? ""}`);
+  append(head, "p", `Made by canvass browse; the view was ${location.hash}`);
+  main.append(head);
+  const body = document.createElement("div");
+  body.className = "kept";
+  const drawing = drawingOfView();
+  if (drawing) body.append(drawing);
+  else if (view) body.append(cleaned(view));
+  if (inspector) body.append(cleaned(inspector));
+  main.append(body);
+  const text = new XMLSerializer().serializeToString(main);
+  // Text only: the serialiser has escaped whatever came from elsewhere.
+  return [
+    "<!doctype html>",
+    '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
+    `<title>${escaped(title)}</title>`,
+    `<style>${ownStyle()}${KEPT_STYLE}</style></head>`,
+    `<body class="kept-page">${text}</body></html>`,
+  ].join("\n");
+}
+
+const KEPT_STYLE = `
+html, body.kept-page { height: auto; overflow: auto; }
+.kept-page { padding: 20px; }
+.kept { display: flex; flex-wrap: wrap; gap: 20px; align-items: flex-start; }
+.kept > svg { max-width: 100%; height: auto; border: 1px solid var(--line); }
+.kept .inspector { overflow: visible; max-height: none; border: 0; width: 420px; }
+`;
+
+/** The rules of the page's own style sheet; they are ours, not of what is looked at. */
+function ownStyle(): string {
+  return [...document.styleSheets]
+    .flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText))
+    .join("\n")
+    .replaceAll("</", "<\\/");
+}
+
+function append(parent: Element, name: string, text: string): void {
+  const made = document.createElement(name);
+  made.textContent = text;
+  parent.append(made);
+}
+
+/** A copy without what can be pressed: in a file it would do nothing. */
+function cleaned(source: Element): Element {
+  const copy = source.cloneNode(true) as Element;
+  for (const element of copy.querySelectorAll(LEFT_OUT)) element.remove();
+  for (const button of copy.querySelectorAll("button, a")) {
+    const text = document.createElement("span");
+    text.className = button.className;
+    text.append(...button.childNodes);
+    button.replaceWith(text);
+  }
+  return copy;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
+}

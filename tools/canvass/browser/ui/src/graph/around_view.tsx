@@ -1,0 +1,76 @@
+// The states around a state, as a drawing or as a list.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { Around, GraphCoverage } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { useKeys } from "../keys/keys";
+import { Awaited } from "../parts/note";
+import { ActionChips } from "./action_chips";
+import { GraphCanvas } from "./canvas";
+import type { GraphContext } from "./graph_page";
+import { GraphLegend } from "./legend";
+import { SceneList } from "./scene_list";
+import { sceneOfAround } from "./scene";
+
+export function AroundView({ context }: { context: GraphContext }) {
+  const { graph, state, query, change, visit } = context;
+  const [list, setList] = useState(false);
+  const [chosen, choose] = useState<string>();
+  const [chips, setChips] = useState(false);
+  useEffect(() => choose(undefined), [state]);
+  const asked = { depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
+  const around = useQuery<Around>(apiPath(["graph", graph.id, "around", state], asked));
+  const coverage = useQuery<GraphCoverage>(
+    query.heat ? apiPath(["graph", graph.id, "coverage"], { around: state, ...asked }) : null,
+  );
+  const deeper = (by: number): void => change({ depth: Math.min(6, Math.max(1, query.depth + by)) });
+  const more = (): void => change({ limit: Math.min(2000, query.limit * 2) });
+  const heat = (): void => change({ heat: query.heat ? undefined : "1" });
+  useKeys("Around a state", [
+    { keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) },
+    { keys: ["]"], does: "one step further around", run: () => deeper(1) },
+    { keys: ["["], does: "one step less", run: () => deeper(-1) },
+    { keys: ["m"], does: "draw twice as many states", run: more },
+    { keys: ["f"], does: "choose actions", run: () => setChips((was) => !was) },
+    { keys: ["c"], does: "coverage of the runs that are open, or not", run: heat },
+  ]);
+  const scene = useMemo(
+    () => around.data && sceneOfAround(around.data, { taken: query.heat ? coverage.data?.edges : undefined }),
+    [around.data, coverage.data, query.heat],
+  );
+  const open = (id: string): void => {
+    const step = around.data?.edges.find((edge) => edge.source === state && edge.target === id);
+    visit(id, step ? state : undefined);
+  };
+
+  return (
+    <div class="around">
+      <div class="toolbar">
+        <div class="choice" role="group" aria-label="How to show it">
+          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
+          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
+        </div>
+        <div class="stepper" role="group" aria-label="Steps around">
+          <button type="button" onClick={() => deeper(-1)} disabled={query.depth <= 1} aria-label="Fewer steps around">−</button>
+          <span>{`${query.depth} ${query.depth === 1 ? "step" : "steps"} around`}</span>
+          <button type="button" onClick={() => deeper(1)} disabled={query.depth >= 6} aria-label="More steps around">+</button>
+        </div>
+        <button type="button" aria-pressed={chips} aria-expanded={chips} onClick={() => setChips(!chips)}>
+          {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
+        </button>
+        <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button>
+        {scene && scene.leftOut
+          ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button> : null}
+      </div>
+      {chips ? <ActionChips actions={graph.actions} chosen={query.actions} choose={(actions) => change({ actions: actions.join(",") })} /> : null}
+      {query.heat && coverage.error ? <p class="graph-hint" role="status">{coverage.error.message}</p> : null}
+      <Awaited answer={around} what="the states around">
+        {() => scene === undefined ? null : list
+          ? <SceneList scene={scene} current={state} open={open} />
+          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} states around the chosen one`} />}
+      </Awaited>
+      <GraphLegend heat={query.heat} />
+    </div>
+  );
+}

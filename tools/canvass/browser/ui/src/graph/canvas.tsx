@@ -1,0 +1,192 @@
+// A scene drawn by sigma; words on a canvas of our own above it, so that none covers another.
+
+import { MultiDirectedGraph } from "graphology";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import Sigma from "sigma";
+import { EdgeArrowProgram } from "sigma/rendering";
+import { offerDrawing } from "../exports/drawn";
+import { useKeys } from "../keys/keys";
+import { useSize } from "../parts/use_size";
+import { useColoursChanged } from "../session/theme";
+import { beside } from "./geometry";
+import { GraphDrawing } from "./drawing";
+import { readPalette, type Palette } from "./palette";
+import { placed, type Placed } from "./placing";
+import type { Scene } from "./scene";
+import { Words } from "./words";
+
+export function GraphCanvas(
+  { scene, chosen, choose, open, label }: {
+    scene: Scene;
+    chosen: string | undefined;
+    /** Make out a node among the others. */
+    choose: (id: string | undefined) => void;
+    /** Go to a node. */
+    open: (id: string) => void;
+    label: string;
+  },
+) {
+  const holder = useRef<HTMLDivElement>(null);
+  const size = useSize(holder);
+  const colours = useColoursChanged();
+  const [hidden, setHidden] = useState(0);
+  const [fit, setFit] = useState(false);
+  const live = useRef<Live | null>(null);
+  const handlers = useRef({ choose, open });
+  handlers.current = { choose, open };
+  const drawn = useMemo(canDraw, []);
+  const positions = useMemo(
+    () => (size.width > 0 ? placed(scene, size.width, size.height, fit) : null),
+    [scene, size.width, size.height, fit],
+  );
+
+  useEffect(() => {
+    if (!drawn || !holder.current || !positions) return undefined;
+    live.current = startDrawing(holder.current, scene, positions, handlers, setHidden);
+    return () => {
+      live.current?.sigma.kill();
+      live.current = null;
+    };
+  }, [scene, positions, colours, drawn]);
+  useEffect(() => live.current?.mark(chosen), [chosen, scene, positions, colours]);
+  useEffect(() => {
+    if (!positions) return undefined;
+    offerDrawing(() => ({
+      element: <GraphDrawing scene={scene} positions={positions} palette={readPalette()} chosen={chosen} />,
+    }));
+    return () => offerDrawing(null);
+  }, [scene, positions, chosen]);
+
+  const move = (dx: number, dy: number): void => {
+    if (!positions) return;
+    const from = chosen ?? scene.nodes.find((node) => node.root)?.id ?? scene.nodes[0]?.id;
+    if (from !== undefined) choose(beside(positions, from, dx, dy) ?? from);
+  };
+  const zoom = (factor: number): void => {
+    const camera = live.current?.sigma.getCamera();
+    if (camera) void camera.animate({ ratio: camera.ratio * factor }, { duration: 0 });
+  };
+  useKeys("Drawing", [
+    { keys: ["ArrowRight"], does: "make out the node to the right", run: () => move(1, 0) },
+    { keys: ["ArrowLeft"], does: "to the left", run: () => move(-1, 0) },
+    { keys: ["ArrowUp"], does: "above", run: () => move(0, -1) },
+    { keys: ["ArrowDown"], does: "below", run: () => move(0, 1) },
+    { keys: ["Enter"], does: "go to the node made out", run: () => chosen !== undefined && open(chosen) },
+    { keys: ["+", "="], does: "nearer", run: () => zoom(0.8) },
+    { keys: ["-"], does: "further", run: () => zoom(1.25) },
+    { keys: ["0"], does: "all of it, or readable size", run: () => setFit((was) => !was) },
+  ]);
+
+  const out = positions?.outOfSight ?? 0;
+  const hints = [
+    scene.leftOut,
+    out > 0 ? `${out} out of sight: drag, or 0 for all` : "",
+    hidden > 0 ? `${hidden} words hidden at this size: + to see them, or the list` : "",
+  ].filter(Boolean);
+  return (
+    <div class="graph-frame">
+      <div
+        ref={holder}
+        class="graph-canvas"
+        role="img"
+        aria-label={`${label}; the list says the same in words`}
+        data-nodes={scene.nodes.length}
+        data-links={scene.links.length}
+      >
+        {drawn || !positions ? null : (
+          <GraphDrawing scene={scene} positions={positions} palette={readPalette()} chosen={chosen} open={open} />
+        )}
+      </div>
+      {hints.length > 0 ? <p class="graph-hint" role="status">{hints.join(" · ")}</p> : null}
+    </div>
+  );
+}
+
+/** Without WebGL the same scene is drawn as SVG. */
+function canDraw(): boolean {
+  return document.createElement("canvas").getContext("webgl2") !== null;
+}
+
+interface Live {
+  readonly sigma: Sigma;
+  readonly mark: (id: string | undefined) => void;
+}
+
+function startDrawing(
+  element: HTMLDivElement,
+  scene: Scene,
+  positions: Placed,
+  handlers: { current: { choose: (id: string | undefined) => void; open: (id: string) => void } },
+  told: (hidden: number) => void,
+): Live {
+  const palette = readPalette();
+  const sigma = new Sigma(graphOf(scene, positions, palette), element, {
+    renderLabels: false,
+    renderEdgeLabels: false,
+    allowInvalidContainer: true,
+    stagePadding: 0,
+    defaultEdgeType: "arrow",
+    edgeProgramClasses: { arrow: EdgeArrowProgram },
+    minEdgeThickness: 1.2,
+    minCameraRatio: 0.1,
+    maxCameraRatio: 12,
+    zIndex: true,
+    // What a node under the pointer looks like is said by `Words` too.
+    defaultDrawNodeHover: () => undefined,
+    zoomDuration: 0,
+    inertiaDuration: 0,
+  });
+  // The places are pixels, so that words and nodes keep the distances they were given.
+  sigma.setCustomBBox({ x: [0, positions.width], y: [0, positions.height] });
+  const words = new Words(sigma, scene, palette, element);
+  let before = -1;
+  sigma.on("afterRender", () => {
+    const hidden = words.draw();
+    if (hidden !== before) told(hidden);
+    before = hidden;
+  });
+  sigma.on("clickNode", ({ node }) => handlers.current.open(node));
+  sigma.on("enterNode", ({ node }) => {
+    element.style.cursor = "pointer";
+    words.hovered = node;
+    sigma.refresh({ skipIndexation: true });
+  });
+  sigma.on("leaveNode", () => {
+    element.style.cursor = "";
+    words.hovered = undefined;
+    sigma.refresh({ skipIndexation: true });
+  });
+  sigma.refresh();
+  return {
+    sigma,
+    mark: (id) => {
+      words.chosen = id;
+      sigma.refresh({ skipIndexation: true });
+    },
+  };
+}
+
+function graphOf(scene: Scene, positions: Placed, palette: Palette): MultiDirectedGraph {
+  const graph = new MultiDirectedGraph();
+  for (const node of scene.nodes) {
+    if (graph.hasNode(node.id)) continue; // A path may come back to a state.
+    const { x, y } = positions.places.get(node.id) ?? { x: 0, y: 0 };
+    graph.addNode(node.id, {
+      x,
+      y: positions.height - y,
+      size: node.root ? 16 : 13,
+      color: palette.phase[node.phase].fill,
+    });
+  }
+  const most = Math.max(1, ...scene.links.map((link) => link.taken ?? 0));
+  for (const link of scene.links) {
+    if (!graph.hasNode(link.source) || !graph.hasNode(link.target)) continue;
+    const taken = link.taken;
+    graph.addDirectedEdge(link.source, link.target, {
+      size: link.lit ? 4 : taken ? 2 + (4 * Math.log1p(taken)) / Math.log1p(most) : 1.4,
+      color: link.lit ? palette.accent : taken === undefined ? palette.line : palette.heat[taken > 0 ? 1 : 0],
+      zIndex: link.lit ? 2 : taken ? 1 : 0,
+    });
+  }
+  return graph;
+}

@@ -1,0 +1,40 @@
+// Strongly connected components: which states can be left for good.
+
+import { apiPath } from "../api/client";
+import type { Components } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { Awaited } from "../parts/note";
+import type { GraphContext } from "./graph_page";
+
+export function ComponentsView({ context }: { context: GraphContext }) {
+  const { graph, visit } = context;
+  const answer = useQuery<Components>(apiPath(["graph", graph.id, "components"]));
+  return (
+    <div class="scroll padded">
+      <Awaited answer={answer} what="the components">
+        {(data) => (
+          <>
+            <p>
+              {`${data.count.toLocaleString("en")} strongly connected ${data.count === 1 ? "component" : "components"} of ${graph.states.toLocaleString("en")} states; no step leaves ${data.terminal.toLocaleString("en")} of them.`}
+            </p>
+            <p class="soft">
+              The states of a component all lead to one another.
+              {data.count > data.largest.length ? ` The ${data.largest.length} largest are shown, ${(data.count - data.largest.length).toLocaleString("en")} left out.` : ""}
+            </p>
+            <table class="events">
+              <thead><tr><th class="number">states</th><th>one of them</th></tr></thead>
+              <tbody>
+                {data.largest.map((one) => (
+                  <tr key={one.example}>
+                    <td class="number">{one.size.toLocaleString("en")}</td>
+                    <td><button type="button" class="state-link" onClick={() => visit(one.example, undefined, "around")}>{one.label}</button></td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </>
+        )}
+      </Awaited>
+    </div>
+  );
+}

@@ -1,0 +1,142 @@
+// States found by a predicate.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { apiPath, ApiError } from "../api/client";
+import type { Found } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { Empty } from "../parts/note";
+import type { GraphContext } from "./graph_page";
+
+const SHOWN = 200;
+
+export function FindView({ context, focus }: { context: GraphContext; focus: number }) {
+  const { graph, query, change, visit, state } = context;
+  const found = useQuery<Found>(
+    query.where ? apiPath(["graph", graph.id, "find"], { where: query.where, limit: SHOWN }) : null,
+  );
+  return (
+    <div class="find">
+      <Expression
+        label="States in which"
+        value={query.where}
+        fields={graph.fields}
+        error={found.error}
+        focus={focus}
+        placeholder={exampleOf(graph.fields)}
+        submit={(where) => change({ where, view: "find" }, false)}
+      />
+      <div class="scroll">
+        {query.where === "" ? <Help context={context} />
+          : found.data ? (
+            <>
+              <p class="note" role="status">
+                {found.data.count === 0 ? "No state." : `${found.data.count.toLocaleString("en")} ${found.data.count === 1 ? "state" : "states"}`}
+                {found.data.count > found.data.shown.length
+                  ? `; the first ${found.data.shown.length} are shown, ${(found.data.count - found.data.shown.length).toLocaleString("en")} left out` : ""}
+                {found.data.count > 0 ? (
+                  <>{" · "}<button type="button" class="inline" onClick={() => change({ view: "path", to: query.where }, false)}>shortest path to one of them</button></>
+                ) : null}
+              </p>
+              <ul class="scene-list">
+                {found.data.shown.map((one) => (
+                  <li key={one.id} class={one.id === state ? "is-current" : ""}>
+                    <button type="button" class="state-link" onClick={() => visit(one.id, undefined, "around")}>{one.label}</button>{" "}
+                    <code class="soft">{one.id.slice(0, 10)}</code>
+                  </li>
+                ))}
+              </ul>
+            </>
+          ) : found.loading ? <p class="waiting" role="status">Looking through the states …</p> : null}
+      </div>
+    </div>
+  );
+}
+
+function exampleOf(fields: readonly string[]): string {
+  return fields.includes("electionState") ? 'electionState = "CANDIDATE_BALLOT"' : `${fields[0] ?? "field"} = 1`;
+}
+
+function Help({ context }: { context: GraphContext }) {
+  const { fields } = context.graph;
+  return (
+    <Empty title="Find states by what holds in them.">
+      <p>Compare fields with <code>=</code> <code>!=</code> <code>&lt;</code> <code>&lt;=</code> <code>&gt;</code> <code>&gt;=</code> <code>in</code>; join with <code>and</code>, <code>or</code>, <code>not</code>.</p>
+      <p class="soft">{`${fields.length} fields:`}</p>
+      <ul class="words">{fields.map((field) => <li key={field}><code>{field}</code></li>)}</ul>
+    </Empty>
+  );
+}
+
+/** A line for an expression. What is wrong with it is said under the column where it is. */
+export function Expression(
+  { label, value, fields, error, focus = 0, placeholder, submit }: {
+    label: string;
+    value: string;
+    fields: readonly string[];
+    error: Error | undefined;
+    focus?: number;
+    placeholder: string;
+    submit: (text: string) => void;
+  },
+) {
+  const [text, setText] = useState(value);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (focus > 0) input.current?.focus();
+  }, [focus]);
+  const column = error instanceof ApiError && text === value ? error.column : undefined;
+  // The word that is being written, for the list of fields.
+  const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
+  const fitting = begun ? fields.filter((field) => field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8) : [];
+  return (
+    <form
+      class="expression"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit(text.trim());
+      }}
+    >
+      <label>
+        <span>{label}</span>
+        <input
+          ref={input}
+          type="text"
+          value={text}
+          placeholder={placeholder}
+          spellcheck={false}
+          autocomplete="off"
+          aria-invalid={error !== undefined && text === value}
+          aria-describedby="expression-error"
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit">Show</button>
+      <div id="expression-error" class="expression-error" role="alert">
+        {error && text === value ? (
+          <>
+            {column === undefined ? null : <pre aria-hidden="true">{`${" ".repeat(Math.max(0, column - 1))}▲`}</pre>}
+            <p>{column === undefined ? error.message : `column ${column}: ${error.message}`}</p>
+          </>
+        ) : null}
+      </div>
+      {fitting.length > 0 && text !== value ? (
+        <div class="fitting" aria-label="Fields">
+          {fitting.map((field) => (
+            <button
+              key={field}
+              type="button"
+              class="chip"
+              onClick={() => {
+                setText(text.slice(0, text.length - begun.length) + field + " ");
+                input.current?.focus();
+              }}
+            >
+              {field}
+            </button>
+          ))}
+        </div>
+      ) : null}
+    </form>
+  );
+}

@@ -1,0 +1,161 @@
+// A state graph: around a state, found by a predicate, along a path, through an expression.
+
+import { useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { GraphInfo, StateView } from "../api/types";
+import { useQuery } from "../api/use_query";
+import type { Place } from "../app";
+import { ExportMenu, type ServerExport } from "../exports/export_menu";
+import { useKeys } from "../keys/keys";
+import { Awaited, Empty } from "../parts/note";
+import { Tabs } from "../parts/tabs";
+import { formatRoute, go } from "../route/route";
+import { plural } from "../words/visible";
+import { AroundView } from "./around_view";
+import { ComponentsView } from "./components_view";
+import { CoverageView } from "./coverage_view";
+import { FindView } from "./find_view";
+import { PathTab } from "./path_view";
+import { ProjectionView } from "./projection_view";
+import { StatePane } from "./state_pane";
+
+/** What the address says of a graph besides the state. */
+export interface GraphQuery {
+  readonly view: string;
+  /** The state that the reader came from: the state is compared with it. */
+  readonly from: string | undefined;
+  readonly pin: string | undefined;
+  readonly depth: number;
+  readonly limit: number;
+  readonly actions: readonly string[];
+  readonly where: string;
+  readonly by: string;
+  readonly to: string;
+  readonly heat: boolean;
+}
+
+export type GraphChange = Partial<{ readonly [name in keyof GraphQuery]: string | number | undefined }>;
+
+export interface GraphContext {
+  readonly graph: GraphInfo;
+  readonly state: string;
+  readonly query: GraphQuery;
+  /** Stay at the state, look at it otherwise. */
+  readonly change: (change: GraphChange, replace?: boolean) => void;
+  /** Go to a state. `from` is where the reader comes from, if a step leads from there. */
+  readonly visit: (state: string, from?: string, view?: string) => void;
+}
+
+const VIEWS = [
+  { id: "around", title: "Around" },
+  { id: "find", title: "Find" },
+  { id: "path", title: "Path" },
+  { id: "project", title: "Projection" },
+  { id: "components", title: "Components" },
+  { id: "coverage", title: "Coverage" },
+] as const;
+
+export function GraphPage({ source, rest, query, moved }: Place) {
+  const graph = useQuery<GraphInfo>(apiPath(["graph", source.id]));
+  return (
+    <main class="graph">
+      <Awaited answer={graph} what="the graph">
+        {(data) => {
+          const first = data.initial[0];
+          const state = (rest[0] === "state" ? rest[1] : undefined) ?? first;
+          if (state === undefined) {
+            return <Empty title="The graph has no initial state.">It was built from nothing; build it again.</Empty>;
+          }
+          return <Loaded graph={data} state={state} given={query} moved={moved} />;
+        }}
+      </Awaited>
+    </main>
+  );
+}
+
+function Loaded(
+  { graph, state, given, moved }: { graph: GraphInfo; state: string; given: Place["query"]; moved: boolean },
+) {
+  const query = queryOf(given);
+  const change = (by: GraphChange, replace = true): void =>
+    go(formatRoute(["graph", graph.id, "state", state], { ...given, ...by }), replace);
+  const visit = (target: string, from?: string, view?: string): void =>
+    go(formatRoute(["graph", graph.id, "state", target], { ...given, from, ...(view ? { view } : {}) }));
+  const context: GraphContext = { graph, state, query, change, visit };
+  const [focus, setFocus] = useState(0);
+  const view = useQuery<StateView>(apiPath(["graph", graph.id, "state", state]));
+
+  useKeys("Views", [
+    ...VIEWS.map((one, at) => ({
+      keys: [`${at + 1}`], does: one.title.toLowerCase(), run: () => change({ view: one.id }, false),
+    })),
+    {
+      keys: ["/"], does: "find states by a predicate",
+      run: () => {
+        change({ view: "find" }, false);
+        setFocus((before) => before + 1);
+      },
+    },
+    { keys: ["i"], does: "the initial state", run: () => graph.initial[0] !== undefined && visit(graph.initial[0]) },
+  ]);
+
+  return (
+    <>
+      <div class="head">
+        <div class="head-line">
+          <h1>{graph.title}</h1>
+          <span class="soft">
+            {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${graph.complete ? "" : " · not complete: TLC was stopped or bounded"}`}
+          </span>
+          {moved ? <span class="soft">The link named another build of the graph; the state is the same.</span> : null}
+          <span class="bar-space" />
+          <ExportMenu name={`graph-${query.view}`} files={exportsOf(context)} />
+        </div>
+        <Tabs label="Views of the graph" tabs={VIEWS} chosen={query.view} choose={(id) => change({ view: id }, false)} />
+      </div>
+      <div class="split">
+        <section class="view" data-export aria-label={`View: ${query.view}`}>
+          {query.view === "find" ? <FindView context={context} focus={focus} />
+            : query.view === "path" ? <PathTab context={context} />
+            : query.view === "project" ? <ProjectionView context={context} />
+            : query.view === "components" ? <ComponentsView context={context} />
+            : query.view === "coverage" ? <CoverageView context={context} />
+            : <AroundView context={context} />}
+        </section>
+        <StatePane context={context} answer={view} />
+      </div>
+    </>
+  );
+}
+
+function queryOf(given: Place["query"]): GraphQuery {
+  const count = (name: string, fallback: number, most: number): number => {
+    const value = Number(given[name]);
+    return Number.isInteger(value) && value >= 1 && value <= most ? value : fallback;
+  };
+  return {
+    view: VIEWS.some((view) => view.id === given["view"]) ? (given["view"] as string) : "around",
+    from: given["from"],
+    pin: given["pin"],
+    depth: count("depth", 1, 6),
+    limit: count("limit", 40, 2000),
+    actions: (given["actions"] ?? "").split(",").filter(Boolean),
+    where: given["where"] ?? "",
+    by: given["by"] ?? "",
+    to: given["to"] ?? "",
+    heat: given["heat"] === "1",
+  };
+}
+
+/** The files of the state's neighbourhood that the server makes. */
+function exportsOf({ graph, state, query }: GraphContext): readonly ServerExport[] {
+  const asked = { around: state, depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
+  const formats = [["dot", "DOT (Graphviz)"], ["graphml", "GraphML"], ["json", "JSON"], ["itf", "ITF trace"]] as const;
+  return formats.map(([format, title]) => ({
+    title,
+    path: apiPath(
+      ["graph", graph.id, "export"],
+      format === "itf" ? { format, path: state } : { format, ...asked },
+    ),
+  }));
+}

@@ -1,0 +1,17 @@
+// What signs and lines of a drawing mean.
+
+export function GraphLegend({ heat = false }: { heat?: boolean }) {
+  return (
+    <ul class="legend legend-row" aria-label="Legend">
+      <li><span class="swatch root" /> this state</li>
+      <li><span class="swatch initial" /> initial</li>
+      <li><span class="swatch phase-start">Ca</span> start</li>
+      <li><span class="swatch phase-candidate">CB</span> candidate</li>
+      <li><span class="swatch phase-leader">LR</span> leader</li>
+      <li><span class="swatch phase-follower">FR</span> follower</li>
+      <li>↻ steps to itself</li>
+      <li>+ steps not drawn</li>
+      {heat ? <li><span class="heat-sample" /> taken, with events</li> : null}
+    </ul>
+  );
+}

@@ -1,0 +1,59 @@
+// A graph too large to draw, seen through an expression: one node for each of its values.
+
+import { useMemo, useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { Projection } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { useKeys } from "../keys/keys";
+import { Empty } from "../parts/note";
+import { GraphCanvas } from "./canvas";
+import { Expression } from "./find_view";
+import type { GraphContext } from "./graph_page";
+import { SceneList } from "./scene_list";
+import { sceneOfProjection } from "./scene";
+
+export function ProjectionView({ context }: { context: GraphContext }) {
+  const { graph, query, change, visit } = context;
+  const usual = graph.fields.includes("electionState") ? "electionState" : "";
+  const by = query.by || usual;
+  const [list, setList] = useState(false);
+  const [chosen, choose] = useState<string>();
+  useKeys("Projection", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
+  const answer = useQuery<Projection>(
+    by ? apiPath(["graph", graph.id, "project"], { by, actions: query.actions.join(",") }) : null,
+  );
+  const scene = useMemo(() => answer.data && sceneOfProjection(answer.data), [answer.data]);
+  const open = (key: string): void => {
+    const node = answer.data?.nodes.find((one) => one.key === key);
+    if (node) visit(node.example, undefined, "around");
+  };
+  return (
+    <div class="around">
+      <Expression
+        label="One node for each value of"
+        value={by}
+        fields={graph.fields}
+        error={answer.error}
+        placeholder="electionState, role"
+        submit={(text) => change({ by: text }, false)}
+      />
+      <div class="toolbar">
+        <div class="choice" role="group" aria-label="How to show it">
+          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
+          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
+        </div>
+        {scene ? (
+          <span role="status">
+            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · a node opens one of its states`}
+          </span>
+        ) : null}
+      </div>
+      {scene === undefined
+        ? answer.error || !by
+          ? <Empty title="Choose what tells states apart.">Any field, or several with commas: the whole graph becomes one node for each value.</Empty>
+          : <p class="waiting" role="status">Looking at all states …</p>
+        : list ? <SceneList scene={scene} current={undefined} open={open} />
+        : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label={`${scene.nodes.length} values`} />}
+    </div>
+  );
+}

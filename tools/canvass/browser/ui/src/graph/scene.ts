@@ -1,0 +1,198 @@
+// What a drawing of a graph consists of, whatever it is a drawing of: the neighbourhood of a state,
+// a path, or a graph seen through an expression. Canvas, list and SVG are made of the same scene.
+
+import type { Around, Edge, PathView, Projection } from "../api/types";
+import { phaseOf, signOf, type Phase } from "../words/election";
+import { plural } from "../words/visible";
+
+export interface SceneNode {
+  readonly id: string;
+  readonly label: string;
+  /** One or two letters in the node, so that its kind is read without colour. */
+  readonly sign: string;
+  readonly phase: Phase;
+  readonly x: number;
+  readonly y: number;
+  readonly root: boolean;
+  readonly initial: boolean;
+  /** Steps that lead back to the same state. */
+  readonly loops: readonly string[];
+  /** What is not drawn of it. */
+  readonly more: number;
+  /** States that it stands for, 1 for a state. */
+  readonly count: number;
+}
+
+export interface SceneLink {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly label: string;
+  readonly actions: readonly string[];
+  readonly edges: readonly number[];
+  /** Events of runs that took it; undefined if no coverage is shown. */
+  readonly taken: number | undefined;
+  readonly lit: boolean;
+}
+
+export interface Scene {
+  readonly nodes: readonly SceneNode[];
+  readonly links: readonly SceneLink[];
+  /** In words, what there is and is not drawn; empty if all of it is. */
+  readonly leftOut: string;
+}
+
+export interface Overlay {
+  /** Events of each edge. */
+  readonly taken?: { readonly [edge: string]: number } | undefined;
+  /** Edges to be made out among the others. */
+  readonly lit?: ReadonlySet<number> | undefined;
+}
+
+export function sceneOfAround(around: Around, overlay: Overlay = {}): Scene {
+  const loops = new Map<string, string[]>();
+  for (const edge of around.edges) {
+    if (edge.source === edge.target) loops.set(edge.source, [...(loops.get(edge.source) ?? []), edge.action]);
+  }
+  return {
+    nodes: around.nodes.map((node) => ({
+      id: node.id,
+      label: node.label,
+      sign: signOf(node.electionState),
+      phase: phaseOf(node.electionState),
+      x: node.x,
+      y: node.y,
+      root: node.id === around.root,
+      initial: node.initial,
+      loops: loops.get(node.id) ?? [],
+      more: node.more,
+      count: 1,
+    })),
+    links: linksOf(around.edges, overlay),
+    leftOut: leftOutWords(around.leftOut.states, around.leftOut.edges),
+  };
+}
+
+/** Steps between the same two states are one line with all their names. */
+function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
+  const pairs = new Map<string, Edge[]>();
+  for (const edge of edges) {
+    if (edge.source === edge.target) continue;
+    const pair = `${edge.source} ${edge.target}`;
+    pairs.set(pair, [...(pairs.get(pair) ?? []), edge]);
+  }
+  return [...pairs].map(([pair, group]) => {
+    const first = group[0] as Edge;
+    const { taken, lit } = overlay;
+    return {
+      id: pair,
+      source: first.source,
+      target: first.target,
+      actions: [...new Set(group.map((edge) => edge.action))],
+      edges: group.map((edge) => edge.id),
+      label: labelOf(group.map((edge) => edge.action)),
+      taken: taken ? group.reduce((sum, edge) => sum + (taken[edge.id] ?? 0), 0) : undefined,
+      lit: lit !== undefined && group.some((edge) => lit.has(edge.id)),
+    };
+  });
+}
+
+function labelOf(actions: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const action of actions) counts.set(action, (counts.get(action) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count > 1 ? `${name} ×${count}` : name)).join(", ");
+}
+
+const PATH_COLUMNS = 4;
+
+/** A path as a line that turns at the margin, like text. */
+export function sceneOfPath(path: PathView): Scene {
+  const states = [path.start, ...path.hops.map((hop) => ({ id: hop.target, label: hop.targetLabel }))];
+  return {
+    nodes: states.map((state, at) => {
+      const row = Math.floor(at / PATH_COLUMNS);
+      const column = at % PATH_COLUMNS;
+      const election = electionOf(state.label);
+      return {
+        id: state.id,
+        label: `${at}. ${state.label}`,
+        sign: signOf(election),
+        phase: phaseOf(election),
+        x: (row % 2 === 0 ? column : PATH_COLUMNS - 1 - column) * 3,
+        y: row * 1.4,
+        root: at === 0,
+        initial: false,
+        loops: [],
+        more: 0,
+        count: 1,
+      };
+    }),
+    links: path.hops.map((hop) => ({
+      id: `${hop.source} ${hop.target}`,
+      source: hop.source,
+      target: hop.target,
+      label: hop.action,
+      actions: [hop.action],
+      edges: [hop.edge],
+      taken: undefined,
+      lit: true,
+    })),
+    leftOut: "",
+  };
+}
+
+/** The election state that a label begins with, if it does. */
+export function electionOf(label: string): string | undefined {
+  const first = label.split(/[\s,·]/, 1)[0] ?? "";
+  return signOf(first).length === 2 && /^[A-Z_]+$/.test(first) ? first : undefined;
+}
+
+export function sceneOfProjection(projection: Projection): Scene {
+  const pairs = new Map<string, { actions: string[]; count: number; source: string; target: string }>();
+  const loops = new Map<string, string[]>();
+  for (const edge of projection.edges) {
+    if (edge.source === edge.target) {
+      loops.set(edge.source, [...(loops.get(edge.source) ?? []), `${edge.action} ×${edge.count}`]);
+      continue;
+    }
+    const pair = JSON.stringify([edge.source, edge.target]);
+    const known = pairs.get(pair) ?? { actions: [], count: 0, source: edge.source, target: edge.target };
+    known.actions.push(edge.action);
+    known.count += edge.count;
+    pairs.set(pair, known);
+  }
+  return {
+    nodes: projection.nodes.map((node) => ({
+      id: node.key,
+      label: `${node.key} · ${plural(node.count, "state")}`,
+      sign: signOf(electionOf(node.key)) || "▪",
+      phase: phaseOf(electionOf(node.key)),
+      x: node.x,
+      y: node.y,
+      root: false,
+      initial: false,
+      loops: loops.get(node.key) ?? [],
+      more: 0,
+      count: node.count,
+    })),
+    links: [...pairs].map(([pair, { actions, count, source, target }]) => ({
+      id: pair,
+      source,
+      target,
+      label: `${actions.length > 2 ? `${actions.length} actions` : actions.join(", ")} · ${count.toLocaleString("en")}`,
+      actions,
+      edges: [],
+      taken: undefined,
+      lit: false,
+    })),
+    leftOut: leftOutWords(projection.leftOut.states, projection.leftOut.edges),
+  };
+}
+
+function leftOutWords(states: number, edges: number): string {
+  const parts = [
+    ...(states > 0 ? [plural(states, "state")] : []),
+    ...(edges > 0 ? [plural(edges, "step")] : []),
+  ];
+  return parts.length > 0 ? `${parts.join(" and ")} left out` : "";
+}

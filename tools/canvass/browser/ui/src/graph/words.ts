@@ -1,0 +1,140 @@
+// All words of a drawing: signs in the nodes, labels under them, actions on the lines.
+
+import type Sigma from "sigma";
+import { shortened } from "../words/visible";
+import { Labels } from "./labels";
+import type { Palette } from "./palette";
+import type { Scene, SceneLink, SceneNode } from "./scene";
+
+const LABEL = 11.5;
+const ACTION = 10.5;
+const MOST_ACTION = 46;
+
+interface Spot {
+  readonly node: SceneNode;
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+}
+
+export class Words {
+  chosen: string | undefined;
+  hovered: string | undefined;
+  private readonly canvas: HTMLCanvasElement;
+  private readonly labels: Labels;
+  private readonly sigma: Sigma;
+  private readonly scene: Scene;
+  private readonly palette: Palette;
+
+  constructor(sigma: Sigma, scene: Scene, palette: Palette, element: HTMLElement) {
+    this.sigma = sigma;
+    this.scene = scene;
+    this.palette = palette;
+    this.labels = new Labels(palette);
+    this.canvas = sigma.createCanvas("words", { beforeLayer: "mouse" });
+    this.canvas.dataset["words"] = "";
+    void element;
+  }
+
+  /** Draw; give the number of words for which there was no room. */
+  draw(): number {
+    const { width, height } = this.sigma.getDimensions();
+    const ratio = window.devicePixelRatio || 1;
+    if (this.canvas.width !== width * ratio || this.canvas.height !== height * ratio) {
+      this.canvas.width = width * ratio;
+      this.canvas.height = height * ratio;
+      this.canvas.style.width = `${width}px`;
+      this.canvas.style.height = `${height}px`;
+    }
+    const context = this.canvas.getContext("2d");
+    if (!context) return 0;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    const spots = this.spots().filter(
+      ({ x, y }) => x > -20 && x < width + 20 && y > -20 && y < height + 20,
+    );
+    this.labels.begin(spots);
+    for (const spot of spots) this.sign(context, spot);
+    for (const spot of spots) this.label(context, spot, width);
+    const bySpot = new Map(spots.map((spot) => [spot.node.id, spot]));
+    for (const link of this.scene.links) {
+      const [from, to] = [bySpot.get(link.source), bySpot.get(link.target)];
+      if (from && to) this.action(context, link, from, to);
+    }
+    return this.labels.hidden;
+  }
+
+  private spots(): Spot[] {
+    const graph = this.sigma.getGraph();
+    const seen = new Set<string>();
+    const found: Spot[] = [];
+    for (const node of this.scene.nodes) {
+      if (seen.has(node.id) || !graph.hasNode(node.id)) continue;
+      seen.add(node.id);
+      const data = this.sigma.getNodeDisplayData(node.id);
+      const place = graph.getNodeAttributes(node.id) as { x: number; y: number };
+      const { x, y } = this.sigma.graphToViewport(place);
+      found.push({ node, x, y, size: this.sigma.scaleSize(data?.size ?? 10) });
+    }
+    // What is made out, the root and the initial states get their words first.
+    const rank = ({ node }: Spot): number =>
+      node.id === this.chosen || node.id === this.hovered ? 0 : node.root ? 1 : node.initial ? 2 : 3;
+    return found.sort((one, other) => rank(one) - rank(other));
+  }
+
+  private sign(context: CanvasRenderingContext2D, { node, x, y, size }: Spot): void {
+    const colours = this.palette.phase[node.phase];
+    const ring = (radius: number, colour: string, width: number): void => {
+      context.beginPath();
+      context.arc(x, y, radius, 0, 2 * Math.PI);
+      context.lineWidth = width;
+      context.strokeStyle = colour;
+      context.stroke();
+    };
+    ring(size, colours.ink, 1);
+    if (node.initial) ring(size + 3.5, colours.ink, 1.2);
+    if (node.root) ring(size + (node.initial ? 7 : 4), this.palette.accent, 3);
+    if (node.id === this.chosen) ring(size + 7, this.palette.ink, 2.5);
+    if (size < 7) return; // Too small to be read; zooming in brings it back.
+    context.font = `600 ${Math.min(13, size * 0.9)}px ${this.palette.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "alphabetic";
+    context.fillStyle = colours.ink;
+    context.fillText(node.sign, x, y + size * 0.32);
+    context.textAlign = "left";
+  }
+
+  private label(context: CanvasRenderingContext2D, spot: Spot, room: number): void {
+    const { node, x, y, size } = spot;
+    const marks = [
+      node.loops.length > 0 ? `↻${node.loops.length}` : "",
+      node.more > 0 ? `+${node.more}` : "",
+    ].filter(Boolean);
+    const text = [shortened(node.label, 44), ...marks].join("  ");
+    const bold = node.root || node.id === this.chosen;
+    context.font = `${bold ? "600 " : ""}${LABEL}px ${this.palette.font}`;
+    const width = context.measureText(text).width;
+    // Inside of the frame, so that nothing is cut.
+    const left = Math.max(4, Math.min(room - width - 4, x - width / 2));
+    const always = node.id === this.chosen || node.id === this.hovered || node.root;
+    const ring = node.root || node.initial ? 7 : 2;
+    this.labels.set(context, text, left, y + size + ring + 9, LABEL, this.palette.ink, bold, always);
+  }
+
+  private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot): void {
+    const near = [link.source, link.target].some((id) => id === this.hovered || id === this.chosen);
+    const text = shortened(link.label, MOST_ACTION) + (link.taken ? `  ${link.taken.toLocaleString("en")}` : "");
+    context.font = `${ACTION}px ${this.palette.font}`;
+    const width = context.measureText(text).width;
+    const colour = link.lit ? this.palette.accent : near ? this.palette.ink : this.palette.soft;
+    // Somewhat nearer to the target, where lines from one state have parted.
+    for (const share of [0.56, 0.42, 0.7]) {
+      const x = from.x + (to.x - from.x) * share - width / 2;
+      const y = from.y + (to.y - from.y) * share - 8;
+      const last = share === 0.7;
+      const hidden = this.labels.hidden;
+      if (this.labels.set(context, text, x, y, ACTION, colour, link.lit, last && link.lit)) return;
+      if (!last) this.labels.hidden = hidden;
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// The events of lanes as a table: the same as the picture, to be read in order.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { Lanes } from "../api/types";
+import { markSign, messagesOf } from "./tell";
+
+export function LanesList(
+  { lanes, at, choose }: { lanes: Lanes; at: number; choose: (number: number) => void },
+) {
+  const told = messagesOf(lanes);
+  const chosen = useRef<HTMLTableRowElement>(null);
+  useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label="Events">
+      {lanes.before > 0 ? <p class="soft note">{`${lanes.before.toLocaleString("en")} events before these`}</p> : null}
+      <table class="events">
+        <thead>
+          <tr><th>event</th><th>lane</th><th>action</th><th>messages</th><th>changes</th></tr>
+        </thead>
+        <tbody>
+          {lanes.events.map((event) => (
+            <tr
+              key={event.number}
+              ref={event.number === at ? chosen : null}
+              class={`${event.number === at ? "is-chosen" : ""} is-${(event.mark ?? "plain").toLowerCase()}`}
+              data-event={event.number}
+            >
+              <td><button type="button" class="inline" aria-current={event.number === at} onClick={() => choose(event.number)}>{event.number + 1}</button></td>
+              <td>{lanes.lanes[event.lane]}</td>
+              <td>{`${markSign(event.mark)} ${event.title}`.trim()}{event.mark ? <div class="soft">{`${event.mark} ${event.remark}`}</div> : null}</td>
+              <td>{told.get(event.number)?.text}</td>
+              <td>{event.changes.join("; ")}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {lanes.after > 0 ? <p class="soft note">{`${lanes.after.toLocaleString("en")} events after these`}</p> : null}
+    </div>
+  );
+}

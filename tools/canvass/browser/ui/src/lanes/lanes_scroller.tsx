@@ -1,0 +1,70 @@
+// The frame in which lanes are scrolled: heads that stay, and as much height as the whole run has.
+
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Lanes } from "../api/types";
+import { useSize } from "../parts/use_size";
+import { columnsOf, HEAD, ROW } from "./geometry";
+import { LanesPicture } from "./lanes_picture";
+
+const NEAR = 25; // So near to the end of what is known, more is asked for.
+
+export function LanesScroller(
+  { lanes, at, choose, need }: {
+    lanes: Lanes;
+    at: number;
+    choose: (number: number) => void;
+    /** Asks for the events around one that is not in `lanes`. */
+    need?: (number: number) => void;
+  },
+) {
+  const holder = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(holder);
+  const columns = columnsOf(lanes.lanes.length, width);
+  const first = lanes.events[0]?.number ?? 0;
+  const [top, setTop] = useState(0);
+
+  // The chosen event is in sight, wherever it was chosen.
+  useLayoutEffect(() => {
+    const element = holder.current;
+    if (!element || height === 0) return;
+    const y = at * ROW;
+    const seen = element.scrollTop;
+    if (y < seen || y + ROW + HEAD > seen + height) element.scrollTop = Math.max(0, y - height / 3);
+  }, [at, height]);
+
+  const scrolled = (): void => {
+    const element = holder.current;
+    if (!element) return;
+    setTop(element.scrollTop);
+    const middle = Math.floor((element.scrollTop + height / 2) / ROW);
+    if (middle < first + NEAR || middle > first + lanes.events.length - NEAR) need?.(middle);
+  };
+
+  const least = Math.floor(top / ROW) - 6;
+  const most = Math.ceil((top + height) / ROW) + 6;
+  return (
+    <div class="lanes-scroll" ref={holder} onScroll={scrolled} tabIndex={0} role="group" aria-label="Lanes">
+      <div class="lanes-heads" style={{ width: `${columns.width}px` }}>
+        {lanes.lanes.map((name, lane) => (
+          <div
+            key={lane}
+            class="lane-head"
+            style={{ left: `${columns.lefts[lane] ?? 0}px`, width: `${columns.boxWidth}px` }}
+          >
+            {name}
+          </div>
+        ))}
+      </div>
+      <div style={{ height: `${lanes.total * ROW + 12}px`, width: `${columns.width}px`, position: "relative" }}>
+        <LanesPicture
+          lanes={lanes}
+          columns={columns}
+          at={at}
+          choose={choose}
+          from={Math.max(first, least)}
+          to={Math.min(first + lanes.events.length, most)}
+        />
+      </div>
+    </div>
+  );
+}

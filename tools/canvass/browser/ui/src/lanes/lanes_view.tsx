@@ -1,0 +1,61 @@
+// Swim lanes: one lane for each member, time goes down, messages are arrows.
+//
+// Only what is in sight is asked for and drawn; the scroll bar is that of the whole run.
+
+import { useEffect, useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { Lanes } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { useKeys } from "../keys/keys";
+import { Awaited, Empty } from "../parts/note";
+import { LanesList } from "./lanes_list";
+import { LanesScroller } from "./lanes_scroller";
+
+const STEP = 50; // Windows begin at multiples of it, so that few are asked for.
+const AROUND = 100;
+
+export function LanesView(
+  { path, at, choose }: { path: readonly string[]; at: number; choose: (number: number) => void },
+) {
+  const [from, setFrom] = useState(() => windowAt(at));
+  const [list, setList] = useState(false);
+  useKeys("Lanes", [{ keys: ["v"], does: "picture or list", run: () => setList((was) => !was) }]);
+  useEffect(() => setFrom((before) => (inside(at, before) ? before : windowAt(at))), [at]);
+  const answer = useQuery<Lanes>(apiPath(path, { from, count: 2 * AROUND + STEP }));
+  return (
+    <div class="lanes-view">
+      <div class="toolbar">
+        <div class="choice" role="group" aria-label="How to show it">
+          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Picture</button>
+          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
+        </div>
+        <Legend />
+      </div>
+      <Awaited answer={answer} what="the lanes">
+        {(lanes) => lanes.total === 0
+          ? <Empty title="The run has no events.">Nothing was recorded.</Empty>
+          : list ? <LanesList lanes={lanes} at={at} choose={choose} />
+          : <LanesScroller lanes={lanes} at={at} choose={choose} need={(number) => setFrom(windowAt(number))} />}
+      </Awaited>
+    </div>
+  );
+}
+
+function windowAt(number: number): number {
+  return Math.max(0, Math.floor(number / STEP) * STEP - AROUND);
+}
+
+function inside(number: number, from: number): boolean {
+  return number >= from + (from === 0 ? 0 : STEP / 2) && number < from + 2 * AROUND;
+}
+
+function Legend() {
+  return (
+    <ul class="legend" aria-label="Legend">
+      <li><span class="arrow-sample">──▸</span> message</li>
+      <li><span class="arrow-sample lost">┄┄✕</span> lost</li>
+      <li><span class="mark-sample">↻</span> restart</li>
+      <li><span class="mark-sample bad">✖</span> not allowed</li>
+    </ul>
+  );
+}

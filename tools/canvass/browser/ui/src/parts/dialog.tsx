@@ -1,0 +1,27 @@
+// A dialog: the browser's own, so that focus stays inside and Escape closes it.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export function Dialog(
+  { title, close, children }: { title: string; close: () => void; children: ComponentChildren },
+) {
+  const holder = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = holder.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  const outside = (event: MouseEvent): void => {
+    if (event.target === holder.current) close();
+  };
+  return (
+    <dialog ref={holder} aria-label={title} onClose={close} onClick={outside}>
+      <header class="dialog-head">
+        <h2>{title}</h2>
+        <button type="button" class="quiet" onClick={close}>Close</button>
+      </header>
+      <div class="dialog-body">{children}</div>
+    </dialog>
+  );
+}

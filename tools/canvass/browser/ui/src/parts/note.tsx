@@ -1,0 +1,30 @@
+// What stands where there is nothing to show: what is awaited, what went wrong, what to do.
+
+import type { ComponentChildren } from "preact";
+import type { Answer } from "../api/use_query";
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children === undefined ? null : <div class="empty-help">{children}</div>}
+    </div>
+  );
+}
+
+export function Failed({ error }: { error: Error }) {
+  return (
+    <div class="failed" role="alert">
+      <span class="sign" aria-hidden="true">!</span> {error.message}
+    </div>
+  );
+}
+
+/** The answer, once it is there; before that a word that it is awaited. */
+export function Awaited<T>(
+  { answer, what, children }: { answer: Answer<T>; what: string; children: (data: T) => ComponentChildren },
+) {
+  if (answer.error) return <Failed error={answer.error} />;
+  if (answer.data === undefined) return <p class="waiting" role="status">{`Loading ${what} …`}</p>;
+  return <>{children(answer.data)}</>;
+}

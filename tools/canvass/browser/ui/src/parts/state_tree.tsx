@@ -1,0 +1,62 @@
+// A state as a readable tree. What differs from another state bears a sign, and what was there.
+
+import type { Json } from "../api/types";
+import { countDiffering, treeRows, type Difference, type TreeRow } from "../words/tree";
+import { LongText } from "./long_text";
+
+const SIGN: { readonly [difference in Difference]: string } = {
+  same: "", changed: "Δ", added: "+", removed: "−",
+};
+const WORD: { readonly [difference in Difference]: string } = {
+  same: "", changed: "changed", added: "added", removed: "removed",
+};
+
+export function StateTree(
+  { tree, base, onlyDifferent = false }: {
+    tree: Json;
+    base?: Json | undefined;
+    onlyDifferent?: boolean;
+  },
+) {
+  const rows = treeRows(tree, base);
+  const shown = onlyDifferent ? rows.filter((row) => row.differing > 0) : rows;
+  if (rows.length === 0) return <p class="soft">Nothing in it.</p>;
+  if (shown.length === 0) return <p class="soft">Nothing differs.</p>;
+  return (
+    <div class="tree" data-differing={countDiffering(rows)}>
+      {shown.map((row) => <Row key={row.path} row={row} onlyDifferent={onlyDifferent} />)}
+    </div>
+  );
+}
+
+function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
+  if (row.inner.length > 0) {
+    const inner = onlyDifferent ? row.inner.filter((one) => one.differing > 0) : row.inner;
+    return (
+      <details class="tree-group" open={row.inner.length <= 12 || row.differing > 0}>
+        <summary>
+          <span class="tree-name">{row.name}</span>
+          <span class="soft">
+            {row.differing > 0 ? `${row.differing} of ${row.inner.length} differ` : `${row.inner.length}`}
+          </span>
+        </summary>
+        <div class="tree-inner">
+          {inner.map((one) => <Row key={one.path} row={one} onlyDifferent={onlyDifferent} />)}
+        </div>
+      </details>
+    );
+  }
+  return (
+    <div class={`tree-row is-${row.difference}`} data-path={row.path}>
+      <span class="tree-sign" title={WORD[row.difference]}>{SIGN[row.difference]}</span>
+      <span class="tree-name">{row.name}</span>
+      <span class="tree-value">
+        {row.difference === "changed" || row.difference === "removed"
+          ? <><del><LongText text={row.before} /></del>{" "}</>
+          : null}
+        {row.difference === "removed" ? null
+          : row.difference === "same" ? <LongText text={row.text} /> : <ins><LongText text={row.text} /></ins>}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+// Divergences that are alike, the most frequent first; each opens a run that has it.
+
+import { useEffect, useRef } from "preact/hooks";
+import type { ReportCluster, ReportView } from "../api/types";
+import { plural } from "../words/visible";
+
+export function Clusters(
+  { report, at, setAt, show }: {
+    report: ReportView;
+    at: number;
+    setAt: (at: number) => void;
+    show: (at: number) => void;
+  },
+) {
+  return (
+    <>
+      <ol class="clusters">
+        {report.clusters.map((cluster, place) => (
+          <Cluster
+            key={cluster.signature}
+            cluster={cluster}
+            chosen={place === at}
+            choose={() => setAt(place)}
+            show={() => show(place)}
+          />
+        ))}
+      </ol>
+      {report.clusterCount > report.clusters.length
+        ? <p class="soft">{`${plural(report.clusterCount - report.clusters.length, "kind")} of divergence left out`}</p> : null}
+    </>
+  );
+}
+
+function Cluster(
+  { cluster, chosen, choose, show }: {
+    cluster: ReportCluster;
+    chosen: boolean;
+    choose: () => void;
+    show: () => void;
+  },
+) {
+  const place = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (chosen) place.current?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
+  return (
+    <li ref={place} class={`cluster${chosen ? " is-chosen" : ""}`} data-signature={cluster.signature}>
+      <p class="cluster-head">
+        <strong class="cluster-count">{cluster.count.toLocaleString("en")}</strong>
+        <span class="cluster-name">{cluster.action || cluster.divergenceClass}</span>
+        <span class="tag">{cluster.divergenceClass}</span>
+        <span class="soft">{`in ${plural(cluster.runs, "run")}`}</span>
+      </p>
+      <p>{cluster.message}</p>
+      <p class="soft">
+        {`For example ${cluster.exampleRunId}, member ${cluster.member}, step ${cluster.step}. `}
+        {cluster.example ? (
+          <button type="button" onFocus={choose} onClick={show}>Open this run</button>
+        ) : "The run is no longer where the report was made of it."}
+      </p>
+    </li>
+  );
+}

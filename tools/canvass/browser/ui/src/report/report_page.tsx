@@ -1,0 +1,110 @@
+// A report on a corpus: how many runs conform, which divergences are alike, what was covered.
+
+import { useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { ReportRuns, ReportView } from "../api/types";
+import { useQuery } from "../api/use_query";
+import type { Place } from "../app";
+import { ExportMenu } from "../exports/export_menu";
+import { useKeys } from "../keys/keys";
+import { CoverageTable } from "../parts/coverage_table";
+import { Awaited, Empty } from "../parts/note";
+import { Tabs } from "../parts/tabs";
+import { formatRoute, go } from "../route/route";
+import { VerdictWord } from "../run/verdict_badge";
+import { plural } from "../words/visible";
+import { Clusters } from "./clusters";
+import { RunsTable } from "./runs_table";
+
+export function ReportPage({ source, query }: Place) {
+  const report = useQuery<ReportView>(apiPath(["report", source.id]));
+  return (
+    <main class="report">
+      <Awaited answer={report} what="the report">
+        {(data) => <Loaded report={data} query={query} />}
+      </Awaited>
+    </main>
+  );
+}
+
+function Loaded({ report, query }: { report: ReportView; query: Place["query"] }) {
+  const view = query["view"] ?? "clusters";
+  const verdict = query["verdict"] ?? "";
+  const page = Math.max(1, Number(query["page"]) || 1);
+  const change = (by: { view?: string; verdict?: string; page?: number }): void =>
+    go(formatRoute(["report", report.id], { view, verdict, page, ...by }));
+  const [at, setAt] = useState(0);
+  const runs = useQuery<ReportRuns>(
+    view === "runs" ? apiPath(["report", report.id, "runs"], { verdict, page }) : null,
+  );
+  const show = (place: number): void => {
+    const example = report.clusters[place]?.example;
+    if (example) go(formatRoute(["run", example], { view: "verdict" }));
+  };
+  useKeys("Report", [
+    { keys: ["1"], does: "divergences", run: () => change({ view: "clusters" }) },
+    { keys: ["2"], does: "runs", run: () => change({ view: "runs", page: 1 }) },
+    { keys: ["3"], does: "coverage", run: () => change({ view: "coverage" }) },
+    { keys: ["j"], does: "next divergence", run: () => setAt((one) => Math.min(report.clusters.length - 1, one + 1)) },
+    { keys: ["k"], does: "the one before", run: () => setAt((one) => Math.max(0, one - 1)) },
+    { keys: ["l"], does: "open its example run", run: () => show(at) },
+  ]);
+  const total = Object.values(report.counts).reduce((sum, count) => sum + count, 0);
+  const tabs = [
+    { id: "clusters", title: "Divergences", ...(report.clusterCount > 0 ? { badge: `${report.clusterCount}` } : {}) },
+    { id: "runs", title: "Runs" },
+    { id: "coverage", title: "Coverage" },
+  ];
+  return (
+    <>
+      <div class="head">
+        <div class="head-line">
+          <h1>{report.title}</h1>
+          <span class="soft">
+            {`${plural(total, "run")} · ${plural(report.events, "event")} in ${report.seconds.toFixed(report.seconds < 10 ? 1 : 0)} s, ${Math.round(report.eventsPerSecond).toLocaleString("en")} a second`}
+          </span>
+          <span class="bar-space" />
+          <ExportMenu name="report" />
+        </div>
+        <div class="counts" aria-label="Runs by verdict">
+          {Object.entries(report.counts).map(([name, count]) => (
+            <button key={name} type="button" class="count" data-verdict={name} onClick={() => change({ view: "runs", verdict: name, page: 1 })}>
+              <strong>{count.toLocaleString("en")}</strong> <VerdictWord verdict={name} />
+            </button>
+          ))}
+        </div>
+        <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 1 })} />
+      </div>
+      <section class="view scroll padded" data-export aria-label={`View: ${view}`}>
+        {view === "runs" ? (
+          <Awaited answer={runs} what="the runs">
+            {(data) => <RunsTable runs={data} verdict={verdict} change={change} />}
+          </Awaited>
+        ) : view === "coverage" ? <Coverage report={report} />
+          : report.clusters.length === 0 ? (
+            <Empty title="No run diverges.">
+              <p>Every run that could be read conforms as far as its lines go.</p>
+              <button type="button" onClick={() => change({ view: "runs", verdict: "", page: 1 })}>Look at the runs</button>
+            </Empty>
+          ) : <Clusters report={report} at={at} setAt={setAt} show={show} />}
+      </section>
+    </>
+  );
+}
+
+function Coverage({ report }: { report: ReportView }) {
+  const rows = report.coverage.map((row) => ({
+    name: row.action, covered: row.covered, total: row.total, events: row.events,
+  }));
+  return (
+    <>
+      {report.neverTaken.length > 0 ? (
+        <section>
+          <h3>Never taken</h3>
+          <ul class="words">{report.neverTaken.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
+        </section>
+      ) : null}
+      {rows.length > 0 ? <CoverageTable rows={rows} /> : <Empty title="The report says nothing of coverage." />}
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+// The event at a place of the causal order.
+
+import { apiPath } from "../api/client";
+import type { LaneEvent, Lanes } from "../api/types";
+import { useQuery } from "../api/use_query";
+
+const WINDOW = 50;
+
+/** The event, from the window of lanes that it is in: stepping mostly stays in one window. */
+export function useEventAt(
+  runId: string, at: number,
+): { event: LaneEvent | undefined; error: Error | undefined } {
+  const from = Math.floor(at / WINDOW) * WINDOW;
+  const lanes = useQuery<Lanes>(apiPath(["run", runId, "lanes"], { from, count: WINDOW }));
+  return { event: lanes.data?.events.find((event) => event.number === at), error: lanes.error };
+}
+
+/** Member and step of an event, of its reference `member:step`. */
+export function stepOf(event: LaneEvent): { member: string; step: string } | null {
+  const found = /^(\d+):(\d+)$/.exec(event.reference);
+  return found ? { member: found[1] as string, step: found[2] as string } : null;
+}
+
+export function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}

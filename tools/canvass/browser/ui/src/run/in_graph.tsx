@@ -1,0 +1,101 @@
+// The step of the run in the member state graph: the edge it takes among those it could have taken.
+
+import { useMemo, useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { Around, Divergence, InGraph, RunView, SourceInfo, StepView } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { GraphCanvas } from "../graph/canvas";
+import { GraphLegend } from "../graph/legend";
+import { SceneList } from "../graph/scene_list";
+import { sceneOfAround } from "../graph/scene";
+import { useKeys } from "../keys/keys";
+import { Awaited, Empty } from "../parts/note";
+import { formatRoute, go } from "../route/route";
+import { stepOf, useEventAt } from "./event_at";
+
+const LIMIT = 40;
+
+export function InGraphView(
+  { run, at, graphs }: { run: RunView; at: number; graphs: readonly SourceInfo[] },
+) {
+  const { event } = useEventAt(run.id, at);
+  const place = event ? stepOf(event) : null;
+  const step = useQuery<StepView>(
+    place ? apiPath(["run", run.id, "step", place.member, place.step]) : null,
+  );
+  if (graphs.length === 0) {
+    return (
+      <Empty title="No state graph is open.">
+        <p>Build one, and name it beside the run:</p>
+        <pre class="source">{"canvass graph build MCMemberGraph3 --out member-graph\ncanvass browse RUN member-graph"}</pre>
+      </Empty>
+    );
+  }
+  const diverges = run.divergence !== null && run.divergence.eventNumber === at ? run.divergence : null;
+  return (
+    <Awaited answer={step} what="the step">
+      {(data) => data.graph ? <Overlaid step={data} graph={data.graph} />
+        : <Outside step={data} divergence={diverges} run={run} />}
+    </Awaited>
+  );
+}
+
+function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
+  const [list, setList] = useState(false);
+  const [chosen, choose] = useState<string>();
+  useKeys("In the graph", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
+  const around = useQuery<Around>(
+    apiPath(["graph", graph.id, "around", graph.source], { depth: 1, limit: LIMIT, include: graph.target }),
+  );
+  const scene = useMemo(
+    () => around.data && sceneOfAround(around.data, { lit: new Set([graph.edge]) }),
+    [around.data, graph.edge],
+  );
+  const open = (id: string): void =>
+    go(formatRoute(["graph", graph.id, "state", id], id === graph.source ? {} : { from: graph.source }));
+  return (
+    <div class="around">
+      <div class="toolbar">
+        <div class="choice" role="group" aria-label="How to show it">
+          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
+          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
+        </div>
+        <span role="status" data-edge={graph.edge}>
+          {graph.source === graph.target
+            ? `${step.action} leads member ${step.member} back to the same canonical state.`
+            : `Member ${step.member} takes the thick line: ${step.action}.`}
+        </span>
+      </div>
+      <Awaited answer={around} what="the states around">
+        {() => scene === undefined ? null : list
+          ? <SceneList scene={scene} current={graph.source} open={open} />
+          : <GraphCanvas scene={scene} chosen={chosen} choose={choose} open={open} label="The step among those that were possible" />}
+      </Awaited>
+      <GraphLegend />
+    </div>
+  );
+}
+
+function Outside(
+  { step, divergence, run }: { step: StepView; divergence: Divergence | null; run: RunView },
+) {
+  if (divergence) {
+    return (
+      <Empty title={`The spec does not allow this ${step.action}, so no graph has it.`}>
+        <p>{divergence.message}</p>
+        <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "verdict" }))}>
+          Observed against allowed <kbd>4</kbd>
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={`This ${step.action} is not in a graph that is open.`}>
+      <p>
+        A graph holds the steps within its model’s bounds. What it does not hold is asked of TLC when
+        the run is checked; the verdict counts it.
+      </p>
+      <p>Go on to another event with <kbd>←</kbd> <kbd>→</kbd>, or open a graph of more members or steps.</p>
+    </Empty>
+  );
+}

@@ -1,0 +1,120 @@
+// The picture of the election's state machine.
+
+import { useMemo } from "preact/hooks";
+import type { MemberAt, Overview } from "../api/types";
+import { phaseOf, signOf } from "../words/election";
+import { BOX_HEIGHT, BOX_WIDTH, layoutOf, type Box, type Line, type Move } from "./machine_layout";
+
+export function Machine(
+  { machine, members, move, action, all }: {
+    machine: Overview;
+    members: readonly MemberAt[];
+    move: Move | undefined;
+    action: string;
+    all: boolean;
+  },
+) {
+  const layout = useMemo(() => layoutOf(machine), [machine]);
+  const isMove = (line: Line): boolean =>
+    move !== undefined && line.edge.source === move.source && line.edge.target === move.target;
+  const known = new Set(machine.states.map((state) => state.name));
+  const elsewhere = members.filter((member) => !known.has(member.electionState));
+  return (
+    <svg
+      class="machine"
+      viewBox={`0 0 ${layout.width} ${layout.height}`}
+      role="img"
+      aria-label="The election's state machine with the members"
+    >
+      <defs>
+        <marker id="tip" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+          <path d="M0 0.8L8 4L0 7.2Z" class="tip" />
+        </marker>
+        <marker id="tip-lit" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="4.5" markerHeight="4.5" orient="auto">
+          <path d="M0 0.5L8 4L0 7.5Z" class="tip-lit" />
+        </marker>
+      </defs>
+      {layout.lines.filter((line) => (all || line.edge.seeds) && !isMove(line)).map((line) => (
+        <path
+          key={`${line.edge.source} ${line.edge.target}`}
+          class={line.edge.seeds ? "line" : "line further"}
+          d={line.path}
+          marker-end="url(#tip)"
+        >
+          <title>{`${line.edge.source} → ${line.edge.target}: ${line.edge.actions.join(", ")}`}</title>
+        </path>
+      ))}
+      {layout.lines.filter(isMove).map((line) => (
+        <path key="move" class="line lit" d={line.path} marker-end="url(#tip-lit)" data-move />
+      ))}
+      {layout.boxes.map((box) => (
+        <StateBox
+          key={box.state.name}
+          box={box}
+          members={members.filter((member) => member.electionState === box.state.name)}
+          moved={move?.target === box.state.name ? move.member : undefined}
+        />
+      ))}
+      {layout.lines.filter(isMove).map((line) => <MoveLabel key="label" line={line} text={action} />)}
+      {elsewhere.length > 0 ? (
+        <g transform={`translate(${layout.width - BOX_WIDTH - 40} 24)`}>
+          <text class="soft-text" y={4}>not started</text>
+          {elsewhere.map((member, at) => (
+            <Token key={member.member} member={member} x={96 + at * 24} y={0} moved={false} />
+          ))}
+        </g>
+      ) : null}
+    </svg>
+  );
+}
+
+function StateBox(
+  { box, members, moved }: { box: Box; members: readonly MemberAt[]; moved: number | undefined },
+) {
+  const lit = members.length > 0;
+  return (
+    <g
+      class={`state phase-${phaseOf(box.state.name)}${lit ? " is-lit" : ""}`}
+      transform={`translate(${box.x} ${box.y})`}
+      data-state={box.state.name}
+    >
+      <rect width={BOX_WIDTH} height={BOX_HEIGHT} rx={6} />
+      <text class="state-sign" x={10} y={BOX_HEIGHT / 2 + 4}>{signOf(box.state.name)}</text>
+      <text class="state-name" x={34} y={BOX_HEIGHT / 2 + 4}>{box.state.name}</text>
+      {members.map((member, at) => (
+        <Token
+          key={member.member}
+          member={member}
+          x={BOX_WIDTH - 14 - (members.length - 1 - at) * 24}
+          y={BOX_HEIGHT + 1}
+          moved={member.member === moved}
+        />
+      ))}
+    </g>
+  );
+}
+
+function Token(
+  { member, x, y, moved }: { member: MemberAt; x: number; y: number; moved: boolean },
+) {
+  return (
+    <g class={`token${moved ? " is-moved" : ""}`} transform={`translate(${x} ${y})`} data-member={member.member}>
+      <circle r={10.5} />
+      <text y={4} text-anchor="middle">{member.member}</text>
+      <title>{`member ${member.member}, ${member.role || "no role"}, step ${member.step}`}</title>
+    </g>
+  );
+}
+
+const CHARACTER = 6.7;
+
+function MoveLabel({ line, text }: { line: Line; text: string }) {
+  const width = text.length * CHARACTER + 14;
+  const x = Math.max(width / 2 + 2, line.label.x);
+  return (
+    <g class="move-label" transform={`translate(${x} ${line.label.y})`}>
+      <rect x={-width / 2} y={-10} width={width} height={20} rx={10} />
+      <text y={4} text-anchor="middle">{text}</text>
+    </g>
+  );
+}

@@ -1,0 +1,161 @@
+// A run: where its members are, what they say to each other, and where it leaves what is allowed.
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { RunStrip, RunView, SourceInfo } from "../api/types";
+import { askOnce, useQuery } from "../api/use_query";
+import type { Place } from "../app";
+import { ExportMenu } from "../exports/export_menu";
+import { useKeys } from "../keys/keys";
+import { Awaited } from "../parts/note";
+import { Tabs } from "../parts/tabs";
+import { formatRoute, go } from "../route/route";
+import { plural } from "../words/visible";
+import { clamp } from "./event_at";
+import { InGraphView } from "./in_graph";
+import { LanesView } from "../lanes/lanes_view";
+import { OverviewView } from "./overview_view";
+import { StepPane } from "./step_pane";
+import { Timeline } from "./timeline";
+import { Verdict } from "./verdict";
+import { VerdictBadge } from "./verdict_badge";
+
+const POLL_MS = 700;
+const PLAY_MS = 350;
+
+export function RunPage(
+  { source, rest, query, graphs }: Place & { graphs: readonly SourceInfo[] },
+) {
+  const [polls, setPolls] = useState(0);
+  const run = useQuery<RunView>(apiPath(["run", source.id]), polls);
+  const checking = run.data?.checking === true;
+  useEffect(() => {
+    if (!checking) return undefined;
+    const timer = setTimeout(() => setPolls((before) => before + 1), POLL_MS);
+    return () => clearTimeout(timer);
+  }, [checking, polls]);
+
+  return (
+    <main class="run">
+      <Awaited answer={run} what="the run">
+        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} />}
+      </Awaited>
+    </main>
+  );
+}
+
+function Loaded(
+  { run, rest, query, graphs }: {
+    run: RunView;
+    rest: readonly string[];
+    query: Place["query"];
+    graphs: readonly SourceInfo[];
+  },
+) {
+  const last = Math.max(0, run.events - 1);
+  const asked = Number(query["at"]);
+  const start = run.divergence?.eventNumber ?? 0;
+  const at = clamp(query["at"] !== undefined && Number.isInteger(asked) ? asked : start, 0, last);
+  const view = query["view"] ?? "overview";
+  const strip = useQuery<RunStrip>(apiPath(["run", run.id, "strip"])).data;
+  useLinkToStep(run, rest, view);
+
+  const show = (change: { at?: number; view?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, ...change }), replace);
+  };
+  const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
+  const [playing, setPlaying] = useState(false);
+  useEffect(() => {
+    if (!playing) return undefined;
+    if (at >= last) {
+      setPlaying(false);
+      return undefined;
+    }
+    const timer = setTimeout(() => move(1), PLAY_MS);
+    return () => clearTimeout(timer);
+  }, [playing, at]);
+
+  const marks = useMemo(() => marksOf(run, strip), [run, strip]);
+  const toMark = (next: boolean): void => {
+    const found = next ? marks.find((one) => one > at) : marks.findLast((one) => one < at);
+    if (found !== undefined) show({ at: found });
+  };
+  useKeys("Along the run", [
+    { keys: ["ArrowRight", "l"], does: "next event", run: () => move(1) },
+    { keys: ["ArrowLeft", "h"], does: "event before", run: () => move(-1) },
+    { keys: ["PageDown"], does: "25 events on", run: () => move(25) },
+    { keys: ["PageUp"], does: "25 events back", run: () => move(-25) },
+    { keys: ["Home"], does: "first event", run: () => show({ at: 0 }) },
+    { keys: ["End"], does: "last event", run: () => show({ at: last }) },
+    { keys: ["]"], does: "next restart, fault or divergence", run: () => toMark(true) },
+    { keys: ["["], does: "the one before", run: () => toMark(false) },
+    { keys: [" "], does: "play or pause", run: () => setPlaying((before) => !before) },
+    ...(run.divergence
+      ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: start, view: "verdict" }) }]
+      : []),
+  ]);
+  useKeys("Views", [
+    { keys: ["1"], does: "election", run: () => show({ view: "overview" }, false) },
+    { keys: ["2"], does: "lanes", run: () => show({ view: "lanes" }, false) },
+    { keys: ["3"], does: "in the member graph", run: () => show({ view: "graph" }, false) },
+    { keys: ["4"], does: "verdict", run: () => show({ view: "verdict" }, false) },
+  ]);
+
+  const tabs = [
+    { id: "overview", title: "Election" },
+    { id: "lanes", title: "Lanes" },
+    { id: "graph", title: "In the graph" },
+    { id: "verdict", title: "Verdict", ...(run.divergence ? { badge: "1" } : {}) },
+  ];
+  return (
+    <>
+      <div class="head">
+        <div class="head-line">
+          <h1>{run.title}</h1>
+          <VerdictBadge run={run} />
+          <span class="soft">
+            {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
+          </span>
+          <span class="bar-space" />
+          <ExportMenu name={`${run.runId}-${view}`} />
+        </div>
+        <Tabs label="Views of the run" tabs={tabs} chosen={view} choose={(id) => show({ view: id }, false)} />
+      </div>
+      <div class="split">
+        <section class="view" data-export aria-label={`View: ${view}`}>
+          {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} />
+            : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
+            : view === "verdict" ? <Verdict run={run} show={(n) => show({ at: n })} />
+            : <OverviewView run={run} at={at} />}
+        </section>
+        <StepPane run={run} at={at} />
+      </div>
+      <Timeline
+        run={run}
+        strip={strip}
+        at={at}
+        playing={playing}
+        play={() => setPlaying((before) => !before)}
+        show={(n) => show({ at: n })}
+      />
+    </>
+  );
+}
+
+/** `#/run/ID/step/MEMBER/STEP` names a step as commands do; where it lies the server knows. */
+function useLinkToStep(run: RunView, rest: readonly string[], view: string): void {
+  const [word, member, step] = rest;
+  useEffect(() => {
+    if (word !== "step" || member === undefined || step === undefined) return;
+    askOnce<{ eventNumber: number }>(apiPath(["run", run.id, "step", member, step])).then(
+      (found) => go(formatRoute(["run", run.id], { at: found.eventNumber, view }), true),
+      () => go(formatRoute(["run", run.id], { view }), true),
+    );
+  }, [word, member, step]);
+}
+
+function marksOf(run: RunView, strip: RunStrip | undefined): readonly number[] {
+  const numbers = (strip?.marks ?? []).map((mark) => mark.number);
+  if (run.divergence) numbers.push(run.divergence.eventNumber);
+  return [...new Set(numbers)].sort((one, other) => one - other);
+}

@@ -1,0 +1,119 @@
+// One step of a member: what it was given, what it sent, and what that changed.
+
+import { useState } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { Json, LaneEvent, RunView, StepView } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { Awaited, Failed } from "../parts/note";
+import { StateTree } from "../parts/state_tree";
+import { formatRoute } from "../route/route";
+import { visible } from "../words/visible";
+import { stepOf, useEventAt } from "./event_at";
+
+export function StepPane({ run, at }: { run: RunView; at: number }) {
+  const { event, error } = useEventAt(run.id, at);
+  const place = event ? stepOf(event) : null;
+  const step = useQuery<StepView>(
+    place ? apiPath(["run", run.id, "step", place.member, place.step]) : null,
+  );
+  return (
+    <aside class="inspector" aria-label="The step">
+      {error ? <Failed error={error} />
+        : event && !place ? <Unstepped event={event} />
+        : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} event={event} />}</Awaited>}
+    </aside>
+  );
+}
+
+function Unstepped({ event }: { event: LaneEvent }) {
+  return (
+    <>
+      <h2>{event.title}</h2>
+      <p>{event.remark}</p>
+      <ul>{event.changes.map((change) => <li key={change}>{change}</li>)}</ul>
+    </>
+  );
+}
+
+function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneEvent | undefined }) {
+  const [onlyDifferent, setOnlyDifferent] = useState(true);
+  const before = step.before ?? undefined;
+  return (
+    <div data-step={`${step.member}:${step.step}`}>
+      <header class="inspector-head">
+        <p class="soft">{`member ${step.member} · step ${step.step}`}</p>
+        <h2>{step.action}</h2>
+        {event?.mark ? <p class={`remark is-${event.mark.toLowerCase()}`}>{`${event.mark}${event.remark ? `: ${event.remark}` : ""}`}</p> : null}
+        {step.divergence ? <p class="remark is-diverges"><span aria-hidden="true">✖ </span>{step.divergence}</p> : null}
+      </header>
+      <section>
+        <h3>Given</h3>
+        <Told value={step.input} none="Nothing: the member does this by itself." />
+      </section>
+      <section>
+        <h3>Sent</h3>
+        <Told value={step.sends} none="Nothing." />
+      </section>
+      <section>
+        <div class="section-line">
+          <h3>State</h3>
+          {before ? (
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={onlyDifferent}
+                onChange={(input) => setOnlyDifferent(input.currentTarget.checked)}
+              />
+              only what the step changed
+            </label>
+          ) : <span class="soft">the first that is recorded</span>}
+        </div>
+        <StateTree tree={step.after} base={before} onlyDifferent={before !== undefined && onlyDifferent} />
+      </section>
+      <section>
+        <h3>In the state graph</h3>
+        {step.graph ? (
+          <p>
+            <a href={formatRoute(["graph", step.graph.id, "state", step.graph.target], { from: step.graph.source })}>
+              Open the state after this step
+            </a>
+          </p>
+        ) : <p class="soft">Not in a graph that is open. <a href={formatRoute(["run", run.id], { at: step.eventNumber, view: "graph" })}>Why?</a></p>}
+      </section>
+    </div>
+  );
+}
+
+/** An input or the messages sent: short ones in lines, one for each. */
+function Told({ value, none }: { value: Json; none: string }) {
+  const nothing = value === null || (Array.isArray(value) && value.length === 0) ||
+    (typeof value === "object" && !Array.isArray(value) && Object.keys(value).length === 0);
+  if (nothing) return <p class="soft">{none}</p>;
+  if (Array.isArray(value)) {
+    return <>{value.map((one: Json, at) => <Message key={at} value={one} />)}</>;
+  }
+  return <Message value={value} />;
+}
+
+function Message({ value }: { value: Json }) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) {
+    return <p class="message">{typeof value === "string" ? visible(value) : JSON.stringify(value)}</p>;
+  }
+  const whole = value as { readonly [name: string]: Json };
+  const message = whole["message"];
+  if (message === undefined || message === null || typeof message !== "object" || Array.isArray(message)) {
+    return <div class="message"><StateTree tree={whole} /></div>;
+  }
+  const { type, ...fields } = message as { readonly [name: string]: Json };
+  return (
+    <div class="message">
+      <p class="message-head">
+        {whole["from"] !== undefined ? <span>{`← ${String(whole["from"])}`}</span> : null}
+        {whole["to"] !== undefined ? <span>{`→ ${String(whole["to"])}`}</span> : null}
+        <strong>{String(type ?? "message")}</strong>
+        {whole["id"] !== undefined ? <span class="soft">{String(whole["id"])}</span> : null}
+      </p>
+      <StateTree tree={fields} />
+    </div>
+  );
+}

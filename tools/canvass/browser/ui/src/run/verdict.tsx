@@ -1,0 +1,129 @@
+// The verdict: where the run leaves what is allowed, observed beside allowed, and what helps.
+
+import type { Difference, Divergence, RunView } from "../api/types";
+import { Empty } from "../parts/note";
+import { VerdictBadge } from "./verdict_badge";
+
+export function Verdict({ run, show }: { run: RunView; show: (at: number) => void }) {
+  if (run.checking) return <Empty title="The run is being checked against the spec.">This takes some seconds.</Empty>;
+  return (
+    <div class="verdict-view">
+      <p class="verdict-line"><VerdictBadge run={run} /> {run.divergence ? null : <span>{summaryOf(run)}</span>}</p>
+      {run.note ? <p class="soft">{run.note}</p> : null}
+      {run.divergence ? <Explained divergence={run.divergence} show={show} /> : null}
+      {run.findings.length > 0 ? <Findings run={run} /> : null}
+    </div>
+  );
+}
+
+function summaryOf(run: RunView): string {
+  switch (run.verdict) {
+    case "CONFORMS":
+      return "The spec allows every step; each message was sent before it was received; every safety property holds.";
+    case "INCOMPLETE": return "Lines are missing. What is there conforms.";
+    case "MALFORMED": return "This is not a trace.";
+    default: return "There is no verdict on this run.";
+  }
+}
+
+function Explained({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
+  return (
+    <>
+      <section class="divergence">
+        <h2>
+          <span class="sign" aria-hidden="true">✖</span>{" "}
+          {`${divergence.name}: member ${divergence.member}, step ${divergence.step}`}
+        </h2>
+        <p>{divergence.message}</p>
+        <p class="soft">{[divergence.kind, divergence.about].filter(Boolean).join(": ")}</p>
+        <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
+      </section>
+      {divergence.changed.length > 0 ? <Compared rows={divergence.changed} title="Observed" /> : null}
+      {divergence.expected.map((rows, at) => (
+        <Compared
+          key={at}
+          rows={rows}
+          title={at === 0
+            ? "Observed against the nearest outcome that the spec allows"
+            : `Against another outcome (${at + 1} of ${divergence.expected.length})`}
+        />
+      ))}
+      {divergence.failing.length > 0 ? (
+        <section>
+          <h3>Parts of the guard that do not hold</h3>
+          <ul class="code-list">{divergence.failing.map((part) => <li key={part}><code>{part}</code></li>)}</ul>
+        </section>
+      ) : null}
+      {divergence.enabled.length > 0 ? (
+        <section>
+          <h3>Actions that were enabled</h3>
+          <ul class="words">{divergence.enabled.map((name) => <li key={name}><code>{name}</code></li>)}</ul>
+        </section>
+      ) : null}
+      {divergence.note ? <p class="soft">{divergence.note}</p> : null}
+      {divergence.operator ? (
+        <section>
+          <h3>{`In the spec: ${divergence.operator.module}, line ${divergence.operator.line}`}</h3>
+          <pre class="source" tabIndex={0}>{divergence.operator.lines.join("\n")}</pre>
+        </section>
+      ) : null}
+      {divergence.commands.length > 0 ? (
+        <section>
+          <h3>On the command line</h3>
+          <pre class="source" tabIndex={0}>{divergence.commands.join("\n")}</pre>
+        </section>
+      ) : null}
+    </>
+  );
+}
+
+function Compared({ rows, title }: { rows: readonly Difference[]; title: string }) {
+  const allowed = rows.some((row) => row.allowed !== "");
+  return (
+    <section>
+      <h3>{title}</h3>
+      <div class="scroll-x">
+        <table class="compare">
+          <thead>
+            <tr>
+              <th scope="col">field</th>
+              <th scope="col">before</th>
+              <th scope="col">observed</th>
+              {allowed ? <th scope="col">allowed</th> : null}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => {
+              const differs = allowed && row.allowed !== row.observed;
+              return (
+                <tr key={row.field} class={differs ? "differs" : ""}>
+                  <th scope="row">{differs ? <span class="sign" title="differs">≠ </span> : null}{row.field}</th>
+                  <td>{row.before}</td>
+                  <td class="observed">{row.observed}</td>
+                  {allowed ? <td class="allowed">{row.allowed}</td> : null}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Findings({ run }: { run: RunView }) {
+  return (
+    <section>
+      <h3>All that was found</h3>
+      <ul class="findings">
+        {run.findings.map((finding, at) => (
+          <li key={at}>
+            <strong>{finding.name || finding.kind}</strong>{" "}
+            <span class="soft">{`member ${finding.member}, step ${finding.step}`}</span>
+            <p>{finding.message}</p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,43 @@
+// Light or dark, and more contrast: as the system says, unless the reader chooses for this browser.
+
+import { useEffect, useState } from "preact/hooks";
+
+export type Theme = "system" | "light" | "dark" | "contrast";
+
+export const THEMES: readonly Theme[] = ["system", "light", "dark", "contrast"];
+const KEY = "canvass-theme";
+
+function stored(): Theme {
+  const found = localStorage.getItem(KEY);
+  return THEMES.find((theme) => theme === found) ?? "system";
+}
+
+export function applyTheme(theme: Theme = stored()): void {
+  document.documentElement.dataset["theme"] = theme;
+}
+
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useState(stored);
+  useEffect(() => {
+    localStorage.setItem(KEY, theme);
+    applyTheme(theme);
+    window.dispatchEvent(new Event("canvass-theme"));
+  }, [theme]);
+  return [theme, setTheme];
+}
+
+/** A number that changes when the colours do; what is drawn on a canvas has to be drawn again. */
+export function useColoursChanged(): number {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const count_ = (): void => setCount((before) => before + 1);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", count_);
+    window.addEventListener("canvass-theme", count_);
+    return () => {
+      dark.removeEventListener("change", count_);
+      window.removeEventListener("canvass-theme", count_);
+    };
+  }, []);
+  return count;
+}

@@ -1,0 +1,22 @@
+// The token that the server printed: taken out of the address bar at once, kept for this tab only.
+
+const KEY = "canvass-token";
+
+export interface Arrival {
+  readonly token: string;
+  /** Where the link wants to go, empty for the start. */
+  readonly to: string;
+}
+
+/** Read `#token=…` or `#token=…&to=/run/…`; without one, what this tab had before. */
+export function takeToken(): Arrival {
+  const fragment = location.hash.slice(1);
+  if (!fragment.startsWith("token=")) return { token: sessionStorage.getItem(KEY) ?? "", to: "" };
+  const [first = "", ...rest] = fragment.split("&to=");
+  const token = first.slice("token=".length);
+  const to = rest.join("&to=");
+  sessionStorage.setItem(KEY, token);
+  // Replaced, not added: neither the address bar nor the history keeps the token.
+  history.replaceState(null, "", `#${to || "/"}`);
+  return { token, to };
+}

@@ -1,0 +1,100 @@
+// A state as rows to read, beside the state that it is compared with.
+
+import type { Json } from "../api/types";
+
+export type Difference = "same" | "changed" | "added" | "removed";
+
+export interface TreeRow {
+  readonly name: string;
+  readonly path: string;
+  /** The value if it fits into a line; otherwise `inner` has the parts. */
+  readonly text: string;
+  readonly before: string;
+  readonly difference: Difference;
+  readonly inner: readonly TreeRow[];
+  /** How many rows below differ. */
+  readonly differing: number;
+}
+
+const LINE = 44;
+type Parts = ReadonlyMap<string, Json>;
+
+export function scalarText(value: Json): string {
+  if (typeof value === "string") return value === "" ? '""' : value;
+  return String(value);
+}
+
+/** The value as one line of text. */
+export function lineOf(value: Json | undefined): string {
+  if (value === undefined) return "";
+  const parts = partsOf(value);
+  if (parts === null) return scalarText(value);
+  if (parts.size === 0) return Array.isArray(value) ? "none" : "empty";
+  const inner = [...parts].map(([name, one]) =>
+    Array.isArray(value) ? wrapped(one) : `${name}: ${wrapped(one)}`,
+  );
+  return Array.isArray(value) ? inner.join(", ") : inner.join("  ");
+}
+
+function wrapped(value: Json): string {
+  const parts = partsOf(value);
+  return parts === null || parts.size === 0 ? lineOf(value) : `(${lineOf(value)})`;
+}
+
+function partsOf(value: Json | undefined): Parts | null {
+  if (Array.isArray(value)) return new Map(value.map((one, at) => [`${at}`, one as Json]));
+  if (value !== null && typeof value === "object") {
+    return new Map(Object.entries(value as { [name: string]: Json }));
+  }
+  return null;
+}
+
+/** Rows for `now`; with `base` each says whether it differs, and what was there. */
+export function treeRows(now: Json, base: Json | undefined): readonly TreeRow[] {
+  return rowsOf(partsOf(now) ?? new Map(), base === undefined ? null : (partsOf(base) ?? new Map()), "");
+}
+
+function rowsOf(now: Parts, base: Parts | null, prefix: string): TreeRow[] {
+  const rows = [...now].map(([name, value]) =>
+    rowOf(name, `${prefix}${name}`, value, base === null ? undefined : base.get(name), base !== null),
+  );
+  for (const [name, value] of base ?? []) {
+    if (!now.has(name)) {
+      rows.push({
+        name,
+        path: `${prefix}${name}`,
+        text: "",
+        before: lineOf(value),
+        difference: "removed",
+        inner: [],
+        differing: 1,
+      });
+    }
+  }
+  return rows;
+}
+
+function rowOf(
+  name: string, path: string, value: Json, base: Json | undefined, compared: boolean,
+): TreeRow {
+  const line = lineOf(value);
+  const parts = partsOf(value);
+  const before = compared && base !== undefined ? lineOf(base) : "";
+  const known = !compared ? "same" : base === undefined ? "added" : line === before ? "same" : "changed";
+  const deep = parts !== null && parts.size > 0 && (line.length > LINE || before.length > LINE);
+  if (!deep) {
+    return {
+      name, path, text: line, before, difference: known, inner: [], differing: known === "same" ? 0 : 1,
+    };
+  }
+  const inner = rowsOf(parts, compared && base !== undefined ? (partsOf(base) ?? new Map()) : null, `${path}.`);
+  const differing = inner.reduce((sum, row) => sum + row.differing, 0);
+  return {
+    name, path, text: "", before: "", difference: known, inner,
+    differing: known === "added" ? Math.max(1, differing) : differing,
+  };
+}
+
+export function countDiffering(rows: readonly TreeRow[]): number {
+  return rows.reduce((sum, row) => sum + row.differing, 0);
+}

@@ -1,0 +1,41 @@
+// Text from elsewhere made visible: what cannot be seen is written as an escape, nothing is dropped.
+//
+// Everything on the page is set as text, so markup is harmless. Control characters, marks that turn
+// the direction of writing and lone surrogates would still let a text look like another one.
+
+const HIDDEN =
+
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffc]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const MAYBE_HIDDEN = new RegExp(HIDDEN.source);
+
+const SHORT: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+export function visible(text: string): string {
+  if (!MAYBE_HIDDEN.test(text)) return text;
+  return text.replace(
+    HIDDEN,
+    (character) => SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** The same for every text of an answer, names of fields included. */
+export function visibleJson(value: unknown): unknown {
+  if (typeof value === "string") return visible(value);
+  if (Array.isArray(value)) return value.map(visibleJson);
+  if (value !== null && typeof value === "object") {
+    // No prototype: a field may be called __proto__.
+    const made = Object.create(null) as Record<string, unknown>;
+    for (const [name, inner] of Object.entries(value)) made[visible(name)] = visibleJson(inner);
+    return made;
+  }
+  return value;
+}
+
+/** A text of at most `limit` characters, with its beginning; the whole is told elsewhere. */
+export function shortened(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}

