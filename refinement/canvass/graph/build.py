@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -288,12 +288,27 @@ def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
     keys = np.zeros((len(rows), 2), dtype=np.uint64)
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
-        keys[start : start + _CHUNK] = _chunk_keys(arrays, chunk, rules)
-    keys[:, 1] ^= np.uint64(salt_of(rules))
+        keys[start : start + _CHUNK] = keys_of_edges(arrays, chunk, rules)
     return KeyTable.build(keys, rows)
 
 
-def _chunk_keys(arrays: dict[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
+def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
+    """Give the key of the canonical form of each of some edges, told apart by the rules.
+
+    Parameters
+    ----------
+    arrays
+        Those of a `Graph`, by their names.
+    rows
+        The edges; each has a target.
+    rules
+        Of the graph.
+
+    Raises
+    ------
+    GraphError
+        If an edge has no canonical form.
+    """
     given = arrays["input"][rows]
     sent = arrays["sent"][rows]
     counts = np.diff(arrays["send_offsets"])[sent]
@@ -320,4 +335,5 @@ def _chunk_keys(arrays: dict[str, Any], rows: NDArray[np.int64], rules: Rules) -
         action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
         reason = Status(int(status[wrong[0]])).name
         raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
+    keys[:, 1] ^= np.uint64(salt_of(rules))
     return keys

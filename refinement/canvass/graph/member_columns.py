@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from canvass.graph.artifact import Graph
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Rows
+from canvass.graph.distinct import distinct_rows
 from canvass.graph.interned import ABSENT
 from canvass.graph.value_builder import ValueBuilder
 from canvass.traces.layout import (
@@ -26,8 +26,6 @@ from canvass.traces.layout import (
 from canvass.traces.names import wire_name
 
 Ints = NDArray[np.int64]
-
-_LARGEST_CODE: Final = 1 << 62
 
 
 class MemberColumns:
@@ -114,16 +112,7 @@ class MemberColumns:
 
 
 def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
-    """Call ``make`` once for each distinct row of numbers from -1; give what it made of each."""
-    code = np.zeros(len(rows), dtype=np.int64)
-    size = 1
-    for column in rows.T:
-        width = int(column.max(initial=ABSENT)) + 2
-        if size * width > _LARGEST_CODE:
-            found, code = np.unique(code, return_inverse=True)
-            size = len(found)
-        code = code * width + (column + 1)
-        size *= width
-    _, first, places = np.unique(code, return_index=True, return_inverse=True)
+    """Call ``make`` once for each distinct row of numbers; give what it made of each."""
+    first, places = distinct_rows(rows)
     nodes = [make(parts) for parts in rows[first].tolist()]
-    return np.array(nodes, dtype=np.int32)[places.reshape(-1)]
+    return np.array(nodes, dtype=np.int32)[places]

@@ -1,0 +1,106 @@
+"""`Predicate`: a condition on states, parsed, and asked of a graph.
+
+The language is small and safe: it is read by `canvass.graph.syntax`, evaluated over columns by
+`canvass.graph.evaluate`, and never given to Python. ``docs/guide/graph.md`` describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from canvass.graph.csr import Rows
+from canvass.graph.evaluate import Evaluator, names_in
+from canvass.graph.syntax import Node, PredicateError, parse_expressions
+from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
+from canvass.graph.view import StateGraph
+
+__all__ = ["Expressions", "Predicate", "PredicateError", "parse", "parse_several"]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A condition.
+
+    Attributes
+    ----------
+    text
+        As it was written.
+    node
+        As it was read.
+    """
+
+    text: str
+    node: Node
+
+    def mask(self, graph: StateGraph) -> Mask:
+        """Tell for each state whether the condition holds there.
+
+        Raises
+        ------
+        PredicateError
+            If it names what the graph does not have, or is no condition.
+        """
+        return _evaluator(graph, (self.node,))[0].truths(self.node)
+
+    def rows(self, graph: StateGraph) -> Rows:
+        """Give the states in which the condition holds, ascending.
+
+        Raises
+        ------
+        PredicateError
+            If it names what the graph does not have, or is no condition.
+        """
+        return np.flatnonzero(self.mask(graph)).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Expressions with commas between them, of any kind."""
+
+    text: str
+    nodes: tuple[Node, ...]
+
+    def vectors(self, graph: StateGraph) -> tuple[Sequence[Vector], Kernel]:
+        """Give the value of each expression in each state.
+
+        Raises
+        ------
+        PredicateError
+            If one names what the graph does not have.
+        """
+        evaluator, kernel = _evaluator(graph, self.nodes)
+        return [evaluator.vector(node) for node in self.nodes], kernel
+
+
+def parse(text: str) -> Predicate:
+    """Read a predicate.
+
+    Raises
+    ------
+    PredicateError
+        If the text is none; it says the column, and what was expected there.
+    """
+    return Predicate(text, parse_expressions(text, several=False)[0])
+
+
+def parse_several(text: str) -> Expressions:
+    """Read one expression or several with commas between them.
+
+    Raises
+    ------
+    PredicateError
+        If the text is anything else.
+    """
+    return Expressions(text, parse_expressions(text, several=True))
+
+
+def _evaluator(graph: StateGraph, nodes: Sequence[Node]) -> tuple[Evaluator, Kernel]:
+    fields = set(graph.fields)
+    named = sorted({name.name for name in names_in(nodes)} & fields)
+    columns = graph.columns(named or graph.fields[:1])
+    kernel = Kernel(columns.values)
+    bound = {name: Nodes(columns.nodes[name]) for name in named}
+    return Evaluator(kernel, bound, graph.fields, graph.state_count), kernel

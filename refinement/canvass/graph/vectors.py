@@ -1,0 +1,281 @@
+"""Vectors: the values of an expression in many states at once, and what operators do to them.
+
+A value that is absent, as the third item of a shorter sequence is, stays absent through paths and
+arithmetic, and no comparison holds of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.csr import Rows
+from canvass.graph.distinct import distinct_rows
+from canvass.graph.interned import ABSENT, Kind, ValueTable
+from canvass.tlc import Value
+
+Mask = NDArray[np.bool_]
+
+UNKNOWN: Final = -2
+"""In place of the node of a tuple or set that no state has; it equals nothing, itself included."""
+_FIRST_UNKNOWN_STRING: Final = -3
+"""Strings that no state has are numbered from here downwards."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truths:
+    """Truth values, none of them absent."""
+
+    holds: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Integers, and which of them are there."""
+
+    values: NDArray[np.int64]
+    present: Mask
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nodes:
+    """Nodes of the table; `ABSENT` for none, `UNKNOWN` and below for what no state has."""
+
+    nodes: Rows
+
+
+Vector: TypeAlias = Truths | Numbers | Nodes
+
+
+def length(vector: Vector) -> int:
+    """Count the states."""
+    if isinstance(vector, Truths):
+        return len(vector.holds)
+    return len(vector.values if isinstance(vector, Numbers) else vector.nodes)
+
+
+def present(vector: Vector) -> Mask:
+    """Tell where there is a value."""
+    if isinstance(vector, Truths):
+        return np.ones(len(vector.holds), dtype=np.bool_)
+    return vector.present if isinstance(vector, Numbers) else vector.nodes != ABSENT
+
+
+def take(vector: Vector, places: NDArray[np.int64]) -> Vector:
+    """Give the values at some places."""
+    if isinstance(vector, Truths):
+        return Truths(vector.holds[places])
+    if isinstance(vector, Numbers):
+        return Numbers(vector.values[places], vector.present[places])
+    return Nodes(vector.nodes[places])
+
+
+class Kernel:
+    """What a table of values adds to operators.
+
+    Parameters
+    ----------
+    table
+        The values of the graph.
+    """
+
+    def __init__(self, table: ValueTable) -> None:
+        self.table = table
+        self._sizes = np.diff(table.offsets)
+        self._strings: dict[str, int] = {}
+        self._by_parts: dict[tuple[Kind, int], dict[tuple[int, ...], int]] = {}
+
+    def string(self, text: str) -> int:
+        """Give the node of a string, or a number below all nodes if no state has it."""
+        found = self.table.scalar_node(Kind.STR, text)
+        if found is None:
+            found = _FIRST_UNKNOWN_STRING - self._strings.setdefault(text, len(self._strings))
+        return found
+
+    def value(self, node: int) -> Value | None:
+        """Give the value of a node, none for one that is absent."""
+        if node >= 0:
+            return self.table.value(node)
+        if node > _FIRST_UNKNOWN_STRING:
+            return None
+        return list(self._strings)[_FIRST_UNKNOWN_STRING - node]
+
+    def kinds(self, nodes: Rows) -> NDArray[np.int16]:
+        """Give the kind of each node, -1 where there is none."""
+        kinds = np.full(len(nodes), ABSENT, dtype=np.int16)
+        known = nodes >= 0
+        kinds[known] = self.table.kind[nodes[known]]
+        kinds[nodes <= _FIRST_UNKNOWN_STRING] = Kind.STR
+        return kinds
+
+    def kinds_among(self, nodes: Rows) -> set[Kind]:
+        """Give the kinds that occur."""
+        return {Kind(kind) for kind in np.unique(self.kinds(nodes)).tolist() if kind != ABSENT}
+
+    def numbers(self, nodes: Rows) -> Numbers:
+        """Give the integers among nodes; the others are absent."""
+        there = self.kinds(nodes) == Kind.INT
+        values = np.zeros(len(nodes), dtype=np.int64)
+        values[there] = self.table.scalar[nodes[there]]
+        return Numbers(values, there)
+
+    def truths(self, nodes: Rows) -> Truths:
+        """Tell which nodes are TRUE."""
+        holds = self.kinds(nodes) == Kind.BOOL
+        holds[holds] = self.table.scalar[nodes[holds]] == 1
+        return Truths(holds)
+
+    def equal(self, left: Vector, right: Vector) -> Mask:
+        """Tell where both are there and the same."""
+        if isinstance(left, Nodes) and isinstance(right, Nodes):
+            known = (left.nodes != ABSENT) & (left.nodes != UNKNOWN)
+            same: Mask = known & (left.nodes == right.nodes)
+            return same
+        if isinstance(left, Nodes):
+            return self.equal(right, left)
+        if isinstance(left, Numbers):
+            if isinstance(right, Truths):
+                return np.zeros(len(left.values), dtype=np.bool_)
+            other = self.numbers(right.nodes) if isinstance(right, Nodes) else right
+            equal: Mask = (left.values == other.values) & left.present & other.present
+            return equal
+        if isinstance(right, Numbers):
+            return np.zeros(len(left.holds), dtype=np.bool_)
+        if isinstance(right, Nodes):
+            boolean = self.kinds(right.nodes) == Kind.BOOL
+            matching: Mask = boolean & (self.truths(right.nodes).holds == left.holds)
+            return matching
+        alike: Mask = left.holds == right.holds
+        return alike
+
+    def field(self, base: Rows, name: str) -> tuple[Rows, bool]:
+        """Give a field of records, and whether any record has it."""
+        place = np.array(
+            [shape.index(name) if name in shape else -1 for shape in self.table.shapes] or [-1],
+            dtype=np.int64,
+        )
+        out = np.full(len(base), ABSENT, dtype=np.int32)
+        rows = np.flatnonzero(self.kinds(base) == Kind.RECORD)
+        nodes = base[rows]
+        at = place[self.table.scalar[nodes]]
+        having = at >= 0
+        out[rows[having]] = self.table.children[self.table.offsets[nodes[having]] + at[having]]
+        return out, bool(having.any())
+
+    def apply(self, base: Rows, argument: Vector) -> Rows:
+        """Give the value of functions and the items of sequences, which count from 1."""
+        out = np.full(len(base), ABSENT, dtype=np.int32)
+        kinds = self.kinds(base)
+        table = self.table
+        numbers = self.numbers(argument.nodes) if isinstance(argument, Nodes) else argument
+        if isinstance(numbers, Numbers):
+            rows = np.flatnonzero((kinds == Kind.SEQ) & numbers.present)
+            nodes, at = base[rows], numbers.values[rows]
+            inside = (at >= 1) & (at <= self._sizes[nodes])
+            out[rows[inside]] = table.children[table.offsets[nodes[inside]] + at[inside] - 1]
+        rows = np.flatnonzero((kinds == Kind.FUNCTION) & present(argument))
+        nodes, keys = base[rows], keys_of(take(argument, rows), table)
+        # Each distinct pair of function and argument is looked up once.
+        first, places = distinct_rows(np.stack([nodes, keys], axis=1))
+        out[rows] = self._looked_up(nodes[first], keys[first])[places]
+        return self._named_fields(base, kinds, argument, out)
+
+    def _named_fields(
+        self, base: Rows, kinds: NDArray[np.int16], argument: Vector, out: Rows
+    ) -> Rows:
+        """Add the fields of records, which are functions over strings."""
+        rows = np.flatnonzero(kinds == Kind.RECORD)
+        if not len(rows) or not isinstance(argument, Nodes):
+            return out
+        keys = argument.nodes[rows]
+        for key in np.unique(keys[self.kinds(keys) == Kind.STR]).tolist():
+            mine = rows[keys == key]
+            out[mine] = self.field(base[mine], str(self.value(key)))[0]
+        return out
+
+    def _looked_up(self, functions: Rows, keys: Rows) -> Rows:
+        found = np.full(len(functions), ABSENT, dtype=np.int32)
+        owner, parts = self.exploded(functions)
+        starts = np.flatnonzero(np.arange(len(owner)) % 2 == 0)
+        hit = starts[parts[starts] == keys[owner[starts]]]
+        found[owner[hit]] = parts[hit + 1]
+        return found
+
+    def exploded(self, nodes: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """Give the parts of all nodes one after another, and for each the place of its node."""
+        sizes = np.where(nodes >= 0, self._sizes[nodes], 0)
+        owner = np.repeat(np.arange(len(nodes)), sizes)
+        first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        within = np.arange(len(owner)) - first[owner]
+        return owner, self.table.children[self.table.offsets[nodes[owner]] + within]
+
+    def members(self, nodes: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """Give what quantifiers go through: elements, items, arguments, names of fields."""
+        owner, parts = self.exploded(nodes)
+        kinds = self.kinds(nodes)[owner]
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        records = np.flatnonzero(kinds == Kind.RECORD)
+        if len(records):
+            shapes = self.table.scalar[nodes[owner[records]]]
+            names = self._names(int(place[records].max()) + 1)
+            parts[records] = names[shapes, place[records]]
+        value = (kinds == Kind.FUNCTION) & (place % 2 == 1)
+        return owner[~value], parts[~value]
+
+    def _names(self, width: int) -> Rows:
+        """Give the strings that the names of fields are, by shape and place."""
+        names = np.full((len(self.table.shapes), width), ABSENT, dtype=np.int32)
+        for code, shape in enumerate(self.table.shapes):
+            for place, name in enumerate(shape[:width]):
+                names[code, place] = self.string(name)
+        return names
+
+    def composed(self, kind: Kind, items: Sequence[Rows]) -> Rows:
+        """Give the tuples, or sets, of some values of each state."""
+        if not items:
+            return np.empty(0, dtype=np.int32)
+        rows = np.stack(items, axis=1)
+        first, places = distinct_rows(rows)
+        found = [self._composite(kind, parts) for parts in rows[first].tolist()]
+        return np.array(found, dtype=np.int32)[places]
+
+    def empty(self, kind: Kind) -> int:
+        """Give the node of the empty tuple or set."""
+        return self._composite(kind, [])
+
+    def _composite(self, kind: Kind, parts: list[int]) -> int:
+        if ABSENT in parts:
+            return ABSENT
+        key = tuple(sorted(frozenset(parts))) if kind is Kind.SET else tuple(parts)
+        known = self._by_parts.get((kind, len(key)))
+        if known is None:
+            nodes = np.flatnonzero((self.table.kind == kind) & (self._sizes == len(key)))
+            known = {tuple(self.table.parts(node)): node for node in nodes.tolist()}
+            self._by_parts[kind, len(key)] = known
+        return known.get(key, UNKNOWN)
+
+    def sizes(self, nodes: Rows) -> Numbers:
+        """Count elements, items, arguments or fields."""
+        kinds = self.kinds(nodes)
+        there = kinds >= Kind.SET
+        sizes = np.where(there, self._sizes[np.maximum(nodes, 0)], 0)
+        return Numbers(np.where(kinds == Kind.FUNCTION, sizes // 2, sizes), there)
+
+
+def keys_of(argument: Vector, table: ValueTable) -> Rows:
+    """Give arguments as nodes; a number that no state has is no node."""
+    if isinstance(argument, Nodes):
+        return argument.nodes
+    if isinstance(argument, Truths):
+        distinct, places = np.unique(argument.holds, return_inverse=True)
+        kind = Kind.BOOL
+    else:
+        distinct, places = np.unique(argument.values, return_inverse=True)
+        kind = Kind.INT
+    nodes = [table.scalar_node(kind, int(value)) for value in distinct.tolist()]
+    known = np.array([ABSENT if node is None else node for node in nodes], dtype=np.int32)
+    return known[places.reshape(-1)]
