@@ -22,11 +22,12 @@ from canvass.traces.schema import Event
 
 _ID: Final = MESSAGE_INDEX["id"]
 _PEER: Final = MESSAGE_INDEX["peer"]
-_MARKED: Final = {
+MARKED: Final = {
     "Restart": (Mark.RESTART, "restarts with what is on disk"),
     "ElectionError": (Mark.ERROR, "an error ends the election"),
     "Terminate": (Mark.ENDS, "terminates"),
 }
+"""Actions that are out of the ordinary by themselves, and how that is said."""
 
 
 class RunLanes:
@@ -189,7 +190,7 @@ class RunLanes:
             return Mark.GAP, f"steps {due} to {event.step - 1} are missing"
         if event.action.value == "Restart" and not event.step:
             return None, ""
-        return _MARKED.get(event.action.value, (None, ""))
+        return MARKED.get(event.action.value, (None, ""))
 
     def _messages(
         self, row: int, event: Event, lane_of: Mapping[int, int], number: Mapping[int, int]

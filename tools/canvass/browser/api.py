@@ -599,5 +599,6 @@ class CounterexampleView(Data, frozen=True):
     """Number of the state that the behaviour goes back to."""
     stuttering: bool
     states: tuple[CounterexampleState, ...]
+    states_total: int
     lanes: Lanes | None
     """Null if the states are not those of a cluster."""

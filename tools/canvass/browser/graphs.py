@@ -19,7 +19,10 @@ from canvass.browser.guard import bad_request, not_found
 from canvass.browser.labels import label_of, tree_changes
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import DRAWN_EDGES, LISTED, bounded, shortened
+from canvass.browser.member_steps import MemberSteps
+from canvass.browser.sources import Lazy
 from canvass.graph.errors import GraphError
+from canvass.graph.member_view import MemberView
 from canvass.graph.view import EdgeView, StateGraph, open_view
 
 
@@ -40,6 +43,15 @@ class OpenGraph:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.view: StateGraph = open_view(folder)
+        self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
+
+    def _make_steps(self) -> MemberSteps | None:
+        return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
+
+    @property
+    def steps(self) -> MemberSteps | None:
+        """The canonical steps of the graph; none of a graph that is not of a member."""
+        return self._steps.get()
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of it.
@@ -157,6 +169,16 @@ class OpenGraph:
             )
 
     # --- the part around a state ------------------------------------------------------------------
+
+    def drawn(
+        self, row: int, depth: int, limit: int, actions: Collection[str]
+    ) -> list[tuple[int, list[int]]]:
+        """Give the edges that `around` draws, each with all edges that it stands for."""
+        _, edges, _ = self._near(row, depth, limit, self.codes(actions))
+        found: dict[tuple[int, int, int], list[int]] = {}
+        for edge, source, target, action in edges:
+            found.setdefault((source, target, action), []).append(edge)
+        return [(each[0], each) for each in list(found.values())[:DRAWN_EDGES]]
 
     def around(self, row: int, depth: int, limit: int, actions: Collection[str]) -> api.Around:
         """Lay out the part of the graph around a state."""

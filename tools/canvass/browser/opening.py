@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGED_SAMPLE: Final = _HERE / "sample" / "b-leader-killed"
 _CHECKOUT_SAMPLE: Final = _HERE.parents[2] / "samples" / "aeron" / "b-leader-killed"
-_LOG: Final = re.compile(r"member-\d+\.log(\.gz|\.zst)?")
 SAMPLE_GRAPHS: Final = ("MCMemberGraph3", "MCMemberGraph2", "MCMemberGraph1")
 """Models whose graphs are opened beside the sample, the first that the user's cache has."""
 
@@ -58,45 +57,58 @@ class Opener:
         TraceError
             If it looks like a corpus and is none.
         """
-        if path.is_file():
-            yield from self._file(path)
-        elif not path.is_dir():
+        if path.is_file() and path.suffix == ".json":
+            yield counterexample_source(path)
+        elif path.is_file() and path.suffix != ".parquet":
+            raise OpenError(f"{path}: neither a data set (.parquet) nor a counterexample (.json)")
+        elif not path.exists():
             raise OpenError(f"{path}: there is no such file or folder")
         elif (path / "manifest.json").is_file():
             yield graph_source(path)
-        elif (path / "run.json").is_file():
-            yield self.run_source(path, path.resolve().name)
-        elif any(_LOG.fullmatch(entry.name) for entry in path.iterdir()):
-            yield self.aeron_source(path)
+        elif (path / "summary.json").is_file():
+            yield self.report_source(path)
         else:
             yield from self._corpus(path)
-
-    def _file(self, path: Path) -> Iterator[Source]:
-        if path.suffix == ".parquet":
-            yield from self._corpus(path)
-        else:
-            raise OpenError(
-                f"{path}: neither a data set (.parquet) nor a counterexample (.json, .itf.json)"
-            )
 
     def _corpus(self, path: Path) -> Iterator[Source]:
+        from canvass.corpus.plan import UnitKind, list_units
         from canvass.traces.parquet import DatasetFile
-        from canvass.traces.run import Corpus
 
-        corpus = Corpus(path)
-        found = [(folder, folder.name) for folder in corpus.folders]
-        for file in corpus.files:
-            with DatasetFile(file) as opened:
-                found += [(file, run_id) for run_id in opened.runs]
+        found: list[tuple[Path, str]] = []
+        for unit in list_units([path]):
+            if unit.kind is UnitKind.FILE:
+                with DatasetFile(unit.location) as opened:
+                    found += [(unit.location, run_id) for run_id in opened.runs]
+            elif unit.kind is not UnitKind.REFUSED:
+                found.append((unit.location, unit.location.name))
         if not found:
             raise OpenError(f"{path}: there is no run in it")
         for number, (place, run_id) in enumerate(found[:LISTED]):
             left = f"; the first {LISTED:,} of {len(found):,} runs are listed"
-            yield self.run_source(place, run_id, left if not number and found[LISTED:] else "")
+            yield self.source_of(place, run_id, left if not number and found[LISTED:] else "")
+
+    def source_of(self, path: Path, run_id: str, detail: str = "") -> Source:
+        """Give the source of a run folder, of a run of a data set, or of a folder with logs."""
+        if path.is_dir() and not (path / "run.json").is_file():
+            return self.aeron_source(path)
+        return self.run_source(path, run_id, detail)
+
+    def report_source(self, folder: Path) -> Source:
+        """Give the source of a report, which gives those of its runs."""
+        from canvass.browser.reports import OpenReport
+
+        content = Lazy(lambda: OpenReport(folder))
+
+        def inner(number: int) -> Source | None:
+            place = content.get().run_at(number)
+            return None if place is None else self.source_of(*place)
+
+        return Source("report", folder.resolve().name, str(folder), folder, content, inner=inner)
 
     def run_source(self, path: Path, run_id: str, detail: str = "") -> Source:
         """Give the source of a run."""
-        return Source("run", run_id, f"{path}{detail}", path, Lazy(lambda: self._run(path, run_id)))
+        content = Lazy(lambda: self._run(path, run_id))
+        return Source("run", run_id, f"{path}{detail}", path, content, run_id)
 
     def _run(self, path: Path, run_id: str) -> RunSource:
         from canvass.browser.run_source import RunSource
@@ -109,14 +121,17 @@ class Opener:
 
         def make() -> RunSource:
             from canvass.traces.aeron_import.importer import import_logs
+            from canvass.traces.schema import RUN_ID_PATTERN
 
             if self._scratch is None:
                 self._scratch = tempfile.TemporaryDirectory(prefix="canvass-browse-")
-            out = Path(tempfile.mkdtemp(dir=self._scratch.name)) / "run"
+            name = title if re.fullmatch(RUN_ID_PATTERN, title) else "run"
+            out = Path(tempfile.mkdtemp(dir=self._scratch.name)) / name
             import_logs([logs], out)
             return self._run(out, title)
 
-        return Source("run", title, f"imported from {logs}", logs, Lazy(make))
+        detail = f"imported from {logs}"
+        return Source("run", title, detail, logs, Lazy(make), imported=True)
 
     def samples(self) -> Iterator[Source]:
         """Give what there is to see when nothing is named: the sample, and a graph if one is there.
@@ -146,6 +161,17 @@ def graph_source(folder: Path) -> Source:
         return OpenGraph(folder)
 
     return Source("graph", folder.resolve().name, str(folder), folder, Lazy(make))
+
+
+def counterexample_source(path: Path) -> Source:
+    """Give the source of a counterexample."""
+
+    def make() -> object:
+        from canvass.browser.counterexamples import OpenCounterexample
+
+        return OpenCounterexample(path)
+
+    return Source("counterexample", path.name, str(path), path, Lazy(make))
 
 
 def cached_graph_folder() -> Path | None:

@@ -1,13 +1,22 @@
-"""Questions about runs: what each one takes, and whom it asks."""
+"""Questions about runs, reports and counterexamples: what each one takes, and whom it asks."""
 
 from __future__ import annotations
 
+from typing import Final
+
+from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
+from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.guard import not_found
 from canvass.browser.limits import LANE_EVENTS
+from canvass.browser.reports import OpenReport
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
+from canvass.browser.strips import strip_of
+from canvass.browser.verdicts import marks_of
+
+MAX_PAGE: Final = 1_000_000
 
 
 class RunRoutes:
@@ -22,7 +31,9 @@ class RunRoutes:
 
     def info(self, arguments: Arguments) -> Answer:
         """Tell what is known of a run."""
-        return self._run(arguments).view(arguments.part("run"))
+        run = self._run(arguments)
+        run.prepare(self._store)
+        return run.view(arguments.part("run"))
 
     def lanes(self, arguments: Arguments) -> Answer:
         """Draw some events."""
@@ -42,15 +53,59 @@ class RunRoutes:
         row = run.opened.lanes.row_of(member, step)
         if row is None:
             raise not_found(f"the run has no step {step} of member {member}")
-        return run.opened.step(row, None, run.wrong_at(member, step))
+        place = self._in_graph(run, row, arguments.text("graph"))
+        return run.opened.step(row, place, run.wrong_at(member, step))
+
+    def strip(self, arguments: Arguments) -> Answer:
+        """Tell the whole run at a glance."""
+        run = self._run(arguments)
+        return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
+
+    def _in_graph(self, run: RunSource, row: int, graph_id: str) -> api.InGraph | None:
+        """Find a step in the graph that is named, or in the first one that fits the run."""
+        found = run.graph(self._store, graph_id)
+        if found is None:
+            return None
+        name, graph, steps = found
+        place = steps.place(run.opened.loaded, row)
+        if place is None:
+            return None
+        edge, source, target = place
+        view = graph.view
+        return api.InGraph(id=name, source=view.id_of(source), target=view.id_of(target), edge=edge)
+
+    def report(self, arguments: Arguments) -> Answer:
+        """Tell what is in a report."""
+        return self._report(arguments).view(arguments.part("report"))
+
+    def report_runs(self, arguments: Arguments) -> Answer:
+        """Give a page of the runs of a report."""
+        page = arguments.number("page", 0, MAX_PAGE)
+        return self._report(arguments).runs(
+            arguments.part("report"), arguments.text("verdict"), page
+        )
+
+    def _report(self, arguments: Arguments) -> OpenReport:
+        report: OpenReport = self._store.content("report", arguments.part("report"))
+        return report
+
+    def counterexample(self, arguments: Arguments) -> Answer:
+        """Tell everything of a counterexample."""
+        name = arguments.part("counterexample")
+        found: OpenCounterexample = self._store.content("counterexample", name)
+        return found.view(name)
 
 
 def run_questions(store: Store) -> list[Question]:
-    """Give the questions about runs."""
+    """Give the questions about runs, reports and counterexamples."""
     routes = RunRoutes(store)
     return [
         Question("/run/{run}", (), routes.info),
         Question("/run/{run}/lanes", ("from", "count"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
-        Question("/run/{run}/step/{member}/{step}", (), routes.step),
+        Question("/run/{run}/strip", (), routes.strip),
+        Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
+        Question("/report/{report}", (), routes.report),
+        Question("/report/{report}/runs", ("verdict", "page"), routes.report_runs),
+        Question("/counterexample/{counterexample}", (), routes.counterexample),
     ]

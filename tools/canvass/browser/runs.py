@@ -50,7 +50,7 @@ class OpenRun:
         self.lanes = RunLanes(self.loaded.columns)
         rows = np.array(self.lanes.rows, dtype=np.int64)
         member = self.loaded.columns.member[rows]
-        self._places: list[NDArray[np.int64]] = [
+        self.places: list[NDArray[np.int64]] = [
             np.flatnonzero(member == k) for k in range(self.run.member_count)
         ]
 
@@ -73,7 +73,7 @@ class OpenRun:
                 steps=int(steps[self.lanes.rows[int(places[-1])]]) + 1 if len(places) else 0,
                 events=len(places),
             )
-            for member, places in enumerate(self._places)
+            for member, places in enumerate(self.places)
         )
 
     def number_of(self, member: int, step: int) -> int | None:
@@ -85,7 +85,7 @@ class OpenRun:
         """Tell where each member is after an event."""
         columns = self.loaded.columns
         found = []
-        for member, places in enumerate(self._places):
+        for member, places in enumerate(self.places):
             last = int(np.searchsorted(places, number, side="right")) - 1
             if last < 0:
                 found.append(api.MemberAt(member=member, election_state="", role="", step=-1))

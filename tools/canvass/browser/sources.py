@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,10 @@ from canvass.browser.limits import shortened
 
 _T = TypeVar("_T")
 _UNFIT = re.compile(r"[^a-z0-9_.-]+")
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _ID_CHARS = 48
+_KEPT = 16
+"""Runs of reports that stay open: a person goes back to the last few."""
 
 
 class Lazy(Generic[_T]):
@@ -69,6 +73,8 @@ class Source:
         Where it is.
     content
         What it holds.
+    inner
+        Of a report, gives its runs.
     """
 
     kind: Kind
@@ -76,6 +82,12 @@ class Source:
     detail: str
     path: Path
     content: Lazy[Any] = field(repr=False)
+    run_id: str = ""
+    """Of a run of a data set: which."""
+    imported: bool = False
+    """Whether the run is made of other files when it is opened."""
+    inner: Callable[[int], Source | None] | None = field(default=None, repr=False)
+    """Of a report: gives a run of it by its number."""
 
 
 class Store:
@@ -89,6 +101,7 @@ class Store:
 
     def __init__(self, sources: Iterable[Source] = ()) -> None:
         self._sources: dict[str, Source] = {}
+        self._derived: OrderedDict[str, Source] = OrderedDict()
         self._lock = threading.Lock()
         for source in sources:
             self.add(source)
@@ -113,9 +126,27 @@ class Store:
             If there is none of that kind.
         """
         source = self._sources.get(source_id)
+        if source is None and kind == "run":
+            source = self._run_of_report(source_id)
         if source is None or source.kind != kind:
             raise not_found(f"no {kind} {ascii(source_id)[:80]} is open")
         return source
+
+    def _run_of_report(self, source_id: str) -> Source | None:
+        """Give a run that a report names by its number; the last few stay open."""
+        report_id, _, number = source_id.rpartition(".")
+        report = self._sources.get(report_id)
+        if report is None or report.inner is None or not _NUMBER.fullmatch(number):
+            return None
+        with self._lock:
+            found = self._derived.pop(source_id, None)
+        found = found or report.inner(int(number))
+        if found is not None:
+            with self._lock:
+                self._derived[source_id] = found
+                while len(self._derived) > _KEPT:
+                    self._derived.popitem(last=False)
+        return found
 
     def content(self, kind: Kind, source_id: str) -> Any:
         """Give what a source holds.

@@ -488,5 +488,6 @@ export interface CounterexampleView {
   readonly loop: number | null;
   readonly stuttering: boolean;
   readonly states: readonly CounterexampleState[];
+  readonly statesTotal: number;
   readonly lanes: Lanes | null;
 }

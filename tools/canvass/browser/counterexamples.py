@@ -1,0 +1,191 @@
+"""A counterexample of TLC, read from a file: states as trees, and lanes if it is a cluster's.
+
+The two forms that ``canvass check --export`` writes are read: its own JSON, and ITF of any tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from canvass.browser import api
+from canvass.browser.cluster_lanes import cluster_diagram
+from canvass.browser.labels import tree_changes, value_text
+from canvass.browser.limits import LISTED, bounded, shortened
+from canvass.browser.runs import lanes_of
+
+SCHEMA: Final = "canvass.counterexample/1"
+MAX_BYTES: Final = 256 << 20
+"""Of a file: a state of the cluster takes some 10 kB, so that this holds some 25,000."""
+
+
+class CounterexampleError(Exception):
+    """A file is no counterexample; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A counterexample as a file tells it."""
+
+    title: str
+    claim: str
+    explanation: tuple[str, ...]
+    loop: int | None
+    """Number of the state, from 1."""
+    stuttering: bool
+    actions: tuple[str, ...]
+    """The action that led to each state, empty for the first."""
+    states: tuple[dict[str, Any], ...]
+
+
+class OpenCounterexample:
+    """A counterexample.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    CounterexampleError
+        If it is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.told = read_counterexample(path)
+
+    def view(self, source_id: str) -> api.CounterexampleView:
+        """Tell everything of it."""
+        told = self.told
+        diagram = cluster_diagram(told.states, told.actions, told.claim)
+        shown = told.states[:LISTED]
+        before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
+        return api.CounterexampleView(
+            id=source_id,
+            title=shortened(told.title),
+            claim=shortened(told.claim),
+            explanation=tuple(map(shortened, told.explanation)),
+            loop=told.loop,
+            stuttering=told.stuttering,
+            states=tuple(
+                api.CounterexampleState(
+                    number=number,
+                    action=shortened(told.actions[number - 1]),
+                    acting=acting(old, new),
+                    changes=() if old is None else tree_changes(old, new),
+                    tree=bounded(new),
+                )
+                for number, (old, new) in enumerate(zip(before, shown, strict=True), 1)
+            ),
+            states_total=len(told.states),
+            lanes=None if diagram is None else lanes_of(diagram, 0, len(diagram.events)),
+        )
+
+
+def read_counterexample(path: Path) -> Told:
+    """Read a file of either form.
+
+    Raises
+    ------
+    CounterexampleError
+        If it is no counterexample.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
+        document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        if document.get("schema") == SCHEMA:
+            return _own(document)
+        if isinstance(document.get("states"), list):
+            return _itf(document, path)
+    except OSError as error:
+        raise CounterexampleError(f"{path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise CounterexampleError(f"{path}: not JSON: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise CounterexampleError(f"{path}: not a counterexample: {reason}") from None
+    raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
+
+
+def _own(document: Mapping[str, Any]) -> Told:
+    steps = document["steps"]
+    name = document.get("violated")
+    return Told(
+        title=str(document["model"]),
+        claim=f"{name} is violated" if name else str(document["message"]).partition("\n")[0],
+        explanation=tuple(map(str, document.get("explanation", ()))),
+        loop=_number(document.get("loop")),
+        stuttering=bool(document.get("stuttering")),
+        actions=tuple(_titled(step.get("action"), step.get("arguments")) for step in steps),
+        states=tuple(
+            _state(step["state"]) if step.get("state") is not None else {"text": step["text"]}
+            for step in steps
+        ),
+    )
+
+
+def _itf(document: Mapping[str, Any], path: Path) -> Told:
+    states = document["states"]
+    metas = [state.get("#meta") or {} for state in states]
+    source = (document.get("#meta") or {}).get("source")
+    loop = _number(document.get("loop"))
+    return Told(
+        title=path.name,
+        claim=f"a behaviour of {source}" if source else "a behaviour",
+        explanation=(),
+        loop=None if loop is None else loop + 1,
+        stuttering=False,
+        actions=tuple(_titled(meta.get("action"), None) for meta in metas),
+        states=tuple(_state(state) for state in states),
+    )
+
+
+def _number(value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError("the loop is no number")
+    return value
+
+
+def _titled(action: Any, arguments: Any) -> str:
+    name = "" if action is None else str(action)
+    return f"{name}({arguments})" if arguments else name
+
+
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in state.items() if name != "#meta"}
+
+
+def plain(value: Any) -> Any:
+    """Give a value of ITF as a plain tree: sequences and sets as lists, functions by argument."""
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    special = next((name for name in value if name.startswith("#")), None)
+    if special is None:
+        return {name: plain(one) for name, one in value.items()}
+    inside = value[special]
+    if special == "#bigint":
+        return int(inside)
+    if special in ("#tup", "#set"):
+        return [plain(one) for one in inside]
+    if special == "#map":
+        return {value_text(plain(key)): plain(one) for key, one in inside}
+    return str(inside)
+
+
+def acting(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    """Say whose step it was: the member that changed, else the channel."""
+    for variable in ("member", "channel"):
+        old, new = (before or {}).get(variable), after.get(variable)
+        if isinstance(old, dict) and isinstance(new, dict):
+            for name, value in new.items():
+                if name in old and old[name] != value:
+                    return shortened(f"{variable} {name}")
+    return ""

@@ -1,0 +1,196 @@
+"""Steps of runs in the state graph of a member: where each one lies, and which edges runs take.
+
+A step of a run is an edge of a graph if their canonical forms are equal: they are then the same up
+to the numbering of terms, positions and peers. Nothing here says whether a step is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.browser import api
+from canvass.browser.sources import Lazy
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import Batch
+from canvass.conformance.diagnose import LoadedRun
+from canvass.conformance.steps import StepChecker, example_of, rules_of
+from canvass.graph.artifact import Graph, open_keys
+from canvass.graph.build import keys_of_edges
+from canvass.graph.lookup import KeyTable
+from canvass.graph.member_view import MemberView
+from canvass.traces.layout import ACTION_NAMES, NONE, STATE_INDEX
+
+_CHUNK: Final = 1 << 17
+_LIKE: Final = [STATE_INDEX[name] for name in ("election_state", "role", "module_state")]
+"""Columns by which a person tells where a member is."""
+
+
+class MemberSteps:
+    """The canonical steps of one graph.
+
+    Parameters
+    ----------
+    view
+        The graph.
+    """
+
+    def __init__(self, view: MemberView) -> None:
+        self._view = view
+        self._keys: KeyTable = open_keys(view.folder)
+        self.rules: Rules = view.graph.rules
+        self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
+        self._by_class: NDArray[np.int64] | None = None
+
+    def fits(self, rules: Rules) -> bool:
+        """Whether runs under some rules can have steps of the graph."""
+        return (rules.member_count, rules.revision, rules.hardening) == (
+            self.rules.member_count,
+            self.rules.revision,
+            self.rules.hardening,
+        )
+
+    def place(self, loaded: LoadedRun, row: int) -> tuple[int, int, int] | None:
+        """Find a step of a run: edge, source and target here; None if it is not in the graph."""
+        if int(loaded.states.before[row]) < 0:
+            return None
+        example = example_of(loaded.step(row), rules_of(loaded.run))
+        if example is None:
+            return None
+        known = int(self._keys.lookup(np.array([example.key], dtype=np.uint64))[0])
+        if known < 0:
+            return None
+        edge = self._most_like(known, loaded, row)
+        graph = self._view.graph
+        source, target = (
+            self._view.row_of(int(column[edge])) for column in (graph.source, graph.target)
+        )
+        return edge, source, target
+
+    def _most_like(self, known: int, loaded: LoadedRun, row: int) -> int:
+        """Give of the edges with one canonical form the first between states like those of a run.
+
+        A canonical form leaves out what the action neither reads nor changes, so that such an edge
+        may lie elsewhere in the election.
+        """
+        alike = self._edges_alike(known)
+        graph, states = self._view.graph, loaded.states
+        wanted = (states.state[int(states.before[row]), _LIKE], states.state[row, _LIKE])
+        same = np.ones(len(alike), dtype=np.bool_)
+        for column, cells in zip((graph.source, graph.target), wanted, strict=True):
+            same &= (graph.state[column[alike]][:, _LIKE] == cells).all(axis=1)
+        return int(alike[np.argmax(same)]) if same.any() else known
+
+    def _edges_alike(self, edge: int) -> NDArray[np.int64]:
+        """Give all edges with the canonical form of an edge."""
+        classes = self.classes()
+        if self._by_class is None:
+            self._by_class = np.argsort(classes, kind="stable")
+        wanted = (classes[edge], classes[edge] + 1)
+        first, last = np.searchsorted(classes, wanted, sorter=self._by_class).tolist()
+        return self._by_class[first:last]
+
+    # --- coverage ---------------------------------------------------------------------------------
+
+    def take(self, batches: Iterable[Batch]) -> Taken:
+        """Count how often events take each canonical step."""
+        counts = np.zeros(len(self._keys), dtype=np.int64)
+        class_of = np.full(int(self._keys.edges.max(initial=-1)) + 1, NONE, dtype=np.int64)
+        class_of[self._keys.edges] = np.arange(len(self._keys))
+        taken = Taken(self, counts)
+        for batch in batches:
+            checker = StepChecker()
+            numbers = checker.check(batch).numbers
+            often = np.bincount(numbers[numbers >= 0], minlength=len(checker.distinct))
+            edges = self._keys.lookup(checker.distinct.keys)
+            known = edges >= 0
+            np.add.at(counts, class_of[edges[known]], often[known])
+            taken.runs += 1
+            taken.events += len(batch.columns) - batch.columns.context
+            taken.outside += len(batch.columns) - batch.columns.context - int(often[known].sum())
+        return taken
+
+    def classes(self) -> NDArray[np.int64]:
+        """Give for each edge of the artifact its canonical step, by its place in the table of keys.
+
+        All edges are canonicalised, once, by the kernel that made the table.
+        """
+        return self._classes.get()
+
+    def _canonicalise(self) -> NDArray[np.int64]:
+        graph = self._view.graph
+        arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
+        rows = np.flatnonzero(graph.target != NONE)
+        of_key = np.full(len(graph.target), NONE, dtype=np.int64)
+        of_key[self._keys.edges] = np.arange(len(self._keys))
+        classes = np.full(len(graph.target), NONE, dtype=np.int64)
+        for chunk in _chunks(rows):
+            keys = keys_of_edges(arrays, chunk, self.rules)
+            classes[chunk] = of_key[self._keys.lookup(keys)]
+        return classes
+
+    def by_action(self, counts: NDArray[np.int64]) -> tuple[api.ActionCoverage, ...]:
+        """Tell how much of each action was taken."""
+        graph = self._view.graph
+        action = graph.input_action[graph.input[np.asarray(self._keys.edges)]]
+        kinds = len(ACTION_NAMES)
+        total = np.bincount(action, minlength=kinds).tolist()
+        covered = np.bincount(action[counts > 0], minlength=kinds).tolist()
+        events = np.bincount(action, weights=counts, minlength=kinds).tolist()
+        return tuple(
+            api.ActionCoverage(
+                name=name, covered=covered[code], total=total[code], events=int(events[code])
+            )
+            for code, name in enumerate(ACTION_NAMES)
+            if total[code]
+        )
+
+
+class Taken:
+    """Which canonical steps of a graph some runs take, and how often.
+
+    Parameters
+    ----------
+    steps
+        Those of the graph.
+    counts
+        Events by canonical step.
+    """
+
+    def __init__(self, steps: MemberSteps, counts: NDArray[np.int64]) -> None:
+        self._steps = steps
+        self.counts = counts
+        self.runs = 0
+        self.events = 0
+        self.outside = 0
+
+    def coverage(self) -> api.GraphCoverage:
+        """Tell it of the whole graph."""
+        return api.GraphCoverage(
+            runs=self.runs,
+            covered=int((self.counts > 0).sum()),
+            total=len(self.counts),
+            events=self.events,
+            outside=self.outside,
+            actions=self._steps.by_action(self.counts),
+            edges={},
+        )
+
+    def with_edges(self, drawn: Sequence[tuple[int, Sequence[int]]]) -> api.GraphCoverage:
+        """Tell it with the events of drawn edges, each with the edges that it stands for."""
+        classes = self._steps.classes()
+        edges = {}
+        for shown, stands_for in drawn:
+            events = int(self.counts[np.unique(classes[np.array(stands_for)])].sum())
+            if events:
+                edges[str(shown)] = events
+        return msgspec.structs.replace(self.coverage(), edges=edges)
+
+
+def _chunks(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    for start in range(0, len(rows), _CHUNK):
+        yield rows[start : start + _CHUNK]

@@ -1,0 +1,168 @@
+"""A report of `canvass batch verify`: its summary, and its runs page by page.
+
+The summary is read whole, the table of runs as columns; runs become objects a page at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from canvass.browser import api
+from canvass.browser.guard import bad_request
+from canvass.browser.limits import shortened
+from canvass.browser.sources import Lazy
+from canvass.corpus.summary import SUMMARY_FILE, VERDICTS, Cluster, Summary, read_summary
+
+PAGE: Final = 100
+_COLUMNS: Final = ("source", "run_id", "verdict", "events", "reason")
+
+
+class OpenReport:
+    """A report.
+
+    Parameters
+    ----------
+    folder
+        As ``canvass batch verify --out`` made it.
+
+    Raises
+    ------
+    BadBaseline
+        If there is no summary that this version reads.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.summary: Summary = read_summary(folder)
+        self._runs: Lazy[Any] = Lazy(self._read_runs)
+
+    def _read_runs(self) -> Any:
+        """Read the table of runs; of a report without one, what its summary lists."""
+        verdicts = self.folder / "verdicts"
+        if verdicts.is_dir():
+            table = ds.dataset(verdicts, format="parquet").to_table(columns=list(_COLUMNS))
+        else:
+            rows = [{name: getattr(one, name) for name in _COLUMNS} for one in self.summary.listed]
+            kinds = [(name, pa.int64() if name == "events" else pa.string()) for name in _COLUMNS]
+            table = pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+        # What is wrong comes first, and the same report is always in the same order.
+        rank = pc.index_in(table["verdict"], pa.array(("DIVERGES", "MALFORMED", "INCOMPLETE")))
+        table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))
+        order = [("rank", "ascending"), ("source", "ascending"), ("run_id", "ascending")]
+        return table.sort_by(order)
+
+    def run_at(self, number: int) -> tuple[Path, str] | None:
+        """Give where a run of the table is, and its id; None if there is none, or no run."""
+        table = self._runs.get()
+        if not 0 <= number < len(table):
+            return None
+        return self._place(table.slice(number, 1).to_pylist()[0])
+
+    def _place(self, row: dict[str, Any]) -> tuple[Path, str] | None:
+        if row["run_id"] is None:
+            return None
+        path = Path(row["source"])
+        return (path, row["run_id"]) if path.exists() else None
+
+    def view(self, source_id: str) -> api.ReportView:
+        """Tell everything but the further pages of runs."""
+        summary = self.summary
+        steps: dict[str, tuple[int, int]] = {}
+        for graph in summary.graphs:
+            for one in graph.actions:
+                covered, total = steps.get(one.action, (0, 0))
+                steps[one.action] = (covered + one.covered, total + one.steps)
+        events = {one.action: one.events for one in summary.coverage}
+        return api.ReportView(
+            id=source_id,
+            title=shortened(self.folder.resolve().name),
+            counts={name: summary.verdicts.get(name, 0) for name in VERDICTS},
+            events=summary.events,
+            divergences=summary.divergences,
+            seconds=summary.seconds,
+            events_per_second=summary.events_per_second,
+            clusters=tuple(self._cluster(one, source_id) for one in summary.clusters),
+            cluster_count=summary.cluster_count,
+            coverage=tuple(
+                api.ReportAction(
+                    action=shortened(name),
+                    events=events.get(name, 0),
+                    covered=steps.get(name, (0, 0))[0],
+                    total=steps.get(name, (0, 0))[1],
+                )
+                for name in dict.fromkeys((*events, *steps))
+            ),
+            never_taken=tuple(map(shortened, summary.never_taken)),
+            runs=self.runs(source_id, "", 0),
+        )
+
+    def _cluster(self, cluster: Cluster, source_id: str) -> api.ReportCluster:
+        number = self._number_of(cluster.example_source, cluster.example_run_id)
+        return api.ReportCluster(
+            signature=shortened(f"{cluster.divergence_class}: {cluster.name}"),
+            divergence_class=shortened(cluster.divergence_class),
+            action=shortened(cluster.name),
+            count=cluster.count,
+            runs=cluster.runs,
+            example=None if number is None else run_name(source_id, number),
+            example_run_id=shortened(cluster.example_run_id),
+            member=cluster.example_member_id,
+            step=cluster.example_step,
+            message=shortened(cluster.example_reason),
+        )
+
+    def _number_of(self, source: str, run_id: str) -> int | None:
+        table = self._runs.get()
+        same = pc.and_(pc.equal(table["source"], source), pc.equal(table["run_id"], run_id))
+        number = pc.index(pc.fill_null(same, fill_value=False), value=True).as_py()
+        return number if number >= 0 and self.run_at(number) is not None else None
+
+    def runs(self, source_id: str, verdict: str, page: int) -> api.ReportRuns:
+        """Give a page of the runs.
+
+        Raises
+        ------
+        Refusal
+            If there is no such verdict.
+        """
+        if verdict and verdict not in VERDICTS:
+            raise bad_request(f"verdict is one of {', '.join(VERDICTS)}")
+        table = self._runs.get()
+        numbers = np.arange(len(table))
+        if verdict:
+            same = pc.fill_null(pc.equal(table["verdict"], verdict), fill_value=False)
+            numbers = np.flatnonzero(same.to_numpy())
+        shown = numbers[page * PAGE : (page + 1) * PAGE]
+        rows = table.take(pa.array(shown)).to_pylist()
+        return api.ReportRuns(
+            page=page,
+            pages=max(1, -(-len(numbers) // PAGE)),
+            total=len(numbers),
+            runs=tuple(
+                api.ReportRun(
+                    run_id=shortened(row["run_id"] or ""),
+                    verdict=shortened(row["verdict"] or ""),
+                    events=int(row["events"] or 0),
+                    reason=shortened(row["reason"] or ""),
+                    source=shortened(row["source"] or ""),
+                    run=run_name(source_id, number) if self._place(row) else None,
+                )
+                for number, row in zip(shown.tolist(), rows, strict=True)
+            ),
+        )
+
+
+def run_name(report_id: str, number: int) -> str:
+    """Name a run of a report as a source."""
+    return f"{report_id}.{number}"
+
+
+def is_report(folder: Path) -> bool:
+    """Whether a folder is a report."""
+    return (folder / SUMMARY_FILE).is_file()
