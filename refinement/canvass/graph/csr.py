@@ -6,6 +6,7 @@ over them gives the same answer each time.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,11 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int32]
 """Rows of states or of edges."""
 Offsets = NDArray[np.int64]
+
+
+def hash64(content: bytes) -> int:
+    """Hash bytes to 64 bits with a sign."""
+    return int.from_bytes(hashlib.sha256(content).digest()[:8], "little", signed=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +121,15 @@ class Adjacency:
     def out_edge(self) -> Rows:
         """Its number."""
         return self._number[self._out.order]
+
+    @cached_property
+    def out_label(self) -> NDArray[np.int64]:
+        """A hash of what it consumes and sends, or of its label."""
+        return self._labels()[self._out.order]
+
+    def _labels(self) -> NDArray[np.int64]:
+        """Give such a hash for each edge in the order in which they were given."""
+        raise NotImplementedError
 
     @property
     def in_offsets(self) -> Offsets:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.graph.columns import Columns
-from canvass.graph.csr import Adjacency, Rows
+from canvass.graph.csr import Adjacency, Rows, hash64
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, read_dump_graph
 from canvass.graph.errors import GraphError
 from canvass.graph.ids import find_row
@@ -70,6 +71,12 @@ class DumpView(Adjacency):
     def initial(self) -> Rows:
         """The rows of the initial states."""
         return np.flatnonzero(self._arrays.initial).astype(np.int32)
+
+    def _labels(self) -> NDArray[np.int64]:
+        """Hash the arguments of labels; 0 for none."""
+        hashes = [hash64(text.encode()) for text in self._arrays.argument_texts]
+        # The last one is that of no arguments, whose code is -1.
+        return np.array([*hashes, 0], dtype=np.int64)[self._arrays.arguments]
 
     def id_of(self, row: int) -> str:
         """Give the id of a state."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.graph.arranging import state_id
 from canvass.graph.artifact import Graph, open_graph
 from canvass.graph.columns import Columns
-from canvass.graph.csr import Adjacency, Rows
+from canvass.graph.csr import Adjacency, Rows, hash64
 from canvass.graph.errors import GraphError
 from canvass.graph.ids import find_row
 from canvass.graph.member_columns import MemberColumns
@@ -107,6 +108,20 @@ class MemberView(Adjacency):
         led_to = np.zeros(self.state_count, dtype=np.bool_)
         led_to[self._target[self._target != self._source]] = True
         return np.flatnonzero(self.expanded & ~led_to).astype(np.int32)
+
+    def _labels(self) -> NDArray[np.int64]:
+        """Hash inputs and lists of sends; 0 for sending nothing."""
+        graph = self.graph
+        inputs = [hash64(cells.tobytes()) for cells in np.hstack([graph.inputs, graph.message])]
+        starts = graph.send_offsets.tolist()
+        sends = [
+            hash64(graph.sends[start:end].tobytes()) if end > start else 0
+            for start, end in pairwise(starts)
+        ]
+        given, sent = np.array(inputs, dtype=np.int64), np.array(sends, dtype=np.int64)
+        edges = self._number
+        # A product apart, so that input and sends cannot change places.
+        return given[graph.input[edges]] * np.int64(3) ^ sent[graph.sent[edges]]
 
     def id_of(self, row: int) -> str:
         """Give the id of a state."""

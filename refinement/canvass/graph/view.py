@@ -96,6 +96,10 @@ class StateGraph(Protocol):
         """What a predicate may begin a path with: the variables of the state."""
 
     @property
+    def ids(self) -> NDArray[np.uint8]:
+        """16 bytes for each state, ascending."""
+
+    @property
     def state_count(self) -> int:
         """How many states there are."""
 
@@ -126,6 +130,10 @@ class StateGraph(Protocol):
     @property
     def out_edge(self) -> Rows:
         """Its number."""
+
+    @property
+    def out_label(self) -> NDArray[np.int64]:
+        """A hash of what it consumes and sends, or of its label; equal for equal ones anywhere."""
 
     @property
     def in_offsets(self) -> Offsets:

@@ -1,0 +1,180 @@
+"""The difference of two state graphs: states and edges that only one of them has.
+
+States are told apart by their ids, which are content hashes, so that graphs of different models, or
+of different revisions of the protocol, can be compared. An edge is its source, its action, what it
+consumes and sends as far as the graph says so, and its target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph.csr import Rows
+from canvass.graph.distinct import distinct_rows
+from canvass.graph.errors import GraphError
+from canvass.graph.view import StateGraph
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDiff:
+    """Distinct edges of one action: in both graphs, and in one only.
+
+    Attributes
+    ----------
+    changed
+        Those in one only whose source has its steps in both graphs: the graphs disagree on what it
+        does.
+    """
+
+    action: str
+    both: int
+    only_first: int
+    only_second: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSample:
+    """An edge on which the graphs disagree."""
+
+    second: bool
+    """Whether it is the second graph that has it."""
+    edge: int
+    source: str
+    action: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diff:
+    """How two graphs differ.
+
+    Attributes
+    ----------
+    only_first, only_second
+        Rows of states in the first and in the second graph.
+    both
+        How many states are in both.
+    actions
+        Edges by action, in the order of the names.
+    changed
+        Some edges on which the graphs disagree, up to the limit.
+    """
+
+    only_first: Rows
+    only_second: Rows
+    both: int
+    actions: tuple[ActionDiff, ...]
+    changed: tuple[EdgeSample, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether the graphs have the same states and edges."""
+        edges = any(one.only_first or one.only_second for one in self.actions)
+        return not (len(self.only_first) or len(self.only_second) or edges)
+
+
+def diff(first: StateGraph, second: StateGraph, *, limit: int = 20) -> Diff:
+    """Compare two graphs.
+
+    Parameters
+    ----------
+    first, second
+        Graphs of one kind.
+    limit
+        How many edges are listed in ``changed``.
+
+    Raises
+    ------
+    GraphError
+        If one is of a member and the other a dump: their states have nothing in common.
+    """
+    if first.kind != second.kind:
+        raise GraphError(
+            f"{first.folder} and {second.folder} are of different kinds: no state can be in both"
+        )
+    graphs = (first, second)
+    numbers, of = _number_states(graphs)
+    has = np.zeros((2, numbers), dtype=np.bool_)
+    expanded = np.zeros((2, numbers), dtype=np.bool_)
+    for side, graph in enumerate(graphs):
+        has[side, of[side]] = True
+        expanded[side, of[side]] = graph.expanded
+    names = sorted({name for graph in graphs for name in graph.actions})
+    cells = np.concatenate([_edges(graph, of[side], names) for side, graph in enumerate(graphs)])
+    sides = np.repeat([0, 1], [graph.edge_count for graph in graphs])
+    _, places = distinct_rows(cells)
+    count = int(places.max(initial=-1)) + 1
+    found = np.zeros((2, count), dtype=np.bool_)
+    found[sides, places] = True
+    example = np.zeros(count, dtype=np.int64)
+    example[places[::-1]] = np.arange(len(places))[::-1]
+    in_both = expanded[0] & expanded[1]
+    disputed = (found[0] != found[1]) & in_both[cells[example, 0]]
+    return Diff(
+        only_first=np.flatnonzero(~has[1][of[0]]).astype(np.int32),
+        only_second=np.flatnonzero(~has[0][of[1]]).astype(np.int32),
+        both=int((has[0] & has[1]).sum()),
+        actions=_by_action(names, cells[example, 1], found, disputed),
+        changed=_samples(graphs, example[disputed], limit),
+    )
+
+
+def _number_states(graphs: tuple[StateGraph, StateGraph]) -> tuple[int, list[Rows]]:
+    """Give states of both graphs common numbers."""
+    words = np.concatenate([graph.ids.view(np.int64) for graph in graphs])
+    first, places = distinct_rows(words)
+    cut = graphs[0].state_count
+    return len(first), [places[:cut].astype(np.int32), places[cut:].astype(np.int32)]
+
+
+def _edges(graph: StateGraph, of: Rows, names: list[str]) -> NDArray[np.int64]:
+    """Give what an edge is, one row for each: source, action, label, target."""
+    code = np.array([names.index(name) for name in graph.actions] or [0], dtype=np.int64)
+    source = np.repeat(of, np.diff(graph.out_offsets))
+    cells = (source, code[graph.out_action], graph.out_label, of[graph.out_target])
+    return np.stack(cells, axis=1).astype(np.int64)
+
+
+def _by_action(
+    names: list[str],
+    actions: NDArray[np.int64],
+    found: NDArray[np.bool_],
+    disputed: NDArray[np.bool_],
+) -> tuple[ActionDiff, ...]:
+    def counts(mask: NDArray[np.bool_]) -> list[int]:
+        numbers: list[int] = np.bincount(actions[mask], minlength=len(names)).tolist()
+        return numbers
+
+    columns = (
+        counts(found[0] & found[1]),
+        counts(found[0] & ~found[1]),
+        counts(found[1] & ~found[0]),
+        counts(disputed),
+    )
+    rows = zip(names, *columns, strict=True)
+    return tuple(ActionDiff(*row) for row in rows if any(row[1:]))
+
+
+def _samples(
+    graphs: tuple[StateGraph, StateGraph], places: NDArray[np.int64], limit: int
+) -> tuple[EdgeSample, ...]:
+    samples = []
+    for place in np.sort(places)[:limit].tolist():
+        second = place >= graphs[0].edge_count
+        graph = graphs[second]
+        at = place - graphs[0].edge_count * second
+        source = int(np.searchsorted(graph.out_offsets, at, side="right")) - 1
+        samples.append(
+            EdgeSample(
+                second=second,
+                edge=int(graph.out_edge[at]),
+                source=graph.id_of(source),
+                action=graph.actions[int(graph.out_action[at])],
+                target=graph.id_of(int(graph.out_target[at])),
+            )
+        )
+    return tuple(samples)

@@ -1,0 +1,248 @@
+"""A part of a state graph, or a path, for other tools: DOT, GraphML, JSON, ITF and networkx.
+
+Nothing is left out in silence: what is larger than the limit is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+import msgspec
+import networkx as nx
+import numpy as np
+
+from canvass.graph.actions import allowed_out
+from canvass.graph.around import Arrow, arrows_among
+from canvass.graph.csr import Rows
+from canvass.graph.errors import GraphError
+from canvass.graph.paths import Hop
+from canvass.graph.view import StateGraph
+from canvass.tlc import to_itf_trace
+
+MAX_STATES: Final = 100_000
+"""States of one exported file."""
+MAX_NETWORKX_EDGES: Final = 1_000_000
+_SHORT: Final = 12
+"""Digits of an id in a label."""
+_NO_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+Label = Callable[[int], str]
+
+
+def rows_to_export(
+    graph: StateGraph, rows: Iterable[int] | None, *, limit: int = MAX_STATES
+) -> Rows:
+    """Give the states of an export, ascending: those named, or all.
+
+    Raises
+    ------
+    GraphError
+        If there are more than the limit.
+    """
+    found: Rows = (
+        np.arange(graph.state_count, dtype=np.int32)
+        if rows is None
+        else np.unique(np.array(list(rows), dtype=np.int32))
+    )
+    if len(found) > limit:
+        raise GraphError(
+            f"{len(found):,} states are more than the {limit:,} that may be exported;"
+            " choose fewer, or project the graph"
+        )
+    return found
+
+
+def short_label(graph: StateGraph) -> Label:
+    """Label states by their election state, if they have one, and the beginning of their id."""
+
+    def label(row: int) -> str:
+        name = graph.id_of(row)[:_SHORT]
+        state = graph.tree(row).get("electionState") if graph.kind == "member" else None
+        return f"{state}\n{name}" if isinstance(state, str) else name
+
+    return label
+
+
+def to_dot(
+    graph: StateGraph, rows: Iterable[int] | None = None, actions: Collection[str] | None = None
+) -> str:
+    """Give states and all edges between them in Graphviz's language."""
+    chosen = rows_to_export(graph, rows)
+    label = short_label(graph)
+    initial = set(graph.initial.tolist())
+    lines = [f"digraph {_dot(graph.title)} {{", "  node [shape=box];"]
+    for row in chosen.tolist():
+        style = ", style=filled" if row in initial else ""
+        style += "" if graph.expanded[row] else ", color=gray"
+        lines.append(f"  {_dot(graph.id_of(row))} [label={_dot(label(row))}{style}];")
+    for arrow in arrows_among(graph, chosen, actions):
+        source, target = (_dot(graph.id_of(row)) for row in (arrow.source, arrow.target))
+        lines.append(f"  {source} -> {target} [label={_dot(_arrow_label(arrow))}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def _dot(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{_printable(escaped)}"'
+
+
+def _printable(text: str) -> str:
+    """Replace what XML cannot hold, control characters above all."""
+    return _NO_XML.sub("\ufffd", text)
+
+
+def _arrow_label(arrow: Arrow) -> str:
+    return arrow.action if arrow.count == 1 else f"{arrow.action} ({arrow.count})"
+
+
+def to_graphml(
+    graph: StateGraph, rows: Iterable[int] | None = None, actions: Collection[str] | None = None
+) -> str:
+    """Give states and all edges between them in GraphML; the state is there as JSON."""
+    chosen = rows_to_export(graph, rows)
+    initial = set(graph.initial.tolist())
+    keys = (
+        ("initial", "node", "boolean"),
+        ("expanded", "node", "boolean"),
+        ("state", "node", "string"),
+        ("action", "edge", "string"),
+        ("count", "edge", "int"),
+    )
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        *(
+            f'  <key id="{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>'
+            for name, place, kind in keys
+        ),
+        f'  <graph id={_attribute(graph.title)} edgedefault="directed">',
+    ]
+    for row in chosen.tolist():
+        state = msgspec.json.encode(graph.tree(row)).decode()
+        lines.append(
+            f'    <node id="{graph.id_of(row)}"><data key="initial">{_xml_bool(row in initial)}'
+            f'</data><data key="expanded">{_xml_bool(bool(graph.expanded[row]))}</data>'
+            f'<data key="state">{escape(_printable(state))}</data></node>'
+        )
+    for arrow in arrows_among(graph, chosen, actions):
+        action = escape(_printable(arrow.action))
+        lines.append(
+            f'    <edge source="{graph.id_of(arrow.source)}" target="{graph.id_of(arrow.target)}">'
+            f'<data key="action">{action}</data><data key="count">{arrow.count}</data></edge>'
+        )
+    return "\n".join([*lines, "  </graph>", "</graphml>", ""])
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_printable(text))
+
+
+def _xml_bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def to_json(
+    graph: StateGraph, rows: Iterable[int] | None = None, actions: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Give states and all edges between them as plain JSON values."""
+    chosen = rows_to_export(graph, rows)
+    initial = set(graph.initial.tolist())
+    return {
+        "title": graph.title,
+        "kind": graph.kind,
+        "states": [
+            {
+                "id": graph.id_of(row),
+                "initial": row in initial,
+                "expanded": bool(graph.expanded[row]),
+                "state": graph.tree(row),
+            }
+            for row in chosen.tolist()
+        ],
+        "edges": [
+            {
+                "source": graph.id_of(arrow.source),
+                "target": graph.id_of(arrow.target),
+                "action": arrow.action,
+                "count": arrow.count,
+            }
+            for arrow in arrows_among(graph, chosen, actions)
+        ],
+    }
+
+
+def to_itf(graph: StateGraph, start: int, hops: Sequence[Hop]) -> dict[str, Any]:
+    """Give a path as a behaviour in the Informal Trace Format of TLA+ tools.
+
+    Parameters
+    ----------
+    graph
+        The state graph.
+    start
+        The row of the first state.
+    hops
+        The steps from there.
+    """
+    rows = [start, *(hop.target for hop in hops)]
+    actions = [None, *(hop.action for hop in hops)]
+    states = [graph.state(row) for row in rows]
+    return to_itf_trace(states, actions=actions, source=graph.title)
+
+
+def to_networkx(
+    graph: StateGraph,
+    actions: Collection[str] | None = None,
+    *,
+    loops: bool = False,
+    limit: int = MAX_NETWORKX_EDGES,
+) -> nx.MultiDiGraph:
+    """Give a graph to networkx, for questions of people's own.
+
+    Parameters
+    ----------
+    graph
+        The state graph. Each state and edge becomes a Python object: some 1 GB for a million.
+    actions
+        The actions whose edges are wanted; all by default.
+    loops
+        Whether edges from a state to itself are wanted, too.
+    limit
+        More edges are refused.
+
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes are rows, with ``id``, ``initial`` and ``expanded``; an edge has its number as its
+        key, and ``action``.
+
+    Raises
+    ------
+    GraphError
+        If there are more edges than the limit.
+    """
+    source = np.repeat(np.arange(graph.state_count), np.diff(graph.out_offsets))
+    kept = allowed_out(graph, actions)
+    if not loops:
+        kept &= source != graph.out_target
+    count = int(kept.sum())
+    if max(count, graph.state_count) > limit:
+        raise GraphError(
+            f"{graph.state_count:,} states and {count:,} edges are more than the {limit:,} that"
+            " are given to networkx; choose actions, project the graph, or raise the limit"
+        )
+    made = nx.MultiDiGraph(title=graph.title)
+    initial = set(graph.initial.tolist())
+    expanded = graph.expanded.tolist()
+    made.add_nodes_from(
+        (row, {"id": graph.id_of(row), "initial": row in initial, "expanded": expanded[row]})
+        for row in range(graph.state_count)
+    )
+    columns = (source[kept], graph.out_target[kept], graph.out_edge[kept], graph.out_action[kept])
+    made.add_edges_from(
+        (one, two, edge, {"action": graph.actions[action]})
+        for one, two, edge, action in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    return made
