@@ -260,6 +260,8 @@ class Projection(Data, frozen=True):
     nodes: tuple[QuotientNode, ...]
     edges: tuple[QuotientEdge, ...]
     left_out: LeftOut
+    left_out_classes: int
+    """Values of the expression, the rarest ones, that are not among the nodes."""
 
 
 class Component(Data, frozen=True):
@@ -433,6 +435,8 @@ class InGraph(Data, frozen=True):
     source: str
     target: str
     edge: int
+    drawn_edge: int
+    """The edge that stands for it in a drawing."""
 
 
 class StepView(Data, frozen=True):

@@ -7,11 +7,13 @@ from typing import Final
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
 from canvass.browser.coverage import Coverages
+from canvass.browser.graph_answers import asked, find, path, quotient, strong_components
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
 from canvass.browser.sources import Store
+from canvass.browser.surroundings import Extent, draw, drawn_edges
 
-EXTENT: Final = ("depth", "limit", "actions")
+EXTENT: Final = ("depth", "limit", "actions", "include")
 
 
 class GraphRoutes:
@@ -39,7 +41,9 @@ class GraphRoutes:
     def around(self, arguments: Arguments) -> Answer:
         """Lay out the part around a state."""
         graph = self._graph(arguments)
-        return graph.around(graph.row(arguments.part("state")), *_extent(arguments))
+        with asked():
+            row = graph.row(arguments.part("state"))
+            return draw(graph, row, _extent(graph, arguments))
 
     def coverage(self, arguments: Arguments) -> Answer:
         """Tell how much of the graph runs take, and which of the drawn edges."""
@@ -47,17 +51,47 @@ class GraphRoutes:
         if not arguments.text("around"):
             return taken.coverage()
         graph = self._graph(arguments)
-        return taken.with_edges(
-            graph.drawn(graph.row(arguments.text("around")), *_extent(arguments))
-        )
+        with asked():
+            row = graph.row(arguments.text("around"))
+            return taken.with_edges(drawn_edges(graph, row, _extent(graph, arguments)))
+
+    def find(self, arguments: Arguments) -> Answer:
+        """Find the states in which a predicate holds."""
+        limit = arguments.number("limit", 100, LISTED)
+        with asked():
+            return find(self._graph(arguments), arguments.required("where"), limit)
+
+    def path(self, arguments: Arguments) -> Answer:
+        """Find a shortest path."""
+        with asked():
+            return path(
+                self._graph(arguments),
+                arguments.required("from"),
+                arguments.text("to"),
+                arguments.text("where"),
+                arguments.names("actions"),
+            )
+
+    def project(self, arguments: Arguments) -> Answer:
+        """See the graph through an expression."""
+        with asked():
+            by = arguments.required("by")
+            return quotient(self._graph(arguments), by, arguments.names("actions"))
+
+    def components(self, arguments: Arguments) -> Answer:
+        """Tell of the strongly connected components."""
+        graph = self._graph(arguments)
+        return strong_components(graph, graph.components.get())
 
 
-def _extent(arguments: Arguments) -> tuple[int, int, tuple[str, ...]]:
-    """Give how much is drawn around a state: depth, number of states, actions."""
-    return (
-        arguments.number("depth", 2, DEPTH),
-        arguments.number("limit", 200, DRAWN_STATES, 1),
-        arguments.names("actions"),
+def _extent(graph: OpenGraph, arguments: Arguments) -> Extent:
+    """Read how much is drawn around a state."""
+    include = arguments.text("include")
+    return Extent(
+        depth=arguments.number("depth", 2, DEPTH),
+        limit=arguments.number("limit", 200, DRAWN_STATES, 1),
+        actions=arguments.names("actions"),
+        include=graph.row(include) if include else None,
     )
 
 
@@ -68,5 +102,9 @@ def graph_questions(store: Store) -> list[Question]:
         Question("/graph/{graph}", (), routes.info),
         Question("/graph/{graph}/state/{state}", ("limit",), routes.state),
         Question("/graph/{graph}/around/{state}", EXTENT, routes.around),
+        Question("/graph/{graph}/find", ("where", "limit"), routes.find),
+        Question("/graph/{graph}/path", ("from", "to", "where", "actions"), routes.path),
+        Question("/graph/{graph}/project", ("by", "actions"), routes.project),
+        Question("/graph/{graph}/components", (), routes.components),
         Question("/graph/{graph}/coverage", ("run", "around", *EXTENT), routes.coverage),
     ]

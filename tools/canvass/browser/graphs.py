@@ -6,21 +6,20 @@ questions themselves are those of `canvass.graph`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from canvass.browser import api
 from canvass.browser.guard import bad_request, not_found
 from canvass.browser.labels import label_of, tree_changes
-from canvass.browser.layout import layers_from, place
-from canvass.browser.limits import DRAWN_EDGES, LISTED, bounded, shortened
+from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
+from canvass.graph.components import Components, components
 from canvass.graph.errors import GraphError
 from canvass.graph.member_view import MemberView
 from canvass.graph.view import EdgeView, StateGraph, open_view
@@ -44,6 +43,7 @@ class OpenGraph:
         self.folder = folder
         self.view: StateGraph = open_view(folder)
         self._steps: Lazy[MemberSteps | None] = Lazy(self._make_steps)
+        self.components: Lazy[Components] = Lazy(lambda: components(self.view))
 
     def _make_steps(self) -> MemberSteps | None:
         return MemberSteps(self.view) if isinstance(self.view, MemberView) else None
@@ -76,19 +76,6 @@ class OpenGraph:
     def ref(self, row: int) -> api.StateRef:
         """Name a state by its id and for a person."""
         return api.StateRef(id=self.view.id_of(row), label=self.label(row))
-
-    def codes(self, names: Collection[str]) -> list[int] | None:
-        """Give the codes of actions; none for all.
-
-        Raises
-        ------
-        Refusal
-            If the graph has no such action.
-        """
-        unknown = [name for name in names if name not in self.view.actions]
-        if unknown:
-            raise bad_request(f"the graph has no action {ascii(unknown[0])[:80]}")
-        return [self.view.actions.index(name) for name in names] or None
 
     # --- the graph, and one state -----------------------------------------------------------------
 
@@ -167,114 +154,6 @@ class OpenGraph:
                 sends=bounded(list(edge.sends)),
                 changes=changes,
             )
-
-    # --- the part around a state ------------------------------------------------------------------
-
-    def drawn(
-        self, row: int, depth: int, limit: int, actions: Collection[str]
-    ) -> list[tuple[int, list[int]]]:
-        """Give the edges that `around` draws, each with all edges that it stands for."""
-        _, edges, _ = self._near(row, depth, limit, self.codes(actions))
-        found: dict[tuple[int, int, int], list[int]] = {}
-        for edge, source, target, action in edges:
-            found.setdefault((source, target, action), []).append(edge)
-        return [(each[0], each) for each in list(found.values())[:DRAWN_EDGES]]
-
-    def around(self, row: int, depth: int, limit: int, actions: Collection[str]) -> api.Around:
-        """Lay out the part of the graph around a state."""
-        rows, edges, left_out = self._near(row, depth, limit, self.codes(actions))
-        number = {one: place_of for place_of, one in enumerate(rows)}
-        pairs = [(number[source], number[target]) for _, source, target, _ in edges]
-        placed = place(layers_from(len(rows), pairs, [number[row]]), pairs)
-        nodes = tuple(
-            self._node(one, placed.x[k], placed.y[k], placed.layer[k], number)
-            for k, one in enumerate(rows)
-        )
-        drawn = self._merged(edges)
-        return api.Around(
-            root=self.view.id_of(row),
-            nodes=nodes,
-            edges=drawn[:DRAWN_EDGES],
-            left_out=api.LeftOut(states=left_out[0], edges=left_out[1] + len(drawn[DRAWN_EDGES:])),
-        )
-
-    def _node(self, row: int, x: float, y: float, layer: int, drawn: Collection[int]) -> api.Node:
-        tree = self.view.tree(row)
-        election = tree.get("electionState", msgspec.UNSET) if self.view.kind == "member" else None
-        return api.Node(
-            id=self.view.id_of(row),
-            label=label_of(tree),
-            x=x,
-            y=y,
-            layer=layer,
-            initial=self.is_initial(row),
-            expanded=bool(self.view.expanded[row]),
-            more=self._more(row, drawn),
-            election_state=election if isinstance(election, str) else msgspec.UNSET,
-        )
-
-    def _more(self, row: int, drawn: Collection[int]) -> int:
-        view = self.view
-        targets = view.out_target[int(view.out_offsets[row]) : int(view.out_offsets[row + 1])]
-        sources = view.in_source[int(view.in_offsets[row]) : int(view.in_offsets[row + 1])]
-        shown = np.fromiter(drawn, dtype=np.int64)
-        return int((~np.isin(targets, shown)).sum() + (~np.isin(sources, shown)).sum())
-
-    def _merged(self, edges: Sequence[tuple[int, int, int, int]]) -> tuple[api.Edge, ...]:
-        """Put edges together that differ only in what the step consumes or sends."""
-        first: dict[tuple[int, int, int], int] = {}
-        counts: dict[tuple[int, int, int], int] = {}
-        for edge, source, target, action in edges:
-            first.setdefault((source, target, action), edge)
-            counts[source, target, action] = counts.get((source, target, action), 0) + 1
-        return tuple(
-            api.Edge(
-                id=edge,
-                source=self.view.id_of(source),
-                target=self.view.id_of(target),
-                action=self.view.actions[action],
-                loop=source == target,
-                count=counts[source, target, action],
-            )
-            for (source, target, action), edge in first.items()
-        )
-
-    def _near(
-        self, row: int, depth: int, limit: int, actions: list[int] | None
-    ) -> tuple[list[int], list[tuple[int, int, int, int]], tuple[int, int]]:
-        """Give states, edges between them, and how many states and edges were left out."""
-        view = self.view
-        found, edge_rows = {row: 0}, []
-        frontier, cut = [row], set[int]()
-        for level in range(depth):
-            following = []
-            for one in frontier:
-                start, end = int(view.out_offsets[one]), int(view.out_offsets[one + 1])
-                at = np.arange(start, end)
-                if actions is not None:
-                    at = at[np.isin(view.out_action[start:end], actions)]
-                for target in dict.fromkeys(view.out_target[at].tolist()):
-                    if target in found:
-                        continue
-                    if len(found) >= limit:
-                        cut.add(target)
-                        continue
-                    found[target] = level + 1
-                    following.append(target)
-            frontier = following
-        left = 0
-        for one in found:
-            start, end = int(view.out_offsets[one]), int(view.out_offsets[one + 1])
-            for place_of in range(start, end):
-                action = int(view.out_action[place_of])
-                if actions is not None and action not in actions:
-                    continue
-                target = int(view.out_target[place_of])
-                if target in found:
-                    edge_rows.append((int(view.out_edge[place_of]), one, target, action))
-                else:
-                    left += 1
-        return list(found), edge_rows, (len(cut), left)
 
 
 def _text(value: Any) -> str:

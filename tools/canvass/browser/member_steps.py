@@ -43,6 +43,9 @@ class MemberSteps:
         self._view = view
         self._keys: KeyTable = open_keys(view.folder)
         self.rules: Rules = view.graph.rules
+        self._class_of_key = np.full(len(view.graph.target), NONE, dtype=np.int64)
+        """For an edge that stands for its canonical form in the table: its place there."""
+        self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
         self._by_class: NDArray[np.int64] | None = None
 
@@ -99,8 +102,6 @@ class MemberSteps:
     def take(self, batches: Iterable[Batch]) -> Taken:
         """Count how often events take each canonical step."""
         counts = np.zeros(len(self._keys), dtype=np.int64)
-        class_of = np.full(int(self._keys.edges.max(initial=-1)) + 1, NONE, dtype=np.int64)
-        class_of[self._keys.edges] = np.arange(len(self._keys))
         taken = Taken(self, counts)
         for batch in batches:
             checker = StepChecker()
@@ -108,7 +109,7 @@ class MemberSteps:
             often = np.bincount(numbers[numbers >= 0], minlength=len(checker.distinct))
             edges = self._keys.lookup(checker.distinct.keys)
             known = edges >= 0
-            np.add.at(counts, class_of[edges[known]], often[known])
+            np.add.at(counts, self._class_of_key[edges[known]], often[known])
             taken.runs += 1
             taken.events += len(batch.columns) - batch.columns.context
             taken.outside += len(batch.columns) - batch.columns.context - int(often[known].sum())
@@ -121,17 +122,25 @@ class MemberSteps:
         """
         return self._classes.get()
 
+    def classes_of(self, edges: Sequence[int]) -> NDArray[np.int64]:
+        """Give for some edges their canonical steps, without looking at all others for that."""
+        rows = np.array(edges, dtype=np.int64)
+        return self._classes.get()[rows] if self._classes.made else self._find(rows)
+
     def _canonicalise(self) -> NDArray[np.int64]:
         graph = self._view.graph
-        arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
         rows = np.flatnonzero(graph.target != NONE)
-        of_key = np.full(len(graph.target), NONE, dtype=np.int64)
-        of_key[self._keys.edges] = np.arange(len(self._keys))
         classes = np.full(len(graph.target), NONE, dtype=np.int64)
         for chunk in _chunks(rows):
-            keys = keys_of_edges(arrays, chunk, self.rules)
-            classes[chunk] = of_key[self._keys.lookup(keys)]
+            classes[chunk] = self._find(chunk)
         return classes
+
+    def _find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not len(rows):
+            return rows
+        graph = self._view.graph
+        arrays = {name: getattr(graph, name) for name in Graph.__dataclass_fields__}
+        return self._class_of_key[self._keys.lookup(keys_of_edges(arrays, rows, self.rules))]
 
     def by_action(self, counts: NDArray[np.int64]) -> tuple[api.ActionCoverage, ...]:
         """Tell how much of each action was taken."""
@@ -182,10 +191,13 @@ class Taken:
 
     def with_edges(self, drawn: Sequence[tuple[int, Sequence[int]]]) -> api.GraphCoverage:
         """Tell it with the events of drawn edges, each with the edges that it stands for."""
-        classes = self._steps.classes()
         edges = {}
+        classes = self._steps.classes_of([edge for _, each in drawn for edge in each])
+        start = 0
         for shown, stands_for in drawn:
-            events = int(self.counts[np.unique(classes[np.array(stands_for)])].sum())
+            own = classes[start : start + len(stands_for)]
+            start += len(stands_for)
+            events = int(self.counts[np.unique(own)].sum())
             if events:
                 edges[str(shown)] = events
         return msgspec.structs.replace(self.coverage(), edges=edges)

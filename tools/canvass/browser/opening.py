@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,13 @@ class Opener:
         """Remove what was imported."""
         if self._scratch is not None:
             self._scratch.cleanup()
+
+    def open_all(self, paths: Sequence[Path]) -> Iterator[Source]:
+        """Give the sources of all paths; those that show something if there are none."""
+        for path in paths:
+            yield from self.open(path)
+        if not paths:
+            yield from self.samples()
 
     def open(self, path: Path) -> Iterator[Source]:
         """Give the sources of a path.
@@ -150,6 +158,21 @@ class Opener:
         graph = cached_graph_folder()
         if graph is not None:
             yield graph_source(graph)
+
+
+def usable_graphs(paths: Iterable[Path]) -> list[Path]:
+    """Give those of some paths that are graphs of what the spec says today: they know steps."""
+    from canvass.conformance.judges import make_judge
+    from canvass.graph.errors import GraphError
+
+    found = []
+    for path in paths:
+        if (path / "manifest.json").is_file():
+            # A graph of something else is no error here: it is only looked at.
+            with suppress(GraphError):
+                make_judge([path], None)
+                found.append(path)
+    return found
 
 
 def graph_source(folder: Path) -> Source:

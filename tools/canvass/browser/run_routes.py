@@ -14,6 +14,7 @@ from canvass.browser.reports import OpenReport
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
 from canvass.browser.strips import strip_of
+from canvass.browser.surroundings import edges_of
 from canvass.browser.verdicts import marks_of
 
 MAX_PAGE: Final = 1_000_000
@@ -72,7 +73,13 @@ class RunRoutes:
             return None
         edge, source, target = place
         view = graph.view
-        return api.InGraph(id=name, source=view.id_of(source), target=view.id_of(target), edge=edge)
+        return api.InGraph(
+            id=name,
+            source=view.id_of(source),
+            target=view.id_of(target),
+            edge=edge,
+            drawn_edge=edges_of(graph, source, target, view.edge(edge).action)[0],
+        )
 
     def report(self, arguments: Arguments) -> Answer:
         """Tell what is in a report."""

@@ -53,28 +53,25 @@ def register(app: typer.Typer) -> None:
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
     from canvass.browser.app import Browser
     from canvass.browser.guard import Access
-    from canvass.browser.opening import Opener
+    from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.page_files import page_files
     from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
-    from canvass.browser.sources import Store
+    from canvass.browser.sources import Store, prepare
     from canvass.browser.verdicts import Checker
     from canvass.conformance.judges import make_judge
 
     files = page_files()
-    opener = Opener(Checker(make_judge([], None)))
+    opener = Opener(Checker(make_judge(usable_graphs(paths), None)))
     try:
         store = Store()
-        for path in paths:
-            for source in opener.open(path):
-                store.add(source)
-        if not paths:
-            for source in opener.samples():
-                store.add(source)
+        for source in opener.open_all(paths):
+            store.add(source)
         with listen(port) as opened:
             access = Access(opened.getsockname()[1], make_token())
             server = make_server(Browser(store, files).application(access))
             address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
             _tell(address, output)
+            prepare(store)
             if opens:
                 import webbrowser
 

@@ -210,6 +210,7 @@ export interface Projection {
   readonly nodes: readonly QuotientNode[];
   readonly edges: readonly QuotientEdge[];
   readonly leftOut: LeftOut;
+  readonly leftOutClasses: number;
 }
 
 /** States that all lead to one another. */
@@ -353,6 +354,7 @@ export interface InGraph {
   readonly source: string;
   readonly target: string;
   readonly edge: number;
+  readonly drawnEdge: number;
 }
 
 /** A step of a run. */
