@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from canvass.cli.simulate import record_run
+from canvass.cli.simulate_runs import record_run
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.conformance.tlc_engine import check_with_tlc

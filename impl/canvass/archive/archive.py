@@ -88,6 +88,7 @@ class Archive:
     def __init__(self, storage: Storage, segment_length: int = SEGMENT_LENGTH) -> None:
         self._storage = storage
         remove_aside(storage)
+        storage.sync_folder()  # Names that a killed process has given may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
         written = read_sealed(storage, RECORDING_LOG, _LOG_MAGIC)
         self.entries = () if written is None else decode_entries(written)

@@ -71,7 +71,9 @@ def encode_frame(frame: Frame, recording_id: int) -> bytes:
     return b"".join((header[:4], crc.to_bytes(4, "little"), header[8:], frame.payload, padding))
 
 
-def decode_frame(data: bytes, offset: int, position: int, recording_id: int) -> Frame | None:
+def decode_frame(
+    data: bytes | bytearray, offset: int, position: int, recording_id: int
+) -> Frame | None:
     """Read the frame that begins at an offset of some bytes, or None if a whole one does not.
 
     Parameters

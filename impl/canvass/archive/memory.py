@@ -58,7 +58,9 @@ class MemoryStorage:
     writes
         How many operations have changed something.
     fail_before
-        The number of the operation before which the power fails, or -1.
+        The number of the operation before which `PowerFailure` is raised, or -1.
+    power_fails
+        Whether that is an end of the machine; else of the process, and what was written is there.
     sync_fails
         Whether the next sync fails.
     """
@@ -67,6 +69,7 @@ class MemoryStorage:
         self.capacity = capacity
         self.writes = 0
         self.fail_before = -1
+        self.power_fails = True
         self.sync_fails = False
         self._names: dict[str, _File] = {}
         self._history: list[dict[str, _File]] = [{}]
@@ -157,8 +160,13 @@ class MemoryStorage:
                 yield image
 
     def spoil(self, name: str, offset: int, mask: int = 1) -> None:
-        """Let bits of a file rot."""
-        self._file(name).data[offset] ^= mask
+        """Let bits of a file rot; what had been synced is as rotten as what is read."""
+        file = self._file(name)
+        file.data[offset] ^= mask
+        if offset < len(file.synced):
+            rotten = bytearray(file.synced)
+            rotten[offset] ^= mask
+            file.synced = bytes(rotten)
 
     def _restore(self, contents: dict[str, bytes]) -> None:
         self._names = {name: _File(bytearray(data), data) for name, data in contents.items()}

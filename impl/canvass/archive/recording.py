@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from canvass.archive.frames import Frame, chained, decode_frame, encode_frame
@@ -22,6 +22,17 @@ SEGMENT_LENGTH: Final = 16 << 20
 REPLAY_BYTES: Final = 256 << 10
 """How much a replay reads at a time unless told otherwise."""
 _SEGMENT: Final = re.compile(r"(\d+)-(\d+)\.rec")
+
+
+def segment_name(recording_id: int, start: int) -> str:
+    """The file of the segment that begins at a position."""
+    return f"{recording_id}-{start}.rec"
+
+
+def segment_starts(storage: Storage, recording_id: int) -> list[int]:
+    """Where the segments of a recording begin that are in storage, in order."""
+    matches = (_SEGMENT.fullmatch(name) for name in storage.names())
+    return sorted(int(m[2]) for m in matches if m is not None and int(m[1]) == recording_id)
 
 
 class Recording:
@@ -74,6 +85,11 @@ class Recording:
         if at == len(self._ends) or self._ends[at] != position:
             return None
         return self._checksums[at]
+
+    def checksums(self, positions: Iterable[int]) -> list[tuple[int, int]]:
+        """Each position at which an entry ends, with the checksum up to it."""
+        found = ((position, self.checksum(position)) for position in sorted(set(positions)))
+        return [(position, checksum) for position, checksum in found if checksum is not None]
 
     def is_boundary(self, position: int) -> bool:
         """Whether an entry ends at a position, or the log begins there."""
@@ -194,6 +210,21 @@ class Recording:
             return b""
         return self._storage.read(self._name(start), position - start, end - position)
 
+    def sound(self, position: int, stop_position: int) -> bytes:
+        """Read frames like `raw`, and look at each.
+
+        Raises
+        ------
+        DamageError
+            If one does not read back as it was written.
+        """
+        data = self.raw(position, stop_position)
+        offset = 0
+        while offset < len(data):
+            frame = self._decoded(data, offset, position)
+            offset, position = offset + frame.end - frame.position, frame.end
+        return data
+
     def _decoded(self, data: bytes, offset: int, position: int) -> Frame:
         frame = decode_frame(data, offset, position, self._id)
         if frame is None or frame.checksum != self.checksum(frame.end):
@@ -202,7 +233,7 @@ class Recording:
         return frame
 
     def _name(self, start: int) -> str:
-        return f"{self._id}-{start}.rec"
+        return segment_name(self._id, start)
 
     def _begin_segment(self, position: int) -> None:
         self.sync()
@@ -213,16 +244,15 @@ class Recording:
     # Recovery.
 
     def _recover(self) -> None:
-        starts = []
-        for name in self._storage.names():
-            match = _SEGMENT.fullmatch(name)
-            if match and int(match[1]) == self._id:
-                starts.append(int(match[2]))
-        for start in sorted(starts):
+        starts = segment_starts(self._storage, self._id)
+        for start in starts:
             if start != self.end:
                 raise DamageError(self._name(start), 0, f"the log before it ends at {self.end}")
             self._starts.append(start)
-            self._scan(start, is_last=start == max(starts))
+            self._scan(start, is_last=start == starts[-1])
+        if starts:
+            # A process that was killed leaves what it has written, synced or not.
+            self._storage.sync(self._name(starts[-1]))
 
     def _scan(self, start: int, *, is_last: bool) -> None:
         name = self._name(start)

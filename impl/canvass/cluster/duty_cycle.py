@@ -5,51 +5,36 @@ then does election work or consensus work. Clocks become facts here (`canvass.cl
 everything outside is reached through a port (`canvass.cluster.ports`). What a step means is decided
 in the core and nowhere else.
 
-Left out: the mark file, sessions, timers, services' messages, and of the control toggles all but
-the snapshot and the end of the cluster. None of them takes part in an election or in the
-replication of the log.
+Sessions, timers, services' messages and the control toggles are the business of the consensus
+module behind the port (`canvass.node.consensus_module`); the mark file is its process's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from canvass.cluster import core
-from canvass.cluster.clocks import Clocks
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.election_work import ElectionWork
+from canvass.cluster.member import Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
 from canvass.cluster.ports import Port, Received, StepFunction
-from canvass.cluster.predicates import bounded_quorum_position, in_election
+from canvass.cluster.predicates import in_election
 from canvass.cluster.quorum import is_quorum
-from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.termination import Termination
 from canvass.cluster.timing import (
     CONSENSUS_FRAGMENT_LIMIT,
     INGRESS_FRAGMENT_LIMIT,
-    LOG_FRAGMENT_LIMIT,
     SLOW_TICK_NS,
     Timing,
 )
-
-EVENT_LENGTH: Final = 96
-"""Bytes of a NewLeadershipTermEvent in the log, with its frame."""
-
-_ACTION_OF: Final[Mapping[ElectionState, str]] = {
-    state: "".join(word.capitalize() for word in state.value.split("_"))
-    for state in ElectionState
-    if state not in (ElectionState.INIT, ElectionState.CLOSED)
-} | {ElectionState.INIT: "ElectionInit"}
-"""The step of each election state."""
 
 _ASKS_WHO_IS_ACTIVE: Final = (CanvassPosition, RequestVote)
 """The messages whose handling depends on who has been heard of: a leader answers with its quorum
 position."""
 
 
-class DutyCycle:
+class DutyCycle(ElectionWork):
     """The consensus module of one process of one member.
 
     Parameters
@@ -82,26 +67,9 @@ class DutyCycle:
         port: Port,
         step: StepFunction = core.step,
     ) -> None:
-        self._rules, self._id, self._timing, self._port, self._step = rules, i, timing, port, step
-        self.member = found
-        self.clocks = Clocks(rules, timing, i, port.nomination_delay_ns)
+        super().__init__(rules, i, timing, found, port, step)
         self.slow_tick_deadline_ns = 0
-        self._snapshot_position = NULL_VALUE
         self._termination: Termination | None = None
-        self._idle: tuple[Member, str, Input] | None = None
-        self._elect: Mapping[ElectionState, Callable[[], bool]] = {
-            ElectionState.FOLLOWER_LOG_REPLICATION: self._follower_log_replication,
-            ElectionState.FOLLOWER_REPLAY: self._follower_replay,
-            ElectionState.FOLLOWER_CATCHUP_INIT: self._follower_sends,
-            ElectionState.FOLLOWER_CATCHUP_AWAIT: self._follower_awaits_log,
-            ElectionState.FOLLOWER_CATCHUP: self._follower_catchup,
-            ElectionState.FOLLOWER_LOG_AWAIT: self._follower_awaits_log,
-            ElectionState.FOLLOWER_READY: self._follower_sends,
-            ElectionState.CANDIDATE_BALLOT: self._candidate_ballot,
-            ElectionState.LEADER_LOG_REPLICATION: self._leader,
-            ElectionState.LEADER_REPLAY: self._leader,
-            ElectionState.LEADER_READY: self._leader,
-        }
 
     def start(self, now_ns: int) -> None:
         """Start the process on what is on disk."""
@@ -124,8 +92,7 @@ class DutyCycle:
             worked = True
         if in_election(self.member):
             self.take_up_recording()
-            work = self._elect.get(self.member.election_state, self._tick)
-            return work() or worked
+            return self.election_work() or worked
         if self.member.module_state is ModuleState.ACTIVE:
             return self._consensus_work() or worked
         return worked
@@ -135,46 +102,6 @@ class DutyCycle:
         self.clocks.now_ns = now_ns
         self.take_up_recording()
         return self._take("ElectionError")
-
-    def take_up_recording(self) -> bool:
-        """Take note of what the archive has recorded; false if there is nothing new.
-
-        Every step that may begin an election comes after this: what the archive has recorded and
-        the module has not noted is cut off then.
-        """
-        position = self._port.recorded_position()
-        if position <= self.member.recorded_position:
-            return False
-        return self._take("RecordLog", Input(position=position))
-
-    def _take(
-        self, action: str, x: Input = NO_INPUT, sender: int = NULL_VALUE, number: int = NULL_VALUE
-    ) -> bool:
-        """Take a step. False if it is not enabled, or would change and send nothing."""
-        before = self.member
-        outcome = self._step(self._rules, self._id, before, action, x)
-        if outcome is None:
-            return False
-        if x.message is None and not outcome.effects and outcome.next == before:
-            return False
-        self._port.adopt(self.clocks.now_ns, action, x, sender, number, outcome)
-        self.member = outcome.next
-        if outcome.next.publication_position == NULL_VALUE:
-            self._snapshot_position = NULL_VALUE
-        self.clocks.on_transition(before, outcome.next)
-        return True
-
-    def _take_unless_idle(self, action: str, x: Input) -> bool:
-        """Take a step, unless it was of no use just now and nothing has changed since."""
-        if self._idle is not None:
-            state, last_action, last_input = self._idle
-            if state is self.member and last_action == action and last_input == x:
-                return False
-        if self._take(action, x):
-            self._idle = None
-            return True
-        self._idle = self.member, action, x
-        return False
 
     def _slow_tick(self) -> bool:
         worked = self.take_up_recording()
@@ -196,8 +123,9 @@ class DutyCycle:
             until_ns = now_ns + self._timing.termination_timeout_ns
             self._termination = Termination(self._id, self._rules.member_count, term, until_ns)
             return True
-        if is_quorum(len(self.clocks.active() | {self._id}), self._rules.member_count):
-            return False
+        active = self.clocks.active() | {self._id}
+        if not self._port.is_active() or is_quorum(len(active), self._rules.member_count):
+            return False  # As in Aeron, a leader that is suspended looks for no quorum.
         return self._take("EnterElection")
 
     def _on_message(self, received: Received) -> None:
@@ -212,137 +140,7 @@ class DutyCycle:
         x = Input(message=message, active=active)
         self._take(f"On{type(message).__name__}", x, received.sender, received.number)
 
-    # Election work.
-
-    def _tick(self, *, interval: bool | None = None, timeout: bool | None = None) -> bool:
-        """Take the step of the election state, with the facts of the clocks."""
-        s, clocks = self.member, self.clocks
-        reads_interval = s.election_state in (ElectionState.CANVASS, ElectionState.NOMINATE)
-        due = clocks.interval(s) if interval is None and reads_interval else bool(interval)
-        late = clocks.state_timeout(s) if timeout is None else timeout
-        x = Input(interval=due, timeout=late) if due or late else NO_INPUT
-        worked = self._take_unless_idle(_ACTION_OF[s.election_state], x)
-        if worked and due and self.member.election_state is s.election_state:
-            clocks.last_update_ns = clocks.now_ns
-        return worked
-
-    def _candidate_ballot(self) -> bool:
-        s = self.member
-        unsent = (j for j, record in enumerate(s.members) if not record.ballot_sent)
-        accepted = frozenset(j for j in unsent if self._port.accepts(j))
-        x = Input(timeout=self.clocks.state_timeout(s), accepted=accepted)
-        return self._take_unless_idle("CandidateBallot", x)
-
-    def _leader(self) -> bool:
-        s, clocks = self.member, self.clocks
-        clocks.heard_ns[self._id] = clocks.now_ns
-        worked = False
-        if s.election_state is ElectionState.LEADER_REPLAY:
-            worked = self._poll_log()
-            s = self.member
-        active, action = clocks.active(), _ACTION_OF[s.election_state]
-        reached = bounded_quorum_position(
-            self._rules, s, s.leadership_term_id, s.append_position, active
-        )
-        interval, commit_interval = clocks.interval(s), clocks.commit_interval(reached)
-        x = Input(
-            interval=interval,
-            commit_interval=commit_interval,
-            timeout=clocks.state_timeout(s),
-            active=active,
-        )
-        opening = replace(x, position=s.publication_position + EVENT_LENGTH)
-        ready = s.election_state is ElectionState.LEADER_READY
-        taken = ready and self._take_unless_idle(action, opening)
-        taken = taken or self._take_unless_idle(action, x)
-        if taken and commit_interval:
-            clocks.last_published_commit_position = reached
-        if taken and self.member.election_state is s.election_state:
-            clocks.last_update_ns = clocks.now_ns if interval else clocks.last_update_ns
-            clocks.last_commit_ns = clocks.now_ns if commit_interval else clocks.last_commit_ns
-        return taken or worked
-
-    def _report(self) -> bool:
-        """Take the step of a state that reports what is recorded when that has changed, too."""
-        position = self.member.recorded_position
-        due = self.clocks.append_interval(position)
-        worked = self._tick(interval=due, timeout=False)
-        if worked and due:
-            self.clocks.last_published_append_position = position
-        return worked
-
-    def _follower_log_replication(self) -> bool:
-        s, clocks = self.member, self.clocks
-        if not s.log_replication:
-            timeout_ns = self._timing.leader_heartbeat_timeout_ns
-            clocks.replication_deadline_ns = clocks.now_ns + timeout_ns
-            return self._tick(interval=False, timeout=False)
-        if s.recorded_position < s.replication_stop_position:
-            if clocks.has_stalled(s.recorded_position):
-                return self._take("ElectionError")
-        elif (
-            s.notified_commit_position < s.recorded_position
-            and clocks.now_ns >= clocks.replication_deadline_ns
-        ):
-            return self._take("ElectionError")
-        return self._report()
-
-    def _follower_replay(self) -> bool:
-        worked = self._poll_log()
-        return self._report() or worked
-
-    def _follower_sends(self) -> bool:
-        """Take a step that goes on once its message is accepted: not for longer than allowed."""
-        if self._port.accepts(self.member.leader_member_id):
-            return self._tick(interval=False, timeout=False)
-        return self.clocks.is_overdue() and self._take("ElectionError")
-
-    def _follower_awaits_log(self) -> bool:
-        s = self.member
-        joined = self._port.log_join_position()
-        if joined == NULL_VALUE:
-            return self.clocks.is_overdue() and self._take("ElectionError")
-        if joined != s.commit_position or joined != s.recorded_position:
-            return self._take("ElectionError")  # Nothing can be recorded from there on.
-        return self._tick(interval=False, timeout=False)
-
-    def _follower_catchup(self) -> bool:
-        self._port.add_live_destination()  # A term buffer's quarter is never far in these logs.
-        worked = self._poll_log()
-        stalled = self.clocks.has_stalled(self.member.commit_position)
-        if not worked and (stalled or self._port.log_closed() is not None):
-            return self._take("ElectionError")
-        return self._report() or worked
-
     # Consensus work.
-
-    def _poll_log(self) -> bool:
-        """Process the log as far as that is allowed now, within the limit of one cycle."""
-        left = LOG_FRAGMENT_LIMIT
-        while left > 0:
-            s = self.member
-            bound = consume_bound(s)
-            if s.commit_position >= bound:
-                break
-            part = self._port.log_part(s.commit_position, bound, left)
-            if part is None:
-                break
-            left -= part.count
-            if part.leadership_term_id == NULL_VALUE:
-                taken = self._take("ConsumeLog", Input(position=part.position))
-            else:
-                x = Input(
-                    position=part.position,
-                    leadership_term_id=part.leadership_term_id,
-                    term_base_log_position=part.term_base_log_position,
-                )
-                taken = self._take("OnReplayNewLeadershipTermEvent", x)
-            if not taken:
-                break
-            if part.snapshot:
-                self._take("TakeSnapshot")
-                break
-        return left < LOG_FRAGMENT_LIMIT
 
     def _consensus_work(self) -> bool:
         if self.member.role is Role.LEADER:

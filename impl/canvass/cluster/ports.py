@@ -125,6 +125,10 @@ class Port(Protocol):
         """
         ...
 
+    def is_active(self) -> bool:
+        """Whether the module is neither suspended nor taking a snapshot nor ending."""
+        ...
+
     def poll_termination(self) -> bool:
         """Whether an operator asks a leader to terminate the cluster; asked for once."""
         ...

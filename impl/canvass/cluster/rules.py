@@ -74,3 +74,12 @@ class Rules:
     def is_hardened(self, hazard: str) -> bool:
         """Whether the fix for that hazard is in force."""
         return hazard in self.hardening
+
+    @property
+    def sets_deadlines(self) -> bool:
+        """Whether the waits that have no deadline in Aeron are given one (L-A and L-B).
+
+        A deadline is an error of the election, which the spec allows at any time: it changes no
+        step. It is set where all hardenings are in force.
+        """
+        return self.hardening == HAZARDS

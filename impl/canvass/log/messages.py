@@ -7,17 +7,19 @@ Aeron's SBE schema, and so do the template ids. What a message does is told wher
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from canvass.log.layout import Codec
+from canvass.log.layout import HEADER_LENGTH, Codec
 
 FRAME_HEADER_LENGTH: Final = 32
 """Bytes before each entry in a recording, see `canvass.archive.frames`."""
 FRAME_ALIGNMENT: Final = 32
 SCHEMA_ID: Final = 111
 """That of Aeron Cluster."""
+_FIRST_FIELD: Final = struct.Struct("<q")
 
 
 class CloseReason(IntEnum):
@@ -152,6 +154,12 @@ def aligned_length(payload_length: int) -> int:
     """How many bytes of the log an entry takes, with its frame header and padding."""
     length = FRAME_HEADER_LENGTH + payload_length
     return (length + FRAME_ALIGNMENT - 1) // FRAME_ALIGNMENT * FRAME_ALIGNMENT
+
+
+def leadership_term_of(data: bytes) -> int:
+    """The term in which an encoded log message was written: their first field."""
+    found: int = _FIRST_FIELD.unpack_from(data, HEADER_LENGTH)[0]
+    return found
 
 
 def opens_term(data: bytes) -> bool:

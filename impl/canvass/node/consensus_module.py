@@ -306,14 +306,18 @@ class ConsensusModule:
     # Slow work, and clients.
 
     def slow_tick(self) -> None:
-        """Look at the switch and at the sessions, as a leader does."""
+        """Answer those who are refused; look at the switch and at the sessions, as a leader does.
+
+        Sessions are looked at while the module is ACTIVE.
+        """
+        self.ingress.tell_refused()
         if not self.ingress.leads:
             return
         self._check_toggle()
         if self.state.control.state is not ModuleControlState.ACTIVE:
             return
         timeout = self._settings.session_timeout_ms
-        self.ingress.check(timeout)
+        self.ingress.process_pending(timeout)
         for session in self.state.sessions.opened():
             if session.state is not SessionState.OPEN:
                 continue

@@ -37,6 +37,7 @@ _MAJOR_SHIFT: Final = 16
 class PendingState(str, Enum):
     """How far a client has come that connects."""
 
+    CONNECTED = "CONNECTED"
     CHALLENGED = "CHALLENGED"
     AUTHENTICATED = "AUTHENTICATED"
 
@@ -50,6 +51,8 @@ class PendingSession:
     state: PendingState
     since: int
     encoded_principal: bytes = b""
+    response: bytes | None = None
+    """What the client has answered to a challenge, if nobody has looked at it yet."""
 
 
 class ClientIngress:
@@ -83,6 +86,8 @@ class ClientIngress:
         self.now = 0
         self.messages: deque[SessionMessageHeader] = deque()
         self._pending: dict[int, PendingSession] = {}
+        self._redirected: deque[SessionConnectRequest] = deque()
+        self._rejected: deque[tuple[SessionConnectRequest, EventCode, str]] = deque()
         self.counters: Counter[str] = Counter()
 
     def on_message(self, message: Ingress) -> None:
@@ -108,17 +113,34 @@ class ClientIngress:
         pending = self._pending.pop(session_id)
         self._event(pending.request, EventCode.OK, "", session_id)
 
-    def check(self, timeout: int) -> None:
-        """Forget the clients that do not answer."""
-        late = [one.id for one in self._pending.values() if self.now >= one.since + timeout]
-        for session_id in late:
-            del self._pending[session_id]
+    def tell_refused(self) -> None:
+        """Send the redirections and the rejections that wait: slow tick work of every member."""
+        while self._redirected:
+            self._event(self._redirected.popleft(), EventCode.REDIRECT, self._endpoints)
+        while self._rejected:
+            self._event(*self._rejected.popleft())
+
+    def process_pending(self, timeout: int) -> None:
+        """Let the authenticator decide about those who connect: slow tick work of a leader."""
+        for pending in list(self._pending.values()):
+            if pending.state is PendingState.AUTHENTICATED:
+                continue  # It is appended next.
+            if self.now >= pending.since + timeout:
+                del self._pending[pending.id]
+            elif pending.state is PendingState.CONNECTED:
+                credentials = pending.request.encoded_credentials
+                self._decide(pending, self._authenticator.on_connect(pending.id, credentials))
+            elif pending.response is not None:
+                response, pending.response = pending.response, None
+                decision = self._authenticator.on_challenge_response(pending.id, response)
+                self._decide(pending, decision)
 
     def clear(self) -> None:
         """Forget everything: an election begins."""
         self.leads = False
         self.messages.clear()
         self._pending.clear()
+        self._rejected.clear()
 
     def _event(
         self, request: SessionConnectRequest, code: EventCode, detail: str, session_id: int = -1
@@ -137,7 +159,7 @@ class ClientIngress:
     def _on_connect(self, request: SessionConnectRequest) -> None:
         if not self.leads:
             self.counters["clients redirected"] += 1
-            self._event(request, EventCode.REDIRECT, self._endpoints)
+            self._redirected.append(request)
             return
         asked = request.response_channel, request.correlation_id
         for session in self._sessions.by_id.values():
@@ -147,37 +169,37 @@ class ClientIngress:
         for pending in self._pending.values():
             if (pending.request.response_channel, pending.request.correlation_id) == asked:
                 return
+        session_id = self._sessions.allocate_id()
         if request.version >> _MAJOR_SHIFT != 1:
-            self._event(request, EventCode.ERROR, "another version of the protocol")
+            self._reject(request, EventCode.ERROR, "another version of the protocol")
         elif len(self._sessions.by_id) + len(self._pending) >= MAX_SESSIONS:
-            self._event(request, EventCode.ERROR, "there are too many sessions")
+            self._reject(request, EventCode.ERROR, "there are too many sessions")
         else:
-            session_id = self._sessions.allocate_id()
-            decision = self._authenticator.on_connect(session_id, request.encoded_credentials)
-            challenged = PendingState.CHALLENGED
-            self._decide(PendingSession(session_id, request, challenged, self.now), decision)
+            connected = PendingState.CONNECTED
+            self._pending[session_id] = PendingSession(session_id, request, connected, self.now)
+
+    def _reject(self, request: SessionConnectRequest, code: EventCode, detail: str) -> None:
+        self.counters["clients rejected"] += 1
+        self._rejected.append((request, code, detail))
 
     def _on_challenge_response(self, message: ChallengeResponse) -> None:
         pending = self._pending.get(message.cluster_session_id)
-        if pending is None or pending.state is not PendingState.CHALLENGED:
-            return
-        decision = self._authenticator.on_challenge_response(
-            pending.id, message.encoded_credentials
-        )
-        self._decide(pending, decision)
+        if pending is not None and pending.state is PendingState.CHALLENGED:
+            pending.response = message.encoded_credentials
 
     def _decide(self, pending: PendingSession, decision: Decision) -> None:
         request = pending.request
-        self._pending[pending.id] = pending
         match decision:
             case Authenticated(encoded_principal=principal):
                 pending.state, pending.encoded_principal = PendingState.AUTHENTICATED, principal
             case Challenged(encoded_challenge=challenge):
+                pending.state = PendingState.CHALLENGED
                 challenged = Challenge(request.correlation_id, pending.id, challenge)
                 self._send(request.response_channel, challenged)
             case _:
                 del self._pending[pending.id]
-                self._event(request, EventCode.AUTHENTICATION_REJECTED, "credentials are wrong")
+                code = EventCode.AUTHENTICATION_REJECTED
+                self._reject(request, code, "credentials are wrong")
 
     def _on_session(
         self, message: SessionMessageHeader | SessionKeepAlive | SessionCloseRequest | object

@@ -23,7 +23,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS, Timing
 from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ConsensusModule, ModuleSettings
-from canvass.node.port import MemberPort, Transport
+from canvass.node.port import MemberPort, StepObserver, Transport
 from canvass.node.streams import LogStreams
 from canvass.node.wire import StreamMessage
 from canvass.services.service import ClusteredService
@@ -82,6 +82,8 @@ class Node:
         Decides about clients.
     step
         The protocol core.
+    observer
+        Sees the steps, or nothing.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Node:
         recorder: StepRecorder | None = None,
         authenticator: Authenticator | None = None,
         step: StepFunction = core.step,
+        observer: StepObserver | None = None,
     ) -> None:
         i = settings.member_id
         self.archive = archive
@@ -103,7 +106,9 @@ class Node:
         self.module = ConsensusModule(
             settings.module, archive, services, send_egress, authenticator
         )
-        self._port = MemberPort(i, archive, self.streams, self.module, transport, recorder, draw)
+        self._port = MemberPort(
+            i, archive, self.streams, self.module, transport, recorder, draw, observer
+        )
         found = archive.found(settings.rules)
         self.duty = DutyCycle(settings.rules, i, settings.timing, found, self._port, step)
         self._slow_tick_ns = 0

@@ -28,6 +28,7 @@ from canvass.log.messages import (
     opens_term,
 )
 from canvass.node.consensus_module import ConsensusModule
+from canvass.node.control import ModuleControlState
 from canvass.node.streams import Image, LogStreams, Replication
 from canvass.node.wire import StreamMessage
 
@@ -50,6 +51,25 @@ class Transport(Protocol):
         ...
 
 
+class StepObserver(Protocol):
+    """Sees every step of a member, and each of its effects before it is done.
+
+    A simulation looks at safety here, and ends the process between two effects by an exception.
+    """
+
+    def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See that a step is recorded, and about to be done."""
+        ...
+
+    def before_effect(self, effect: Effect) -> None:
+        """See that an effect is about to be done."""
+        ...
+
+    def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See that all effects of a step are done."""
+        ...
+
+
 class MemberPort:
     """Stands between a duty cycle and the rest of its member.
 
@@ -65,6 +85,8 @@ class MemberPort:
         Keeps the steps, or nothing.
     draw
         Draws a number from 0 up to a limit, which is left out.
+    observer
+        Sees the steps, or nothing.
     """
 
     def __init__(
@@ -76,10 +98,12 @@ class MemberPort:
         transport: Transport,
         recorder: StepRecorder | None,
         draw: Callable[[int], int],
+        observer: StepObserver | None = None,
     ) -> None:
         self._id, self._archive, self._streams, self._module = i, archive, streams, module
         self._transport, self._draw = transport, draw
         self._recorder = recorder if recorder is not None and recorder.recording else None
+        self._observer = observer
         self.received: deque[Received] = deque()
         self.ended = False
         """Whether the process is to end, as the protocol asks for."""
@@ -141,6 +165,10 @@ class MemberPort:
         data = LOG_MESSAGES.encode(message)
         return Offer(aligned_length(len(data)), snapshot=asks_for_snapshot(data))
 
+    def is_active(self) -> bool:
+        """See `canvass.cluster.ports.Port`."""
+        return self._module.state.control.state is ModuleControlState.ACTIVE
+
     def poll_termination(self) -> bool:
         """See `canvass.cluster.ports.Port`."""
         found = self._module.termination_is_asked_for
@@ -159,8 +187,12 @@ class MemberPort:
         """See `canvass.cluster.ports.Port`."""
         self.steps += 1
         first = self._record(now_ns, action, x, sender, number, outcome)
-        durable = False
+        durable, observer = False, self._observer
+        if observer is not None:
+            observer.before_step(action, x, outcome)
         for effect in outcome.effects:
+            if observer is not None:
+                observer.before_effect(effect)
             if isinstance(effect, Send):
                 self._transport.send_consensus(effect.to, first, effect.message)
                 first += first >= 0
@@ -169,6 +201,8 @@ class MemberPort:
             elif not durable:
                 durable = True
                 self._write(outcome.effects)
+        if observer is not None:
+            observer.after_step(action, x, outcome)
 
     def _record(
         self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
@@ -176,11 +210,7 @@ class MemberPort:
         if self._recorder is None:
             return NULL_VALUE
         after = outcome.next
-        checksums = []
-        for position in sorted({after.recorded_position, after.commit_position}):
-            checksum = self._archive.recording.checksum(position)
-            if checksum is not None:
-                checksums.append((position, checksum))
+        positions = after.recorded_position, after.commit_position
         return self._recorder.record(
             now_ns,
             action,
@@ -189,7 +219,7 @@ class MemberPort:
             sender=sender,
             number=number,
             sends=[(send.to, send.message) for send in outcome.sends],
-            log_checksums=checksums,
+            log_checksums=self._archive.recording.checksums(positions),
         )
 
     def _write(self, effects: Effects) -> None:

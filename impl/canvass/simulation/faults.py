@@ -2,17 +2,20 @@
 
 Each kind has random numbers of its own: exponential waits between strikes, and a duration for what
 lasts. How often and which is data (`canvass.simulation.options.Faults`); every strike is counted.
+What strikes a member and its disk is here; what strikes links is in `canvass.simulation.cuts`.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from canvass.cluster.member import Role
-from canvass.cluster.predicates import is_closed
-from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
+from canvass.archive.recording import segment_name, segment_starts
+from canvass.archive.repair import sound_frames
+from canvass.node.control import ControlToggle
+from canvass.simulation.cuts import links_of
+from canvass.simulation.member import DISK_BYTES
 from canvass.simulation.options import rng_of
 
 if TYPE_CHECKING:
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
 Strike: TypeAlias = Callable[[random.Random], None]
 """Lets a fault strike once, with the random numbers of its kind."""
+
+_WRITES: Final = 12
+"""A machine that is about to stop does so before one of so many writes."""
+_EFFECTS: Final = 12
 
 
 class FaultInjector:
@@ -36,7 +43,8 @@ class FaultInjector:
         self._simulator = simulator
         self._faults = simulator.options.faults
         self._starts = self._rng_of("starts")
-        self._unit_ns = max(1, simulator.options.timing.leader_heartbeat_timeout_ns // 1_000)
+        self._unit_ns = simulator.options.unit_ns
+        self._rotten = self._rng_of("which disk rots").choice(simulator.members)
         self._on = True
 
     def begin(self) -> None:
@@ -49,17 +57,20 @@ class FaultInjector:
         kinds: tuple[tuple[str, int, Strike], ...] = (
             ("cut", faults.cut_mean, self._cut),
             ("crash", faults.crash_mean, self._crash),
+            ("power", faults.power_mean, self._power),
             ("pause", faults.pause_mean, self._pause),
-            ("slow archive", faults.slow_archive_mean, self._slow_archive),
+            ("clock", faults.clock_mean, self._jump),
+            ("full", faults.full_mean, self._fill),
+            ("sync", faults.sync_mean, self._fail_sync),
+            ("slow disk", faults.slow_disk_mean, self._slow_disk),
+            ("rot", faults.rot_mean, self._rot),
             ("error", faults.error_mean, self._error),
+            ("operator", faults.operator_mean, self._operate),
             ("termination", faults.termination_mean, self._terminate),
         )
         for name, mean, strike in kinds:
             if mean:
                 self._repeat(mean, strike, self._rng_of(name))
-
-    def _rng_of(self, name: str) -> random.Random:
-        return rng_of(self._simulator.options.seed, f"fault {name}")
 
     def stop(self) -> None:
         """Let no fault strike any more."""
@@ -67,10 +78,13 @@ class FaultInjector:
 
     def start_again(self, i: int) -> None:
         """Start member ``i`` after a while."""
-        units = self._starts.choice((1, 100, 1_000, 3_000))
+        units = self._starts.choice((1, 100, 1_000, 3_000)) if self._on else 1
         self._after(self._duration_ns(self._starts, units), lambda: self._simulator.start(i))
 
-    def _after(self, wait_ns: int, what: Callable[[], None]) -> None:
+    def _rng_of(self, name: str) -> random.Random:
+        return rng_of(self._simulator.options.seed, f"fault {name}")
+
+    def _after(self, wait_ns: int, what: Callable[[], object]) -> None:
         self._simulator.schedule(self._simulator.now_ns + wait_ns, what)
 
     def _duration_ns(self, rng: random.Random, units: int) -> int:
@@ -87,87 +101,127 @@ class FaultInjector:
     def _member(self, rng: random.Random) -> SimulatedMember:
         return rng.choice(self._simulator.members)
 
+    def _count(self, what: str, count: int = 1) -> None:
+        self._simulator.counts[what] += count
+
+    # Links.
+
     def _cut(self, rng: random.Random) -> None:
         count = self._simulator.options.member_count
         if count < 2:
             return
         kind = rng.choice(self._faults.cut_kinds)
-        links = self._links(rng, kind, count)
-        self._simulator.counts[f"cut {kind}"] += 1
-        self._simulator.network.cut(links)
-
-        def mend() -> None:
-            self._simulator.network.mend(links)
-            for i in range(count):
-                self._simulator.kick(i)
-
+        links = links_of(rng, kind, count)
+        self._count(f"cut {kind}")
+        network = self._simulator.network
+        network.cut(links)
         units = rng.choice((10, 300, 1_500, 4_000))
-        self._after(self._duration_ns(rng, units), mend)
+        self._after(self._duration_ns(rng, units), lambda: network.mend(links))
 
-    def _links(self, rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
-        i = rng.randrange(count)
-        j = (i + 1 + rng.randrange(count - 1)) % count
-        match kind:
-            case "isolate":
-                pairs = [(i, k) for k in range(count) if k != i]
-                pairs += [(k, i) for _, k in pairs]
-                streams: tuple[str, ...] = STREAMS
-            case "split":
-                side = {k for k in range(count) if rng.random() < 0.5}
-                pairs = [
-                    (a, b) for a in range(count) for b in range(count) if (a in side) != (b in side)
-                ]
-                streams = STREAMS
-            case "one way":
-                pairs, streams = [(i, j)], STREAMS
-            case "consensus only":
-                pairs, streams = [(i, j), (j, i)], (CONSENSUS,)
-            case _:
-                pairs, streams = [(i, j), (j, i)], (LOG,)
-        return tuple((a, b, stream) for a, b in pairs for stream in streams)
+    # Processes and machines.
 
     def _crash(self, rng: random.Random) -> None:
         member = self._member(rng)
         if not member.up:
             return
-        if rng.random() < self._faults.crash_within_step_probability:
-            member.crash_armed = True
-            return
-        if rng.random() < 0.5:
-            member.work(lambda _: member.duty.take_up_recording())
-        if member.up:
+        if rng.random() >= self._faults.crash_within_probability:
             self._simulator.crash(member.id, "crash between steps")
+        elif rng.random() < 0.5:
+            member.crash_after = rng.randrange(_EFFECTS)
+        else:
+            member.storage.power_fails = False
+            member.storage.fail_before = member.storage.writes + rng.randrange(_WRITES)
+
+    def _power(self, rng: random.Random) -> None:
+        member = self._member(rng)
+        if member.up:
+            member.storage.power_fails = True
+            member.storage.fail_before = member.storage.writes + rng.randrange(_WRITES)
 
     def _pause(self, rng: random.Random) -> None:
         member = self._member(rng)
         if member.up:
             units = rng.choice((50, 500, 1_200, 3_000))
-            self._simulator.counts["pause"] += 1
-            self._simulator.counts["pause beyond the heartbeat timeout"] += units > 1_000
-            member.paused_until_ns = self._simulator.now_ns + self._duration_ns(rng, units)
-            member.due_ns = -1
-            self._simulator.wake(member.id, member.paused_until_ns)
+            self._count("pause")
+            self._count("pause beyond the heartbeat timeout", units > 1_000)
+            member.pause(self._simulator.now_ns + self._duration_ns(rng, units))
 
-    def _slow_archive(self, rng: random.Random) -> None:
+    def _jump(self, rng: random.Random) -> None:
+        self._count("clock jump")
+        self._member(rng).clock_offset_ms += rng.randrange(-2_000, 2_000)
+
+    # Disks.
+
+    def _fill(self, rng: random.Random) -> None:
+        storage = self._member(rng).storage
+        self._count("disk full")
+        storage.capacity = storage.used + rng.randrange(2_000)
+
+        def make_room() -> None:
+            storage.capacity = DISK_BYTES
+
+        self._after(self._duration_ns(rng, rng.choice((50, 1_000, 3_000))), make_room)
+
+    def _fail_sync(self, rng: random.Random) -> None:
         member = self._member(rng)
-        self._simulator.counts["slow archive"] += 1
-        member.archive_is_slow = True
+        if member.up:
+            member.storage.sync_fails = True
+
+    def _slow_disk(self, rng: random.Random) -> None:
+        member = self._member(rng)
+        self._count("slow disk")
+        member.disk_is_slow = True
 
         def restore() -> None:
-            member.archive_is_slow = False
+            member.disk_is_slow = False
 
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
 
-    def _terminate(self, _rng: random.Random) -> None:
-        for member in self._simulator.members:
-            if member.up and is_closed(member.state, Role.LEADER):
-                member.termination_is_asked_for = True
-                self._simulator.counts["termination asked for"] += 1
+    def _rot(self, rng: random.Random) -> None:
+        """Let a bit rot in what is known to have been synced: what is not looks like a torn tail.
+
+        Only one disk rots, so that others have what is lost.
+        """
+        storage = self._rotten.storage
+        frames = list(sound_frames(storage))
+        known = max((frame.position - frame.unsynced for frame in frames), default=0)
+        if not known or self._simulator.options.member_count < 3:
+            return
+        position = rng.randrange(known)
+        start = max(start for start in segment_starts(storage, 0) if start <= position)
+        self._count("bit rot")
+        storage.spoil(segment_name(0, start), position - start, 1 << rng.randrange(8))
+
+    # Elections and operators.
 
     def _error(self, rng: random.Random) -> None:
-        member = self._member(rng)
-        paused = member.paused_until_ns > self._simulator.now_ns
-        if member.up and not paused and member.work(member.duty.fail):
-            self._simulator.counts["error in an election"] += 1
-            if member.up:
-                self._simulator.wake(member.id, self._simulator.now_ns)
+        member, now_ns = self._member(rng), self._simulator.now_ns
+        if member.paused_until_ns <= now_ns and member.work(lambda node: node.duty.fail(now_ns)):
+            self._count("error in an election")
+            self._simulator.wake(member.id, now_ns)
+
+    def _toggle(self, toggle: ControlToggle) -> None:
+        for member in self._simulator.members:
+            node = member.node
+            if node is not None and node.leads and node.module.state.control.set_toggle(toggle):
+                self._count(f"toggle {toggle.name.lower()}")
+
+    def _operate(self, rng: random.Random) -> None:
+        toggles = (ControlToggle.SNAPSHOT, ControlToggle.STANDBY_SNAPSHOT, ControlToggle.SUSPEND)
+        toggle = rng.choice((ControlToggle.SNAPSHOT, *toggles))
+        self._toggle(toggle)
+        if toggle is ControlToggle.SUSPEND:
+            wait_ns = self._duration_ns(rng, rng.choice((50, 500, 2_000)))
+            self._after(wait_ns, self.resume)
+
+    def resume(self) -> None:
+        """Let a suspended cluster go on."""
+        if any(
+            member.node is not None
+            and member.node.module.state.control.toggle is ControlToggle.SUSPEND
+            for member in self._simulator.members
+        ):
+            self._toggle(ControlToggle.RESUME)
+
+    def _terminate(self, rng: random.Random) -> None:
+        self._toggle(rng.choice((ControlToggle.SHUTDOWN, ControlToggle.ABORT)))

@@ -1,42 +1,46 @@
-"""One member of a simulated cluster: its process, its archive, and the port of its duty cycle.
+"""One member of a simulated cluster: a disk that can fail, and the process that runs on it.
 
-A crash is an exception that leaves the duty cycle at an effect boundary. The steps of the spec are
-atomic on disk: a crash comes before all that a step writes, or after it.
+The process is the one that `canvass run` starts (`canvass.node.node`). It ends by an exception that
+leaves its cycle: at an effect boundary, at a write to disk, or because the disk does not serve it.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from canvass.cluster import effects as asked
-from canvass.cluster.duty_cycle import DutyCycle
-from canvass.cluster.effects import Effect, Send
-from canvass.cluster.member import Input, Member, Role
-from canvass.cluster.messages import NULL_VALUE
+from canvass.archive.archive import Archive
+from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.archive.recording import Recording
+from canvass.archive.repair import repair
+from canvass.archive.storage import ArchiveError, DamageError
+from canvass.cluster.effects import Effect
+from canvass.cluster.member import Input, Member
+from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import LogPart, Offer, Received, StepFunction
-from canvass.cluster.predicates import is_closed
+from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.archive import Archive, Image, Publication, Replication
+from canvass.node.consensus_module import ModuleSettings
+from canvass.node.node import Node, NodeSettings
+from canvass.node.resume import resumption
+from canvass.node.wire import StreamMessage
+from canvass.services.examples import Counter as CounterApplication
+from canvass.simulation.held import HeldRecorder
 from canvass.simulation.network import LOG
 from canvass.simulation.options import rng_of
+from canvass.simulation.watched_service import WatchedService
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator
 
-_DURABLE: Final = (
-    asked.PersistCandidateTerm,
-    asked.UpdateRecordingLog,
-    asked.TruncateLog,
-    asked.WriteSnapshot,
-)
-_WITHIN: Final = "crash within a step"
-_ENDED: Final = "end asked for"
-_INGRESS_LIMIT: Final = 100
-"""Entries that wait at a member; a client that finds more waiting has to come back."""
+SEGMENT_LENGTH: Final = 8_192
+DISK_BYTES: Final = 1 << 40
+SLOW_WRITE_UNITS: Final = 20
+"""How long a slow disk takes for each write, in thousandths of the heartbeat timeout."""
+
+Step = tuple[str, Input, Member, Outcome]
+"""Action, input, the state before, and what came of it."""
 
 
 class Crash(Exception):
@@ -52,249 +56,209 @@ class SimulatedMember:
         The cluster.
     i
         The member's id.
+    recorder
+        Where steps go, or None.
     step
         The protocol core.
     """
 
-    def __init__(self, simulator: Simulator, i: int, step: StepFunction) -> None:
+    def __init__(
+        self, simulator: Simulator, i: int, recorder: StepRecorder | None, step: StepFunction
+    ) -> None:
         self._simulator, self.id, self._step = simulator, i, step
         self.rng: random.Random = rng_of(simulator.options.seed, f"member {i}")
-        self.archive = Archive()
-        self.up = False
-        self.due_ns = 0
+        self.storage = MemoryStorage(DISK_BYTES)
+        self.recorder = HeldRecorder(recorder)
+        self.node: Node | None = None
+        self.services: list[WatchedService] = []
+        self.state = persistent_member(simulator.options.rules)
+        """The protocol state; while the member is down, the last one."""
         self.paused_until_ns = 0
-        self.crash_armed = False
-        self.archive_is_slow = False
-        self.recording_is_due = False
-        self.termination_is_asked_for = False
-        self._ingress: deque[Offer] = deque()
-        self._polled = Offer(0)
-        self._contents = 0
-        self.duty = self._process(persistent_member(simulator.options.rules))
-
-    def _process(self, found: Member) -> DutyCycle:
-        options = self._simulator.options
-        return DutyCycle(options.rules, self.id, options.timing, found, self, self._step)
+        self.clock_offset_ms = 0
+        self.due_ns = -1
+        self.crash_after = -1
+        """The process ends before so many more effects are done; -1 if it does not."""
+        self.disk_is_slow = False
+        self.damage = ""
+        """What keeps the member from starting for good; empty if nothing does."""
+        self._begun: Step | None = None
+        """The step that is recorded, and whose effects are not all done."""
 
     @property
-    def state(self) -> Member:
-        """The protocol state; while the member is down, the last one."""
-        return self.duty.member
+    def up(self) -> bool:
+        """Whether the process runs."""
+        return self.node is not None
 
-    def start(self) -> None:
-        """Start the process."""
-        self.up, self.crash_armed = True, False
-        self.duty = self._process(self.state)
-        self.work(self.duty.start)
+    # The transport of the node.
 
-    def run_cycle(self) -> None:
-        """Do the cycle that is due, if it is still the one that was asked for."""
-        now_ns = self._simulator.now_ns
-        if not self.up or now_ns != self.due_ns:
-            return
-        self.due_ns = NULL_VALUE
-        worked = self.work(self.duty.do_work)
-        if self.up:
-            busy_ns = now_ns + 5_000 + int(self.rng.random() * 20_000)
-            self._simulator.wake(self.id, busy_ns if worked else self.duty.slow_tick_deadline_ns)
+    def send_consensus(self, to: int, number: int, message: Message) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._simulator.send_consensus(self.id, to, number, message)
 
-    def work(self, what: Callable[[int], bool | None]) -> bool:
-        """Let the process do something at its clock; it may crash in doing it."""
-        try:
-            return bool(what(self._simulator.now_ns))
-        except Crash as crash:
-            self._simulator.crash(self.id, str(crash))
-            return True
-
-    def end(self) -> None:
-        """End the process: what is not on disk is gone."""
-        self.up = self.crash_armed = self.termination_is_asked_for = False
-        self.archive.crash(self.state.recorded_position)
-        self._ingress.clear()
-
-    def offer(self, entry: Offer) -> bool:
-        """Offer an entry, as a client does; false if the member does not take it."""
-        serves = self.up and is_closed(self.state, Role.LEADER)
-        if not serves or len(self._ingress) >= _INGRESS_LIMIT:
-            return False
-        self._ingress.append(entry)
-        return True
-
-    # The port.
-
-    def poll(self) -> Received | None:
-        """See `canvass.cluster.ports.Port`."""
-        return self._simulator.network.poll(self._simulator.now_ns, self.id)
+    def send_stream(self, to: int, message: StreamMessage) -> None:
+        """See `canvass.node.port.Transport`."""
+        self._simulator.send(self.id, to, LOG, lambda node: node.on_stream(self.id, message))
 
     def accepts(self, to: int) -> bool:
-        """See `canvass.cluster.ports.Port`."""
-        other = self._simulator.members[to]
-        return other.up and self._simulator.network.accepts(self.id, to)
+        """See `canvass.node.port.Transport`."""
+        simulator = self._simulator
+        return simulator.members[to].up and simulator.network.accepts(self.id, to)
 
-    def recorded_position(self) -> int:
-        """See `canvass.cluster.ports.Port`."""
-        return self.archive.log.end
+    # What is seen of its steps.
 
-    def log_part(self, position: int, bound: int, limit: int) -> LogPart | None:
-        """See `canvass.cluster.ports.Port`."""
-        log = self.archive.log
-        entries = log.after(position, limit)
-        if not entries or entries[0].end > bound:
-            return None
-        first = entries[0]
-        if log.opens_term(position):
-            return LogPart(first.end, 1, first.term, position)
-        last, count = first, 1
-        for entry in entries[1:]:
-            if entry.end > bound or entry.term != first.term or last.snapshot:
-                break
-            last, count = entry, count + 1
-        return LogPart(last.end, count, snapshot=last.snapshot)
+    def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See `canvass.node.port.StepObserver`."""
+        self._begun = action, x, self.state, outcome
 
-    def log_join_position(self) -> int:
-        """See `canvass.cluster.ports.Port`."""
-        image, simulator = self.archive.image, self._simulator
-        if image is None or image.joined_position != NULL_VALUE:
-            return NULL_VALUE if image is None else image.joined_position
-        leader = simulator.members[image.leader]
-        publication = leader.archive.publication
-        connects = (
-            publication is not None
-            and publication.term == image.term
-            and simulator.network.works(leader.id, self.id, LOG)
-            and simulator.now_ns >= image.opened_ns + simulator.options.network_delay_ns
+    def before_effect(self, effect: Effect) -> None:
+        """See `canvass.node.port.StepObserver`."""
+        del effect
+        if self.crash_after >= 0:
+            self.crash_after -= 1
+            if self.crash_after < 0:
+                raise Crash("crash within a step")
+
+    def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
+        """See `canvass.node.port.StepObserver`."""
+        assert self.node is not None
+        self._done((action, x, self.state, outcome), self.node.archive.recording)
+
+    def _done(self, step: Step, recording: Recording) -> None:
+        self._begun = None
+        action, x, before, outcome = step
+        self.state = outcome.next
+        self._simulator.look(self.id, action, x, before, outcome, recording)
+
+    # Its life.
+
+    def start(self) -> bool:
+        """Start a process on what is on the disk; false if the disk does not let it."""
+        if self.damage:
+            return False
+        try:
+            self._start()
+        except OSError:
+            return False
+        except DamageError as error:
+            self._simulator.counts["damage found"] += 1
+            return self._repair(error) and self.start()
+        except ArchiveError as error:
+            self._simulator.find("FailStop", f"member {self.id} does not start: {error}")
+            return False
+        return True
+
+    def _start(self) -> None:
+        simulator, i = self._simulator, self.id
+        options = simulator.options
+        self.storage.fail_before = -1
+        archive = Archive(self.storage, SEGMENT_LENGTH)
+        self._resume(archive)
+        self.services = [
+            WatchedService(CounterApplication(), number, simulator.on_processed, simulator.find)
+            for number in range(options.service_count)
+        ]
+        timeout_ms = simulator.session_timeout_ms
+        settings = NodeSettings(
+            i,
+            options.rules,
+            options.timing,
+            ModuleSettings(i, simulator.endpoints, session_timeout_ms=timeout_ms),
         )
-        if not connects or publication is None:
-            return NULL_VALUE
-        position = publication.end
-        if not image.live:
-            position = leader.archive.catchups.get(self.id, NULL_VALUE)
-        if position != NULL_VALUE:
-            image.publication, image.joined_position = publication, position
-        return position
+        self.node = Node(
+            settings,
+            archive,
+            self.services,
+            self,
+            lambda channel, message: simulator.clients.send_egress(i, channel, message),
+            self.rng.randrange,
+            self.recorder,
+            step=self._step,
+            observer=self,
+        )
+        self.work(lambda node: node.start(simulator.now_ns, self.time_ms))
 
-    def log_closed(self) -> bool | None:
-        """See `canvass.cluster.ports.Port`."""
-        image, now_ns = self.archive.image, self._simulator.now_ns
-        if image is None or image.publication is None:
-            return None
-        publication = image.publication
-        if publication.ended and self.archive.log.end >= publication.end:
-            return True
-        heard = self._simulator.network.works(image.leader, self.id, LOG)
-        if heard and not publication.dead and not publication.ended:
-            image.silent_since_ns = NULL_VALUE
-        elif image.silent_since_ns == NULL_VALUE:
-            image.silent_since_ns = now_ns
+    def _resume(self, archive: Archive) -> None:
+        rules = self._simulator.options.rules
+        held = self.recorder
+        found = archive.found(rules)
+        self._simulator.look_at_restart(self.id, found, archive.recording)
+        todo = resumption(rules, self.id, found, held.last, held.previous)
+        if todo.drop_last:
+            held.forget_last()
+        elif self._begun is not None:
+            self._done(self._begun, archive.recording)
+        self._begun = None
+        if todo.truncate_position is not None:
+            archive.recording.truncate(todo.truncate_position)
+        if todo.noted is not None:
+            x, outcome = todo.noted
+            now_ns, checksums = self._simulator.now_ns, archive.recording.checksums([x.position])
+            held.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
+        self.state = archive.found(rules)
+
+    def _repair(self, error: DamageError) -> bool:
+        """Let an operator repair the recording from another member's, if one has what is lost."""
+        for other in self._simulator.members:
+            if other is not self and not other.damage:
+                try:
+                    repair(self.storage, other.storage)
+                except ArchiveError:
+                    continue
+                except OSError:
+                    return False  # There is no room: again later.
+                self._simulator.counts["damage repaired"] += 1
+                return True
+        self.damage = str(error)
+        self._simulator.counts["damage past repair"] += 1
+        return False
+
+    def work(self, what: Callable[[Node], object]) -> bool:
+        """Let the process do something; it may end in doing it."""
+        node, simulator = self.node, self._simulator
+        if node is None:
+            return False
+        writes = self.storage.writes
+        try:
+            worked = bool(what(node))
+        except Crash as crash:
+            simulator.crash(self.id, str(crash))
+        except PowerFailure:
+            power = self.storage.power_fails
+            how = "power failure at a write" if power else "crash at a write"
+            simulator.crash(self.id, how, power=power)
+        except OSError as error:
+            # The process may not go on: what a failed sync had to make durable may be lost.
+            simulator.crash(self.id, str(error.strerror), power=self.storage.sync_fails)
+        except DamageError:
+            simulator.crash(self.id, "damage read")
+        except ArchiveError as error:
+            simulator.find("FailStop", f"member {self.id}: {error}")
+            simulator.crash(self.id, "fail-stop")
         else:
-            # Aeron's image liveness timeout, which has the default of the heartbeat timeout.
-            limit_ns = self._simulator.options.timing.leader_heartbeat_timeout_ns
-            return False if now_ns >= image.silent_since_ns + limit_ns else None
-        return None
+            if self.disk_is_slow and self.storage.writes > writes:
+                taken = (self.storage.writes - writes) * SLOW_WRITE_UNITS
+                self.pause(simulator.now_ns + taken * simulator.options.unit_ns)
+            if node.ended:
+                simulator.crash(self.id, "end asked for")
+            return worked
+        return True
 
-    def add_live_destination(self) -> None:
-        """See `canvass.cluster.ports.Port`."""
-        image = self.archive.image
-        if image is not None and not image.live:
-            image.live = True
-            self._simulator.kick(self.id)
+    def pause(self, until_ns: int) -> None:
+        """Let the process do nothing for a while."""
+        self.paused_until_ns = max(self.paused_until_ns, until_ns)
+        self.due_ns = -1
+        self._simulator.wake(self.id, self.paused_until_ns)
 
-    def poll_ingress(self) -> Offer | None:
-        """See `canvass.cluster.ports.Port`."""
-        if not self._ingress:
-            return None
-        self._polled = self._ingress.popleft()
-        return self._polled
+    def end(self, *, power: bool) -> None:
+        """End the process; with the machine, if that is said."""
+        self.node = None
+        self.crash_after = -1
+        self.storage.sync_fails = False
+        self.storage.fail_before = -1
+        if power:
+            self.storage.crash(self.rng)
 
-    def poll_termination(self) -> bool:
-        """See `canvass.cluster.ports.Port`."""
-        asked_for, self.termination_is_asked_for = self.termination_is_asked_for, False
-        return asked_for
-
-    def nomination_delay_ns(self, limit_ns: int) -> int:
-        """See `canvass.cluster.ports.Port`."""
-        return self.rng.randrange(limit_ns)
-
-    def adopt(
-        self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
-    ) -> None:
-        """See `canvass.cluster.ports.Port`."""
-        effects, before = outcome.effects, self.state
-        boundary = len(effects) + 1
-        if self.crash_armed and effects:
-            boundary = self.rng.randrange(len(effects) + 1)
-            written = [k for k, effect in enumerate(effects) if isinstance(effect, _DURABLE)]
-            if written and boundary <= written[-1]:
-                raise Crash(_WITHIN)
-        first = self._simulator.record(self.id, action, x, sender, number, outcome)
-        self.duty.member = outcome.next
-        for k, effect in enumerate(effects):
-            if k == boundary:
-                break
-            if isinstance(effect, Send):
-                self._simulator.send(self.id, effect, first)
-                first += first >= 0
-            else:
-                self._carry_out(effect, now_ns)
-        self._simulator.look(self.id, action, before, outcome)
-        if boundary <= len(effects):
-            raise Crash(_WITHIN)
-        if effects and isinstance(effects[-1], asked.EndProcess):
-            raise Crash(_ENDED)
-
-    def _carry_out(self, effect: Effect, now_ns: int) -> None:
-        archive, s = self.archive, self.state
-        match effect:
-            case asked.TruncateLog(position):
-                archive.log.cut(position)
-            case asked.StartRecording():
-                archive.recording = True
-            case asked.StopRecording():
-                archive.stop(s.recorded_position)
-            case asked.StartReplication(leader, _, stop_position):
-                archive.replication = Replication(leader, stop_position)
-            case asked.StopReplication():
-                archive.replication = None
-                archive.log.cut(s.recorded_position)
-            case asked.StartCatchup(follower, position):
-                archive.catchups[follower] = position
-                self._simulator.wake(follower, now_ns + self._simulator.options.network_delay_ns)
-            case asked.StopCatchupReplay(follower):
-                archive.catchups.pop(follower, None)
-            case _:
-                self._carry_out_on_streams(effect, now_ns)
-                return
-        self._simulator.kick_readers_of(self.id)
-
-    def _carry_out_on_streams(self, effect: Effect, now_ns: int) -> None:
-        archive, s = self.archive, self.state
-        match effect:
-            case asked.OpenLogPublication(position):
-                last = archive.log.at(position)
-                archive.publication = Publication(s.leadership_term_id, position, last)
-            case asked.CloseLogPublication():
-                archive.close_publication()
-            case asked.OpenLogSubscription(leader, live):
-                archive.image = Image(leader, s.leadership_term_id, live, False, now_ns)
-            case asked.CloseLogSubscription():
-                archive.image = None
-            case asked.AddCatchupDestination() if archive.image is not None:
-                archive.image.catchup = True
-            case asked.RemoveCatchupDestination() if archive.image is not None:
-                archive.image.catchup = False
-            case (
-                asked.AppendToLog(position) | asked.AppendNewLeadershipTermEvent(position=position)
-            ):
-                self._contents += 1
-                assert archive.publication is not None
-                content = self._contents * len(self._simulator.members) + self.id
-                archive.publication.write(position, content)
-            case _:
-                return
-        self._simulator.kick_readers_of(self.id)
-
-    def _write(self, position: int, *, snapshot: bool) -> None:
-        assert self.archive.publication is not None
-        self._contents += 1
-        content = self._contents * len(self._simulator.members) + self.id
-        self.archive.publication.write(position, content, snapshot=snapshot)
+    @property
+    def time_ms(self) -> int:
+        """The clock for timestamps."""
+        return 1_000_000 + self._simulator.now_ns // 1_000_000 + self.clock_offset_ms

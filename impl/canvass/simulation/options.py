@@ -15,6 +15,9 @@ from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 
 _T = TypeVar("_T")
 
+DEFAULT_TIMING: Final = Timing(startup_canvass_timeout_ns=20 * SECOND_NS).divided(10)
+"""Aeron's timeouts on a clock that goes ten times as fast; the startup canvass is shorter still."""
+
 
 @dataclass(frozen=True, slots=True)
 class Faults:
@@ -25,7 +28,7 @@ class Faults:
     """
 
     drop_probability: float = 0.0
-    """Of each consensus message."""
+    """Of each message between members, and of each to or from a client."""
     delay_tail_probability: float = 0.0
     """That a message takes up to a thousand times as long as usual."""
     cut_mean: int = 0
@@ -33,17 +36,31 @@ class Faults:
     cut_kinds: tuple[str, ...] = ()
     """Of `CUT_KINDS`."""
     crash_mean: int = 0
-    """Between two crashes, each of which is undone after a while."""
-    crash_within_step_probability: float = 0.0
-    """That a crash waits for the effects of a step and strikes among them."""
+    """Between two ends of a process, each of which is started again after a while."""
+    crash_within_probability: float = 0.0
+    """That such an end waits, and comes before one of the next effects or writes to disk."""
+    power_mean: int = 0
+    """Between two ends of a machine before one of the next writes: what was not synced may be lost,
+    whole, in part or torn."""
     pause_mean: int = 0
     """Between two pauses of a member."""
-    slow_archive_mean: int = 0
-    """Between two spells in which an archive takes a hundred times as long."""
-    termination_mean: int = 0
-    """Between two requests to terminate the cluster, whose members start again after a while."""
+    clock_mean: int = 0
+    """Between two jumps of a clock for timestamps."""
+    full_mean: int = 0
+    """Between two spells in which a disk has no room."""
+    sync_mean: int = 0
+    """Between two failures of a disk to make something durable."""
+    slow_disk_mean: int = 0
+    """Between two spells in which writing to a disk takes long."""
+    rot_mean: int = 0
+    """Between two bits that rot in what a member has recorded; one member of a run has such a
+    disk."""
     error_mean: int = 0
     """Between two errors in elections."""
+    operator_mean: int = 0
+    """Between two things that an operator asks of the leader: snapshot, suspend, resume."""
+    termination_mean: int = 0
+    """Between two requests to end the cluster, whose members start again after a while."""
 
 
 CUT_KINDS: Final = ("isolate", "split", "one way", "consensus only", "log only")
@@ -65,16 +82,13 @@ class Options:
     revision: str = "hardened"
     steps: int = 5_000
     """How many steps all members take together before the faults stop."""
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = field(default_factory=lambda: DEFAULT_TIMING)
     faults: Faults = field(default_factory=Faults)
-    network_delay_ns: int = 100_000
-    archive_delay_ns: int = 300_000
-    offer_mean_ns: int = 200 * MILLISECOND_NS
-    """Between two entries offered by clients."""
-    offer_bytes: int = 1_024
-    """The longest entry that clients offer, without its frame."""
-    snapshot_probability: float = 0.0
-    """That what is offered is a request for a snapshot."""
+    network_delay_ns: int = 200_000
+    client_count: int = 2
+    offer_mean_ns: int = 50 * MILLISECOND_NS
+    """Between two requests of a client."""
+    service_count: int = 1
     cold_start: bool = False
     """Whether the first start is spread over more than the startup canvass."""
 
@@ -87,6 +101,11 @@ class Options:
     def rules(self) -> Rules:
         """The rules of the cluster."""
         return Rules.of(self.revision, self.member_count)
+
+    @property
+    def unit_ns(self) -> int:
+        """A thousandth of the leader heartbeat timeout."""
+        return max(1, self.timing.leader_heartbeat_timeout_ns // 1_000)
 
 
 def rng_of(seed: int, name: str) -> random.Random:
@@ -126,34 +145,39 @@ def _faults(choices: _Choices) -> Faults:
         cut_mean=choices.mean("cut", 200, 2_000) if cuts else 0,
         cut_kinds=cuts,
         crash_mean=choices.mean("crash", 100, 2_000),
-        crash_within_step_probability=choices.one_of("crash within a step", 0.0, 0.5, 0.9),
+        crash_within_probability=choices.one_of("crash within", 0.0, 0.5, 0.9),
+        power_mean=choices.mean("power", 200, 3_000),
         pause_mean=choices.mean("pause", 200, 3_000),
-        slow_archive_mean=choices.mean("slow archive", 500, 5_000),
-        termination_mean=choices.mean("termination", 2_000, 10_000),
+        clock_mean=choices.mean("clock jump", 500, 3_000),
+        full_mean=choices.mean("full", 1_000, 5_000),
+        sync_mean=choices.mean("sync", 1_000, 5_000),
+        slow_disk_mean=choices.mean("slow disk", 500, 5_000),
+        rot_mean=choices.mean("rot", 500, 5_000),
         error_mean=choices.mean("error", 20, 1_000),
+        operator_mean=choices.mean("operator", 300, 3_000),
+        termination_mean=choices.mean("termination", 2_000, 10_000),
     )
 
 
 def swarm(base: Options) -> Options:
     """The options of a run whose seed chooses the faults, the load and the delays."""
     choices = _Choices(base.seed)
+    timing = choices.one_of("timing", base.timing, *(SPARSE.divided(10),) * 3)
     return replace(
         base,
         faults=_faults(choices),
-        network_delay_ns=choices.one_of("network delay", 20_000, 100_000, 1_000_000),
-        archive_delay_ns=choices.one_of("archive delay", 50_000, 300_000, 5_000_000),
-        offer_mean_ns=choices.one_of("offers", 20, 200, 1_000, 3_000) * MILLISECOND_NS,
-        offer_bytes=choices.one_of("length of offers", 64, 1_024, 8_192),
-        snapshot_probability=choices.one_of("snapshots", 0.0, 0.01, 0.1),
+        network_delay_ns=choices.one_of("network delay", 20_000, 200_000, 2_000_000),
+        offer_mean_ns=choices.one_of("offers", 5, 50, 200, 1_000) * MILLISECOND_NS,
+        service_count=choices.one_of("services", 1, 2),
         cold_start=choices.one_of("cold start", True, False, False, False),
-        timing=choices.one_of("timing", base.timing, *(SPARSE,) * 3).divided(
-            choices.one_of("clock", 1, 20)
-        ),
+        timing=timing.divided(choices.one_of("clock", 1, 4)),
     )
 
 
 LIVENESS_TIMEOUTS: Final = 30
 """After healing: so many heartbeat timeouts, and one startup canvass, until the run is stuck."""
+FAULT_TIMEOUTS: Final = 300
+"""The faults stop after so many heartbeat timeouts, however few steps were taken."""
 
 
 def liveness_limit_ns(timing: Timing) -> int:
@@ -161,7 +185,3 @@ def liveness_limit_ns(timing: Timing) -> int:
     return (
         timing.startup_canvass_timeout_ns + LIVENESS_TIMEOUTS * timing.leader_heartbeat_timeout_ns
     )
-
-
-MAX_TIME_NS: Final = 365 * 24 * 3600 * SECOND_NS
-"""No run goes on for longer, however few steps it takes."""

@@ -12,6 +12,12 @@ from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.predicates import is_closed
 
 
+def promised_more(s: Member, leader_term: int) -> bool:
+    """Whether a member that canvasses has promised a term above the leader's (hardened HZ3)."""
+    canvasses = s.election_state is ElectionState.CANVASS
+    return canvasses and s.candidate_term_id > leader_term >= 0
+
+
 def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
     state: ElectionState = s.election_state
     name = str(state.value)
@@ -24,7 +30,7 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
             return f"{name}: has processed more than it has recorded (L-D)"
         case ElectionState.CANVASS if s.log_leadership_term_id > leader_term >= 0:
             return f"{name}: its log term is above the leader's, who does not answer (L-C)"
-        case ElectionState.CANVASS if s.candidate_term_id > leader_term >= 0:
+        case _ if promised_more(s, leader_term):
             return f"{name}: has promised a term above the leader's (hardened HZ3)"
         case ElectionState.FOLLOWER_CATCHUP if s.recorded_position > s.commit_position:
             return f"{name}: has recorded what it is not told to be committed"

@@ -93,6 +93,13 @@ class SafetyWatch:
             told += self._election_moved(i, before, outcome)
         return told
 
+    def restart(self, i: int, last: Member, found: Member) -> list[tuple[str, str]]:
+        """Look at what member ``i`` finds on its disk, after the state that it had last."""
+        told: list[tuple[str, str]] = []
+        if found.persisted_candidate_term_id < last.persisted_candidate_term_id:
+            told.append(("CandidateTermMonotonic", f"the disk of {i} has lost its candidate term"))
+        return [*told, *self._durable()]
+
     def tell(self, told: Sequence[tuple[str, str]], step: int, time_ns: int) -> None:
         """Keep each violated property as a finding, once."""
         for name, words in told:

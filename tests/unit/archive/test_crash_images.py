@@ -174,6 +174,20 @@ def test_a_recovery_that_crashes_is_recovered() -> None:
         boundary += 1
 
 
+def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
+    """A process that is killed leaves what it has written: the next one counts on it."""
+    boundary = 0
+    while True:
+        storage, _, _, failed = run_until(boundary)
+        if not failed:
+            break
+        storage.fail_before = -1
+        disk = found(storage)
+        for image in storage.images(IMAGES):
+            assert found(image) == disk, boundary
+        boundary += 1
+
+
 def test_a_restart_finds_the_state_of_the_protocol() -> None:
     storage, _, _, _ = run_until(-1)
     state = Archive(storage, SMALL_SEGMENT).found(Rules.of("hardened"))

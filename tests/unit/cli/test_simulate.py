@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.simulate import replay_command
+from canvass.cli.simulate_runs import replay_command
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.simulation.watch import Finding
@@ -43,7 +43,7 @@ def one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run(self: Simulator) -> RunResult:
         finding = Finding("LogMatching", "0 and 1 have other entries", 7, 8)
-        return RunResult(self.options, 9, 10, "", {}, {}, (finding,), (), 0)
+        return RunResult(self.options, 9, 10, "", {}, {}, (finding,), (), (), 0)
 
     monkeypatch.setattr(Simulator, "run", run)
 

@@ -66,6 +66,9 @@ class Desk:
     def poll_ingress(self) -> Offer | None:
         return self.offers.popleft() if self.offers else None
 
+    def is_active(self) -> bool:
+        return True
+
     def poll_termination(self) -> bool:
         return False
 

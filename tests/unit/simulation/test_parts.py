@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from canvass.archive.memory import MemoryStorage
+from canvass.archive.recording import Recording
 from canvass.cluster.core import step
 from canvass.cluster.effects import Send
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role, TermEntry
-from canvass.cluster.messages import CanvassPosition, Vote
+from canvass.cluster.messages import Vote
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.ports import Received
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.archive import Archive, Publication
-from canvass.simulation.entries import Entry, EntryLog, copied, following
-from canvass.simulation.network import CONSENSUS, LOG, Network
-from canvass.simulation.options import Faults, Options
+from canvass.log.messages import LOG_MESSAGES, TimerEvent
+from canvass.simulation.cuts import links_of
+from canvass.simulation.entries import Entry, EntryLog
+from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
+from canvass.simulation.options import CUT_KINDS, Faults, Options
 from canvass.simulation.recovery import reasons
 from canvass.simulation.watch import SafetyWatch
 
 RULES = Rules.of("hardened")
-MESSAGE = CanvassPosition(-1, 0, -1, 0)
 
 
 def log_of(*entries: tuple[int, int, int]) -> EntryLog:
-    """A log of entries (end, term, content)."""
+    """A log of entries (end, term, content), whose checksums tell of all before them."""
     log = EntryLog()
     for end, term, content in entries:
-        log.append((following(log.last, end, term, content),))
+        before = 0 if log.last is None else log.last.checksum
+        log.append((Entry(end, term, hash((before, end, term, content))),))
     return log
 
 
@@ -41,16 +44,6 @@ def test_checksum_tells_logs_with_another_past_apart() -> None:
     assert one.at(64) != other.at(64)
 
 
-def test_a_copy_onto_the_same_log_is_the_same_and_onto_another_is_not() -> None:
-    source = log_of((32, 0, 1), (64, 0, 2))
-    same, other = log_of((32, 0, 1)), log_of((32, 0, 9))
-
-    assert copied(same.last, source.at(32), source.after(32, 9)) == [source.at(64)]
-    assert copied(other.last, source.at(32), source.after(32, 9)) == [
-        log_of((32, 0, 9), (64, 0, 2)).at(64)
-    ]
-
-
 def test_a_log_is_cut_before_the_entry_that_a_position_is_in_the_middle_of() -> None:
     log = log_of((32, 0, 1), (64, 0, 2), (96, 1, 3))
     log.cut(80)
@@ -58,50 +51,72 @@ def test_a_log_is_cut_before_the_entry_that_a_position_is_in_the_middle_of() -> 
     assert (log.end, len(log), log.at(96)) == (64, 2, None)
 
 
-def test_first_entry_of_a_term_opens_it() -> None:
-    log = log_of((32, 0, 1), (64, 0, 2), (96, 1, 3))
-
-    assert [log.opens_term(position) for position in (0, 32, 64, 96)] == [True, False, True, False]
-
-
-def test_a_publication_goes_on_from_the_log_that_its_leader_has() -> None:
-    archive = Archive(log_of((32, 0, 1)))
-    publication = Publication(1, 32, archive.log.last)
-    publication.write(64, 7)
-    archive.take(publication.log, 9)
-
-    assert archive.log.at(64) == log_of((32, 0, 1), (64, 1, 7)).at(64)
+def recording(*events: tuple[int, int]) -> Recording:
+    """A recording of timer events (term, id)."""
+    made = Recording(MemoryStorage())
+    for term, key in events:
+        made.append(LOG_MESSAGES.encode(TimerEvent(term, key, 0)))
+    return made
 
 
-def test_a_replication_ends_at_its_stop_position() -> None:
-    archive = Archive()
+def test_a_log_follows_a_recording_that_was_cut_and_goes_on_otherwise() -> None:
+    first, second = recording((0, 1), (0, 2), (0, 3)), recording((0, 1), (1, 9), (1, 8))
+    log = EntryLog()
+    log.follow(first, first.end)
+    assert [entry.term for entry in log.between(0, log.end)] == [0, 0, 0]
+    log.follow(second, second.end)
 
-    assert archive.take(log_of((32, 0, 1), (64, 0, 2)), 9, 32) == 1
-    assert archive.log.end == 32
+    assert [entry.term for entry in log.between(0, log.end)] == [0, 1, 1]
+    assert log.last is not None
+    assert log.last.checksum == second.checksum(second.end)
 
 
-def network(drop_probability: float = 0.0, delay_tail_probability: float = 0.0) -> Network:
-    return Network(Options(1, faults=Faults(drop_probability, delay_tail_probability)), Counter())
+class Net:
+    """A network, with what has arrived of what was sent."""
+
+    def __init__(self, **faults: float) -> None:
+        self.due: list[tuple[int, int]] = []
+        self.counts: Counter[str] = Counter()
+        self.net = Network(
+            Options(1, faults=Faults(**faults)),  # type: ignore[arg-type]
+            self.counts,
+            lambda at_ns, _: self.due.append((at_ns, self.number)),
+        )
+
+    def send(self, number: int, stream: str = CONSENSUS, i: int = 0, j: int = 1) -> bool:
+        self.number = number
+        return self.net.send(number, i, j, stream, lambda: None)
 
 
 def test_messages_of_a_channel_arrive_in_order_however_late() -> None:
-    net = network(delay_tail_probability=0.5)
-    arrivals = [net.send(n, 1, Received(0, n, MESSAGE)) for n in range(50)]
-    polled = [net.poll(arrivals[-1], 1) for _ in range(50)]
+    net = Net(delay_tail_probability=0.5)
+    for number in range(50):
+        net.send(number)
 
-    assert arrivals == sorted(arrivals)
-    assert [one.number for one in polled if one is not None] == list(range(50))
-    assert net.poll(arrivals[-1], 1) is None
+    assert net.due == sorted(net.due)
+    assert net.counts["message late"] > 9
+
+
+def test_channels_overtake_each_other() -> None:
+    net = Net(delay_tail_probability=0.5)
+    for number in range(50):
+        net.send(number, (CONSENSUS, LOG)[number % 2])
+
+    assert net.due != sorted(net.due)
+    for odd in (0, 1):
+        of_one = [one for one in net.due if one[1] % 2 == odd]
+        assert of_one == sorted(of_one)
 
 
 def test_a_cut_loses_one_direction_of_one_stream_until_it_is_mended() -> None:
-    net = network()
-    links = ((0, 1, CONSENSUS),)
+    made = Net()
+    net, links = made.net, ((0, 1, CONSENSUS),)
     net.cut(links)
     net.cut(links)
 
-    assert net.send(0, 1, Received(0, 0, MESSAGE)) == -1
-    assert net.send(0, 0, Received(1, 0, MESSAGE)) > 0
+    assert not made.send(0)
+    assert made.send(0, i=1, j=0)
+    assert made.send(0, LOG)
     assert (net.works(0, 1, LOG), net.accepts(1, 0)) == (True, False)
 
     net.mend(links)
@@ -111,19 +126,22 @@ def test_a_cut_loses_one_direction_of_one_stream_until_it_is_mended() -> None:
 
 
 def test_nothing_is_dropped_once_the_faults_have_stopped() -> None:
-    net = network(drop_probability=1.0)
-    assert net.send(0, 1, Received(0, 0, MESSAGE)) == -1
+    net = Net(drop_probability=1.0)
+    assert not net.send(0)
 
-    net.heal()
-    assert net.send(0, 1, Received(0, 1, MESSAGE)) > 0
+    net.net.heal()
+    assert net.send(1)
 
 
-def test_what_is_on_its_way_to_a_member_that_ends_is_lost() -> None:
-    net = network()
-    net.send(0, 1, Received(0, 0, MESSAGE))
-    net.lose_all_to(1)
+@pytest.mark.parametrize("kind", CUT_KINDS)
+def test_each_kind_of_cut_takes_links_of_known_streams(kind: str) -> None:
+    rng = random.Random(1)
+    drawn = {links_of(rng, kind, 3) for _ in range(60)}
 
-    assert net.poll(10**12, 1) is None
+    assert len(drawn) > 2
+    assert all(i != j and stream in STREAMS for links in drawn for i, j, stream in links)
+    one_way = all((j, i, stream) not in links for links in drawn for i, j, stream in links)
+    assert one_way is (kind == "one way")
 
 
 def begun() -> Member:
@@ -168,7 +186,7 @@ def test_commit_of_something_else_is_told() -> None:
     watched = Watched((32, 0, 1))
     watched.take(0, "ConsumeLog", commit_position=32)
     watched.logs[1].cut(0)
-    watched.logs[1].append((following(None, 32, 0, 99),))
+    watched.logs[1].append((Entry(32, 0, 99),))
 
     assert watched.take(1, "ConsumeLog", commit_position=32) == ["StateMachineSafety"]
 
@@ -176,7 +194,7 @@ def test_commit_of_something_else_is_told() -> None:
 def test_an_entry_at_one_place_of_one_term_with_other_contents_is_told() -> None:
     watched = Watched()
     for i, content in enumerate((1, 2)):
-        watched.logs[i].append((Entry(32, 0, content, content),))
+        watched.logs[i].append((Entry(32, 0, content),))
         told = watched.take(i, "RecordLog", recorded_position=32)
 
     assert told == ["LogMatching"]
@@ -230,6 +248,18 @@ def test_a_state_that_must_not_be_is_told(changes: dict[str, object], name: str)
     watched.take(0, "ConsumeLog", commit_position=32, persisted_candidate_term_id=2)
 
     assert name in watched.take(0, "OnVote", **changes)
+
+
+def test_a_disk_that_forgets_is_told() -> None:
+    watched = Watched((32, 0, 1))
+    watched.take(0, "ConsumeLog", commit_position=32)
+    last = replace(watched.members[1], persisted_candidate_term_id=2)
+    assert watched.watch.restart(1, last, last) == []
+    for log in watched.logs[1:]:
+        log.cut(0)
+    told = watched.watch.restart(1, last, replace(last, persisted_candidate_term_id=1))
+
+    assert [name for name, _ in told] == ["CandidateTermMonotonic", "CommittedIsDurable"]
 
 
 def test_each_property_is_found_once() -> None:

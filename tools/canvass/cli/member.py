@@ -151,7 +151,9 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
     recorder = RunRecorder(Path(config.run_folder), run).member(i, next_numbers(path))
     if todo.noted is not None:
         x, outcome = todo.noted
-        recorder.record(time.monotonic_ns(), "RecordLog", outcome.next, inputs=x)
+        checksums = archive.recording.checksums([x.position])
+        now_ns = time.monotonic_ns()
+        recorder.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
     return recorder
 
 

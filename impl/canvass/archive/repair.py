@@ -1,0 +1,123 @@
+"""Repair of a recording whose bits have rotted, from another member's recording of the same log.
+
+Every frame bears a checksum of the whole log up to its end. So the first sound frame after the
+damage tells whether what was put in its place is what was there: nothing is guessed, and what
+cannot be proved is left as it is. Small files are not repaired: no other member has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.archive.frames import Frame, chained, decode_frame, encode_frame
+from canvass.archive.recording import segment_name, segment_starts
+from canvass.archive.storage import ArchiveError, Storage
+
+_ASIDE: Final = ".new"
+
+
+@dataclass
+class _Segment:
+    """One file, with what is put into it."""
+
+    name: str
+    data: bytearray
+    proved: bytearray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.proved = bytearray(self.data)
+
+    def prove(self) -> None:
+        self.proved[:] = self.data
+
+
+def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
+    """Put back what is damaged in a recording; say how many entries.
+
+    Parameters
+    ----------
+    storage
+        Where the damaged recording is. No process may have it open.
+    source
+        Where another member's recording of the same log is; only read.
+    recording_id
+        Of both.
+
+    Raises
+    ------
+    ArchiveError
+        If nothing could be put back: the other has it not, or nothing after it proves it.
+    """
+    supply = _Supply(source, recording_id)
+    position = checksum = proved = unproved = 0
+    changed: list[_Segment] = []
+    for start in segment_starts(storage, recording_id):
+        if start != position:
+            break
+        name = segment_name(recording_id, start)
+        segment = _Segment(name, bytearray(storage.read(name, 0, storage.size(name))))
+        changed.append(segment)
+        while position - start < len(segment.data):
+            offset = position - start
+            frame = decode_frame(segment.data, offset, position, recording_id)
+            if frame is not None and frame.checksum == chained(checksum, position, frame.payload):
+                if unproved:
+                    proved, unproved = proved + unproved, 0
+                    for one in changed:
+                        one.prove()
+            else:
+                frame = supply.frame_at(position, checksum)
+                if frame is None or frame.end - start > len(segment.data):
+                    break
+                data = encode_frame(frame, recording_id)
+                segment.data[offset : offset + len(data)] = data
+                unproved += 1
+            position, checksum = frame.end, frame.checksum
+    if not proved:
+        raise ArchiveError("nothing that is damaged can be repaired from there")
+    for segment in changed:
+        if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
+            _replace(storage, segment.name, bytes(segment.proved))
+    return proved
+
+
+class _Supply:
+    """The sound entries of the other recording, in order."""
+
+    def __init__(self, source: Storage, recording_id: int) -> None:
+        self._frames = sound_frames(source, recording_id)
+        self._next: Frame | None = next(self._frames, None)
+
+    def frame_at(self, position: int, checksum: int) -> Frame | None:
+        """The entry that begins at a position, chained to what stands before it here."""
+        while self._next is not None and self._next.position < position:
+            self._next = next(self._frames, None)
+        found = self._next
+        if found is None or found.position != position:
+            return None
+        return Frame(position, found.end, found.payload, chained(checksum, position, found.payload))
+
+
+def sound_frames(storage: Storage, recording_id: int = 0) -> Iterator[Frame]:
+    """Read the entries of a recording in their order, up to the first that is not sound."""
+    position = checksum = 0
+    for start in segment_starts(storage, recording_id):
+        name = segment_name(recording_id, start)
+        data = storage.read(name, 0, storage.size(name))
+        while position - start < len(data):
+            frame = decode_frame(data, position - start, position, recording_id)
+            if frame is None or frame.checksum != chained(checksum, position, frame.payload):
+                return
+            yield frame
+            position, checksum = frame.end, frame.checksum
+
+
+def _replace(storage: Storage, name: str, data: bytes) -> None:
+    aside = name + _ASIDE
+    storage.create(aside)
+    storage.append(aside, data)
+    storage.sync(aside)
+    storage.rename(aside, name)
+    storage.sync_folder()

@@ -1,0 +1,127 @@
+"""The clients of a simulated cluster, and what they must have been told in the end.
+
+Each adds to one counter again and again, so every answer is another value of it. That requests are
+neither lost nor applied twice is looked at here; what clients do is in `canvass.client`.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from canvass.client.client import ClientSettings, ClientState, ClusterClient
+from canvass.client.messages import Egress, Ingress
+from canvass.cluster.timing import MILLISECOND_NS
+from canvass.simulation.network import CLIENTS
+from canvass.simulation.options import rng_of
+
+if TYPE_CHECKING:
+    from canvass.simulation.simulator import Simulator
+
+
+class Clients:
+    """All clients of one run.
+
+    Parameters
+    ----------
+    simulator
+        The run.
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        options = simulator.options
+        unit_ms = options.timing.leader_heartbeat_timeout_ns / 1_000 / MILLISECOND_NS
+        self._period_ns = max(1, 5 * options.unit_ns)
+        self._members = [
+            ClusterClient(
+                ClientSettings(
+                    k + 1,
+                    f"client:{k}",
+                    connect_retry_ms=int(200 * unit_ms) + 1,
+                    offer_retry_ms=int(500 * unit_ms) + 1,
+                    keep_alive_ms=int(1_000 * unit_ms) + 1,
+                    silence_ms=int(2_000 * unit_ms) + 1,
+                ),
+                {i: f"member:{i}" for i in range(options.member_count)},
+                lambda endpoint, message, k=k: self._send_ingress(k, endpoint, message),  # type: ignore[misc]
+            )
+            for k in range(options.client_count)
+        ]
+        self.offered = [0] * options.client_count
+        self.answers: list[dict[int, int]] = [{} for _ in self._members]
+        self.quiet = False
+        """Whether nothing new is offered."""
+
+    def begin(self) -> None:
+        """Let the clients begin."""
+        for k in range(len(self._members)):
+            self._period(k, rng_of(self._simulator.options.seed, f"client {k}"))
+
+    def _period(self, k: int, rng: random.Random) -> None:
+        client, simulator = self._members[k], self._simulator
+        client.work(simulator.now_ns // MILLISECOND_NS)
+        mean_ns = simulator.options.offer_mean_ns
+        if not self.quiet and rng.random() < self._period_ns / mean_ns:
+            self.offered[k] += client.offer(b"add 1") >= 0
+        while client.answers:
+            number, answer = client.answers.popitem(last=False)
+            simulator.hash(f"{simulator.now_ns} {k} {number} ".encode() + answer)
+            self.answers[k][number] = int(answer)
+        simulator.schedule(simulator.now_ns + self._period_ns, lambda: self._period(k, rng))
+
+    # The network.
+
+    def send_egress(self, i: int, channel: str, message: Egress) -> None:
+        """Send something of member ``i`` to a client."""
+        client = self._members[int(channel.removeprefix("client:"))]
+        simulator = self._simulator
+        simulator.network.send(
+            simulator.now_ns, i, channel, CLIENTS, lambda: client.on_egress(message)
+        )
+
+    def _send_ingress(self, k: int, endpoint: str, message: Ingress) -> None:
+        i, simulator = int(endpoint.removeprefix("member:")), self._simulator
+
+        def arrive() -> None:
+            node = simulator.members[i].node
+            if node is not None:
+                node.on_ingress(message)
+                simulator.wake(i, simulator.now_ns)
+
+        simulator.network.send(simulator.now_ns, f"client:{k}", i, CLIENTS, arrive)
+
+    # What has come of it.
+
+    @property
+    def are_answered(self) -> bool:
+        """Whether every request has its answer."""
+        return all(
+            len(answers) == offered
+            for answers, offered in zip(self.answers, self.offered, strict=True)
+        )
+
+    def check(self) -> None:
+        """Look at whether every answer is another value, in the order of each client."""
+        found = [value for one in self.answers for value in one.values()]
+        if len(set(found)) != len(found):
+            told = "two requests were told the same value of the counter"
+            self._simulator.find("ExactlyOnce", told)
+        for k, answers in enumerate(self.answers):
+            values = [answers[number] for number in sorted(answers)]
+            if values != sorted(values):
+                self._simulator.find("ExactlyOnce", f"the answers to client {k} are out of order")
+
+    def check_count(self, value: int) -> None:
+        """Look at whether a counter has every acknowledged request, and none twice."""
+        answered = sum(len(one) for one in self.answers)
+        if not answered <= value <= sum(self.offered):
+            self._simulator.find("ExactlyOnce", f"{answered} acknowledged, {value} counted")
+
+    def reasons(self) -> list[str]:
+        """Say who waits for what."""
+        return [
+            f"client {k}: {client.state.value}, {client.unanswered_count} unanswered"
+            for k, client in enumerate(self._members)
+            if client.unanswered_count or client.state is not ClientState.OPEN
+        ]

@@ -1,0 +1,173 @@
+"""The second phase of a run: the faults have stopped, and everything has to come right.
+
+All members that can start have to serve one leader, every request has to be answered, and services
+have to stand at one position with the same contents. One exception is known and named: the
+hardening of HZ3 keeps a member that has promised a higher term out until the next election
+(``docs/findings/HZ3.md``). If nothing else is missing, the leader is restarted, and the member has
+to come back then; if it does not, the run is stuck like any other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.predicates import is_closed
+from canvass.cluster.quorum import is_quorum
+from canvass.simulation.member import DISK_BYTES, SimulatedMember
+from canvass.simulation.options import liveness_limit_ns
+from canvass.simulation.recovery import promised_more, reasons
+
+if TYPE_CHECKING:
+    from canvass.simulation.simulator import Simulator
+
+_LIVENESS_STEPS: Final = 200_000
+"""More steps after healing than this are a storm."""
+_LOOK_UNITS: Final = 10
+"""Between two looks at whether all has come right, in thousandths of the heartbeat timeout."""
+
+
+class Healing:
+    """Heals a cluster and waits until it has recovered.
+
+    Parameters
+    ----------
+    simulator
+        The run.
+
+    Attributes
+    ----------
+    stuck
+        What has not come about; empty if all has.
+    left_out
+        Members that came back only with the next election, see above.
+    recovery_ns
+        How long it took, or -1.
+    """
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        self.stuck: tuple[str, ...] = ()
+        self.left_out: tuple[str, ...] = ()
+        self.recovery_ns = -1
+
+    def run(self) -> None:
+        """Run the phase."""
+        began_ns = self._simulator.now_ns
+        self._heal()
+        if not self._comes_right():
+            self.left_out = self._kept_out()
+            leader = self._leader()
+            if self.left_out and leader is not None:
+                self._simulator.counts["elections to let members back in"] += 1
+                self._simulator.crash(leader.id, "leader restarted")
+                if self._comes_right():
+                    self.recovery_ns = self._simulator.now_ns - began_ns
+                    self._compare()
+                    return
+            self.left_out = ()
+            self.stuck = self._reasons()
+            return
+        self.recovery_ns = self._simulator.now_ns - began_ns
+        self._compare()
+
+    def _heal(self) -> None:
+        simulator = self._simulator
+        simulator.network.heal()
+        simulator.faults.stop()
+        simulator.clients.quiet = True
+        for member in simulator.members:
+            member.paused_until_ns, member.crash_after = 0, -1
+            member.disk_is_slow = member.storage.sync_fails = False
+            member.storage.fail_before = -1
+            member.storage.capacity = DISK_BYTES
+            simulator.start(member.id)
+            simulator.wake(member.id, simulator.now_ns)
+
+    def _comes_right(self) -> bool:
+        """Let things happen until all has come right; false if it has not in all its time."""
+        simulator = self._simulator
+        limit_ns = simulator.now_ns + liveness_limit_ns(simulator.options.timing)
+        self._limit_steps = simulator.steps + _LIVENESS_STEPS
+        period_ns = _LOOK_UNITS * simulator.options.unit_ns
+        look_ns = simulator.now_ns
+        while simulator.now_ns < limit_ns and simulator.steps < self._limit_steps:
+            simulator.happen()
+            if simulator.now_ns >= look_ns:
+                look_ns = simulator.now_ns + period_ns
+                simulator.faults.resume()
+                if self._agree(self._alive()):
+                    return True
+        return False
+
+    def _alive(self) -> list[SimulatedMember]:
+        """All members but those whose disk is damaged past repair."""
+        return [member for member in self._simulator.members if not member.damage]
+
+    def _leader(self) -> SimulatedMember | None:
+        leaders = [m for m in self._simulator.members if m.node is not None and m.node.leads]
+        return max(leaders, key=lambda m: m.state.module_leadership_term_id, default=None)
+
+    def _agree(self, members: list[SimulatedMember]) -> bool:
+        """Whether all is answered, and members serve one leader and have processed the same."""
+        leader = self._leader()
+        if leader is None or not self._simulator.clients.are_answered:
+            return False
+        positions = set()
+        for member in members:
+            node, s = member.node, member.state
+            if node is None or s.election_state is not ElectionState.CLOSED:
+                return False
+            if (s.role is Role.LEADER) is not (member is leader):
+                return False
+            if s.module_leadership_term_id != leader.state.module_leadership_term_id:
+                return False
+            positions |= {node.module.commit_position, node.archive.recording.end}
+            positions |= {agent.log_position for agent in node.module.agents}
+            if not all(service.is_quiet for service in member.services):
+                return False
+        return len(positions) == 1
+
+    def _kept_out(self) -> tuple[str, ...]:
+        """The members that HZ3 keeps out; none if anything else is missing."""
+        leader, rules = self._leader(), self._simulator.options.rules
+        if leader is None or not rules.is_hardened("HZ3"):
+            return ()
+        term = leader.state.module_leadership_term_id
+        out = [member for member in self._alive() if promised_more(member.state, term)]
+        serving = [member for member in self._alive() if member not in out]
+        if not is_quorum(len(serving), rules.member_count) or not self._agree(serving):
+            return ()
+        return tuple(
+            f"{member.id} has promised term {member.state.candidate_term_id} and stays out of "
+            f"term {term} (the price of HZ3)"
+            for member in out
+        )
+
+    def _compare(self) -> None:
+        """Look at whether services hold the same, and no request was lost or applied twice."""
+        simulator = self._simulator
+        found: dict[tuple[int, int], bytes] = {}
+        for member in self._alive():
+            assert member.node is not None
+            for number, service in enumerate(member.services):
+                key = number, member.node.module.agents[number].log_position
+                contents = service.on_take_snapshot()
+                if found.setdefault(key, contents) != contents:
+                    told = f"service {number} of {member.id} differs at {key[1]}"
+                    simulator.find("StateMachineSafety", told)
+                simulator.clients.check_count(int(service.application.snapshot()))
+
+    def _reasons(self) -> tuple[str, ...]:
+        simulator = self._simulator
+        states: list[Member] = [member.state for member in simulator.members]
+        storm = simulator.steps >= self._limit_steps
+        told = [*reasons(states, storm=storm), *simulator.clients.reasons()]
+        for member in simulator.members:
+            if member.damage:
+                told.append(f"{member.id} does not start: {member.damage}")
+            elif member.node is None:
+                told.append(f"{member.id} is down")
+            elif is_closed(member.state, Role.LEADER):
+                told.append(f"the module of {member.id} is {member.node.module.state.control}")
+        return tuple(told)

@@ -1,0 +1,139 @@
+"""What the simulation finds when archive, module or services do something wrong on purpose."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from canvass.archive.archive import Archive, Change
+from canvass.archive.recording import Recording
+from canvass.node.service_messages import PendingServiceMessageTracker
+from canvass.node.timers import TimerService
+from canvass.services import exactly_once
+from canvass.services.agent import BoundedLogAdapter
+from canvass.simulation.options import CUT_KINDS, Faults, Options
+from canvass.simulation.simulator import Simulator
+
+Break = Callable[[pytest.MonkeyPatch], None]
+
+FAULTS = Faults(
+    drop_probability=0.01,
+    cut_mean=1_500,
+    cut_kinds=CUT_KINDS,
+    crash_mean=1_500,
+    crash_within_probability=0.5,
+    power_mean=1_500,
+    pause_mean=2_000,
+    operator_mean=2_000,
+)
+SEEDS = range(12)
+
+
+def forget_to_sync(patch: pytest.MonkeyPatch) -> None:
+    """What is written counts as durable at once."""
+
+    def sync(self: Recording) -> bool:
+        before, self.synced_position = self.synced_position, self.end
+        return before != self.end
+
+    patch.setattr(Recording, "sync", sync)
+
+
+def apply_repetitions(patch: pytest.MonkeyPatch) -> None:
+    """A request that is offered again is applied again."""
+    original = exactly_once.ExactlyOnce.on_session_message
+
+    def on_session_message(
+        self: exactly_once.ExactlyOnce, session: object, timestamp: int, payload: bytes
+    ) -> None:
+        client_id, number = exactly_once.REQUEST.unpack_from(payload)
+        client = self._clients.setdefault(client_id, exactly_once._Client())
+        client.applied = number - 1
+        original(self, session, timestamp, payload)  # type: ignore[arg-type]
+
+    patch.setattr(exactly_once.ExactlyOnce, "on_session_message", on_session_message)
+
+
+def keep_uncommitted_timers(patch: pytest.MonkeyPatch) -> None:
+    """A timer whose event never commits has expired all the same."""
+    patch.setattr(TimerService, "roll_back", lambda _self, _commit_position: None)
+
+
+def keep_appended_service_messages(patch: pytest.MonkeyPatch) -> None:
+    """A message of a service that never commits is not appended again."""
+    patch.setattr(PendingServiceMessageTracker, "roll_back", lambda _self, _commit_position: None)
+
+
+def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
+    """Services read to the end of the recording."""
+    original = BoundedLogAdapter.poll
+
+    def poll(self: BoundedLogAdapter, commit_position: int, on_entry: object) -> int:
+        del commit_position
+        return original(self, (1 << 63) - 1, on_entry)  # type: ignore[arg-type]
+
+    patch.setattr(BoundedLogAdapter, "poll", poll)
+
+
+def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:
+    """A ballot's term is told before it is on disk."""
+    original = Archive.change
+
+    def change(self: Archive, change: Change, timestamp: int) -> None:
+        original(self, Change(None, change.term_entries, change.truncate_position), timestamp)
+
+    patch.setattr(Archive, "change", change)
+
+
+def cut_off_what_is_damaged(patch: pytest.MonkeyPatch) -> None:
+    """Every damage is taken for a torn tail."""
+
+    def cut_tail(
+        self: Recording, name: str, data: bytes, bad: int, start: int, *, is_last: bool
+    ) -> None:
+        del data, start, is_last
+        self._storage.truncate(name, bad)
+        self._storage.sync(name)
+
+    patch.setattr(Recording, "_cut_tail", cut_tail)
+
+
+LEADERS_LOST = replace(FAULTS, cut_mean=400, cut_kinds=("isolate",))
+ROTTEN = replace(FAULTS, rot_mean=150, power_mean=0, crash_mean=600)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "faults"),
+    [
+        (forget_to_sync, FAULTS),
+        (apply_repetitions, FAULTS),
+        pytest.param(keep_uncommitted_timers, FAULTS, marks=pytest.mark.night),
+        pytest.param(keep_appended_service_messages, LEADERS_LOST, marks=pytest.mark.night),
+        (process_what_is_not_committed, FAULTS),
+        (forget_the_candidate_term, FAULTS),
+        (cut_off_what_is_damaged, ROTTEN),
+    ],
+)
+def test_each_mistake_is_found_within_a_few_seeds(
+    mutant: Break, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in SEEDS:
+        options = Options(seed, steps=2_500, faults=faults)
+        try:
+            result = Simulator(options).run()
+        except (AssertionError, KeyError, IndexError, struct.error):
+            return  # The member itself has noticed.
+        if result.findings or result.stuck:
+            return
+    pytest.fail(f"{mutant.__name__} was not found in {len(SEEDS)} seeds")
+
+
+def test_without_mistakes_nothing_is_found() -> None:
+    for faults in (FAULTS, ROTTEN):
+        result = Simulator(Options(SEEDS[0], steps=2_500, faults=faults)).run()
+
+        assert (result.findings, result.stuck) == ((), ())
