@@ -29,13 +29,4 @@ MCScript(n) ==
     \o Hearing(1, "LeaderReplay", {1, 0}) \o Does(1, "LeaderInit")
 
 MCAbsent == 2
-
-(***************************************************************************)
-(* INV: TermOpenedByQuorum (S13).  An entry of a term is recorded only     *)
-(* once a quorum has that term, or a later one, in its recording log.      *)
-(* Then no quorum can elect a log that ends in an older term.              *)
-(***************************************************************************)
-TermOpenedByQuorum ==
-    \A i \in Members : \A k \in 1 .. Len(log[i]) :
-        Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
 =============================================================================

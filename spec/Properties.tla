@@ -54,6 +54,28 @@ ElectionSafety == \A a, b \in hist.leaders : a[1] = b[1] => a[2] = b[2]
 OneVotePerTerm == \A a, b \in hist.votes : a[1] = b[1] /\ a[2] = b[2] => a[3] = b[3]
 
 (***************************************************************************)
+(* INV: TermOwnership (S4).  A term is written by its one leader and       *)
+(* begins at one position.  Whoever may write in a term has won it; where  *)
+(* a term's first entry stands in one log it stands in every log, and the  *)
+(* recording log says so.  Broken if a member cuts less than it should, or *)
+(* writes a term down with a base that is not the leader's.                *)
+(*                                                                         *)
+(* That nobody else writes is not said here: AppendEntry and LeaderReady   *)
+(* are the only actions that do, and both are a leader's.                  *)
+(***************************************************************************)
+TermOwnership ==
+    LET begins(i) == {k \in DOMAIN log[i] : IsTermEvent(Now, i, k)}
+        terms(i)  == member[i].recordingLog
+    IN  \A i \in Members :
+            /\ Closed(member[i], "LEADER") =>
+                  <<member[i].moduleLeadershipTermId, i>> \in hist.leaders
+            /\ \A k \in begins(i) :
+                /\ \A n \in DOMAIN terms(i) :
+                      terms(i)[n].leadershipTermId = log[i][k]
+                          => terms(i)[n].termBaseLogPosition = k - 1
+                /\ \A j \in Members : \A n \in begins(j) : log[j][n] = log[i][k] => n = k
+
+(***************************************************************************)
 (* INV: LogMatching (S5).  Where two logs have an entry of the same term   *)
 (* at the same position, they are equal up to there.                       *)
 (***************************************************************************)
@@ -106,10 +128,23 @@ RecordedTermIsKnown ==
         Len(log[i]) > 0 => LastTerm(member[i].recordingLog) >= log[i][Len(log[i])]
 
 (***************************************************************************)
+(* INV: TermOpenedByQuorum (S13).  An entry of a term is recorded only     *)
+(* once a quorum has that term, or a later one, in its recording log.      *)
+(* Then no quorum can elect a log that ends in an older term.  The         *)
+(* protocol as it is breaks it: hazard HZ7.                                *)
+(***************************************************************************)
+TermOpenedByQuorum ==
+    \A i \in Members : \A k \in DOMAIN log[i] :
+        Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
+
+(***************************************************************************)
 (* Action properties.  CommitMonotonic (S8): within one process life the   *)
 (* commit position never falls.  CandidateTermMonotonic (S3): on disk the  *)
 (* candidate term never falls.  NoTruncationBelowCommit (S10): no member   *)
-(* cuts its log below its own commit position.                             *)
+(* cuts its log below its own commit position.  QuorumCountsSameLog (S14): *)
+(* when a leader commits by counting, each member that it counts has the   *)
+(* leader's own log up to there.  Broken by reports of a log that is not   *)
+(* the leader's: hazard HZ1.                                               *)
 (***************************************************************************)
 Restarted(i) ==
     \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
@@ -124,11 +159,25 @@ CandidateTermRises ==
 CutsAboveCommit ==
     \A i \in Members : Len(log'[i]) < Len(log[i]) => Len(log'[i]) >= member[i].commitPosition
 
+Counts(s) == Closed(s, "LEADER") \/ At(s, "LEADER_READY")
+
+CountedHaveTheLog ==
+    \A i \in Members :
+        LET s       == member[i]
+            p       == member'[i].commitPosition
+            term    == s.moduleLeadershipTermId
+            says(j) == CountedPosition(s, term, s.recordedPosition, s.members[j])
+        IN  Counts(s) /\ p > s.commitPosition =>
+                \A j \in Members \ {i} :
+                    says(j) >= p => IsPrefix(SubSeq(log[i], 1, Min(p, Len(log[i]))), log[j])
+
 CommitMonotonic == [][CommitRises]_vars
 
 CandidateTermMonotonic == [][CandidateTermRises]_vars
 
 NoTruncationBelowCommit == [][CutsAboveCommit]_vars
+
+QuorumCountsSameLog == [][CountedHaveTheLog]_vars
 
 (***************************************************************************)
 (* Liveness, under the fairness that a model states (MCLive): members and  *)

@@ -137,4 +137,11 @@ MutLeaderInit(i, s, x) ==
     ELSE Outcome([s EXCEPT !.electionState = "LEADER_READY",
                            !.moduleLeadershipTermId = s.leadershipTermId,
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
+
+(***************************************************************************)
+(* MUT_CountsItselfTwice: a leader takes whoever has reported in its term  *)
+(* to have all that it has itself.                                         *)
+(***************************************************************************)
+MutCountedPosition(s, term, own, record) ==
+    IF record.leadershipTermId = term THEN own ELSE record.logPosition
 =============================================================================

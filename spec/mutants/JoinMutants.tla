@@ -86,4 +86,14 @@ MutEnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
 (* archive is written down after it has been copied, not before.           *)
 (***************************************************************************)
 MutStartReplication(s) == [s EXCEPT !.logReplication = TRUE]
+
+(***************************************************************************)
+(* MUT_OpensAtEnd: who copies a term writes it down where it ends, not     *)
+(* where it begins.                                                        *)
+(***************************************************************************)
+MutReplicate(s, term, base, stop) ==
+    LET wrong == IF base = NULL_POSITION THEN base ELSE stop
+    IN  EnterFollowerState([s EXCEPT !.replicationLeadershipTermId = term,
+                                     !.replicationTermBaseLogPosition = wrong,
+                                     !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
 =============================================================================

@@ -157,4 +157,10 @@ MutLeaderLogReplication(i, s, x) ==
         q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
     IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
         ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"], PublishLeadership(i, t, x, q))
+
+(***************************************************************************)
+(* MUT_WritesUnheard: a leader does not wait until a quorum has joined it  *)
+(* before it writes the first entry of its term.                           *)
+(***************************************************************************)
+MutHasQuorumAtPosition(s, term, position, active) == TRUE
 =============================================================================
