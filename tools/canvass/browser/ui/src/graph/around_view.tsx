@@ -60,8 +60,9 @@ export function AroundView({ context }: { context: GraphContext }) {
           {query.actions.length === 0 ? "All actions" : `${query.actions.length} of ${graph.actions.length} actions`} <kbd>f</kbd>
         </button>
         <button type="button" aria-pressed={query.heat} onClick={heat}>Coverage <kbd>c</kbd></button>
-        {scene && scene.leftOut
-          ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button> : null}
+        {scene === undefined || scene.leftOut === "" ? null : scene.statesLeftOut > 0
+          ? <button type="button" class="warn" onClick={more} title="Draw twice as many">{`${scene.leftOut}: more`} <kbd>m</kbd></button>
+          : <span class="soft">{scene.leftOut}</span>}
       </div>
       {chips ? <ActionChips actions={graph.actions} chosen={query.actions} choose={(actions) => change({ actions: actions.join(",") })} /> : null}
       {query.heat && coverage.error ? <p class="graph-hint" role="status">{coverage.error.message}</p> : null}

@@ -1,5 +1,6 @@
 // A scene drawn by sigma; words on a canvas of our own above it, so that none covers another.
 
+import { EdgeCurvedArrowProgram } from "@sigma/edge-curve";
 import { MultiDirectedGraph } from "graphology";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import Sigma from "sigma";
@@ -8,9 +9,9 @@ import { offerDrawing } from "../exports/drawn";
 import { useKeys } from "../keys/keys";
 import { useSize } from "../parts/use_size";
 import { useColoursChanged } from "../session/theme";
-import { beside } from "./geometry";
 import { GraphDrawing } from "./drawing";
-import { readPalette, type Palette } from "./palette";
+import { beside, bends } from "./geometry";
+import { concerns, lineColour, readPalette, type Palette } from "./palette";
 import { placed, type Placed } from "./placing";
 import type { Scene } from "./scene";
 import { Words } from "./words";
@@ -79,7 +80,6 @@ export function GraphCanvas(
 
   const out = positions?.outOfSight ?? 0;
   const hints = [
-    scene.leftOut,
     out > 0 ? `${out} out of sight: drag, or 0 for all` : "",
     hidden > 0 ? `${hidden} words hidden at this size: + to see them, or the list` : "",
   ].filter(Boolean);
@@ -126,7 +126,7 @@ function startDrawing(
     allowInvalidContainer: true,
     stagePadding: 0,
     defaultEdgeType: "arrow",
-    edgeProgramClasses: { arrow: EdgeArrowProgram },
+    edgeProgramClasses: { arrow: EdgeArrowProgram, curved: EdgeCurvedArrowProgram },
     minEdgeThickness: 1.2,
     minCameraRatio: 0.1,
     maxCameraRatio: 12,
@@ -138,7 +138,7 @@ function startDrawing(
   });
   // The places are pixels, so that words and nodes keep the distances they were given.
   sigma.setCustomBBox({ x: [0, positions.width], y: [0, positions.height] });
-  const words = new Words(sigma, scene, palette, element);
+  const words = new Words(sigma, scene, palette, bends(scene, positions));
   let before = -1;
   sigma.on("afterRender", () => {
     const hidden = words.draw();
@@ -174,18 +174,22 @@ function graphOf(scene: Scene, positions: Placed, palette: Palette): MultiDirect
     graph.addNode(node.id, {
       x,
       y: positions.height - y,
-      size: node.root ? 16 : 13,
+      size: node.root ? Math.max(13, positions.radius + 2) : positions.radius,
       color: palette.phase[node.phase].fill,
     });
   }
+  const bend = bends(scene, positions);
+  const root = scene.nodes.find((node) => node.root)?.id;
   const most = Math.max(1, ...scene.links.map((link) => link.taken ?? 0));
   for (const link of scene.links) {
     if (!graph.hasNode(link.source) || !graph.hasNode(link.target)) continue;
     const taken = link.taken;
     graph.addDirectedEdge(link.source, link.target, {
-      size: link.lit ? 4 : taken ? 2 + (4 * Math.log1p(taken)) / Math.log1p(most) : 1.4,
-      color: link.lit ? palette.accent : taken === undefined ? palette.line : palette.heat[taken > 0 ? 1 : 0],
-      zIndex: link.lit ? 2 : taken ? 1 : 0,
+      type: bend.get(link.id) ? "curved" : "arrow",
+      curvature: bend.get(link.id) ?? 0,
+      size: link.lit ? 4 : taken ? 2 + (4 * Math.log1p(taken)) / Math.log1p(most) : 1.6,
+      color: lineColour(link, root, palette),
+      zIndex: link.lit ? 3 : taken ? 2 : concerns(link, root) ? 1 : 0,
     });
   }
   return graph;

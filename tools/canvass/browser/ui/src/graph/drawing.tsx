@@ -1,11 +1,10 @@
 // A scene as SVG: for export, and where there is no WebGL.
 
 import { shortened } from "../words/visible";
-import type { Palette } from "./palette";
+import { anchorOf, along, bends, type Point } from "./geometry";
+import { lineColour, type Palette } from "./palette";
 import type { Placed } from "./placing";
 import type { Scene } from "./scene";
-
-const RADIUS = 13;
 
 export function GraphDrawing(
   { scene, positions, palette, chosen, open }: {
@@ -18,9 +17,12 @@ export function GraphDrawing(
 ) {
   const place = (id: string): { x: number; y: number } => positions.places.get(id) ?? { x: 0, y: 0 };
   const all = [...positions.places.values()];
-  const left = Math.min(0, ...all.map(({ x }) => x - 110));
+  const bend = bends(scene, positions);
+  const radius = positions.radius;
+  const root = scene.nodes.find((node) => node.root)?.id;
+  const left = Math.min(0, ...all.map(({ x }) => x - 30));
   const top = Math.min(0, ...all.map(({ y }) => y - 30));
-  const width = Math.max(positions.width, ...all.map(({ x }) => x + 110)) - left;
+  const width = Math.max(positions.width, ...all.map(({ x }) => x + 200)) - left;
   const height = Math.max(positions.height, ...all.map(({ y }) => y + 40)) - top;
   return (
     <svg
@@ -34,9 +36,8 @@ export function GraphDrawing(
     >
       <rect x={left} y={top} width={width} height={height} fill={palette.paper} />
       {scene.links.map((link) => {
-        const line = trimmed(place(link.source), place(link.target));
-        const colour = link.lit ? palette.accent
-          : link.taken === undefined ? palette.line : palette.heat[link.taken > 0 ? 1 : 0];
+        const line = trimmed(place(link.source), place(link.target), bend.get(link.id) ?? 0, radius);
+        const colour = lineColour(link, root, palette);
         return (
           <g key={link.id}>
             <path d={line.path} fill="none" stroke={colour} stroke-width={link.lit ? 3 : link.taken ? 2.5 : 1.4} />
@@ -61,12 +62,12 @@ export function GraphDrawing(
             {...(open ? { onClick: () => open(node.id), cursor: "pointer" } : {})}
           >
             {node.root || node.id === chosen
-              ? <circle r={RADIUS + 5} fill="none" stroke={palette.accent} stroke-width="3" /> : null}
-            {node.initial ? <circle r={RADIUS + 3} fill="none" stroke={colours.ink} stroke-width="1" /> : null}
-            <circle r={RADIUS} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
+              ? <circle r={radius + 5} fill="none" stroke={palette.accent} stroke-width="3" /> : null}
+            {node.initial ? <circle r={radius + 3} fill="none" stroke={colours.ink} stroke-width="1" /> : null}
+            <circle r={radius} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
             <text y="4" text-anchor="middle" font-size="11" font-weight="600" fill={colours.ink}>{node.sign}</text>
             <text
-              y={RADIUS + 16} text-anchor="middle" font-size="11.5" font-weight={node.root ? 600 : 400}
+              x={radius + (node.root || node.initial ? 9 : 5)} y="4" font-size="11.5" font-weight={node.root ? 600 : 400}
               fill={palette.ink} stroke={palette.paper} stroke-width="3" paint-order="stroke"
             >
               {shortened(node.label, 44)}{node.loops.length > 0 ? ` ↻${node.loops.length}` : ""}{node.more > 0 ? ` +${node.more}` : ""}
@@ -78,18 +79,23 @@ export function GraphDrawing(
   );
 }
 
-/** A straight arrow from rim to rim. */
-function trimmed(from: { x: number; y: number }, to: { x: number; y: number }) {
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const far = Math.max(1, Math.hypot(dx, dy));
-  const [ux, uy] = [dx / far, dy / far];
-  const [x1, y1] = [from.x + ux * RADIUS, from.y + uy * RADIUS];
-  const [x2, y2] = [to.x - ux * (RADIUS + 2), to.y - uy * (RADIUS + 2)];
-  const [bx, by] = [x2 - ux * 8, y2 - uy * 8];
+/** An arrow from rim to rim. */
+function trimmed(from: Point, to: Point, bend: number, radius: number) {
+  const anchor = anchorOf(from, to, bend);
+  const start = towards(from, anchor, radius);
+  const tip = towards(to, anchor, radius + 2);
+  const back = towards(to, anchor, radius + 10);
+  const [ux, uy] = [(tip.x - back.x) / 8, (tip.y - back.y) / 8];
+  const middle = along(from, to, bend, 0.56);
   return {
-    path: `M${x1} ${y1}L${bx} ${by}`,
-    tip: `M${x2} ${y2}L${bx - uy * 4} ${by + ux * 4}L${bx + uy * 4} ${by - ux * 4}Z`,
-    x: from.x + dx * 0.56,
-    y: from.y + dy * 0.56,
+    path: `M${start.x} ${start.y}Q${anchor.x} ${anchor.y} ${back.x} ${back.y}`,
+    tip: `M${tip.x} ${tip.y}L${back.x - uy * 4} ${back.y + ux * 4}L${back.x + uy * 4} ${back.y - ux * 4}Z`,
+    x: middle.x,
+    y: middle.y,
   };
+}
+
+function towards(from: Point, to: Point, far: number): Point {
+  const length = Math.max(1, Math.hypot(to.x - from.x, to.y - from.y));
+  return { x: from.x + ((to.x - from.x) * far) / length, y: from.y + ((to.y - from.y) * far) / length };
 }

@@ -1,12 +1,15 @@
 // The colours of the style sheet, for what is drawn on a canvas.
 
 import type { Phase } from "../words/election";
+import type { SceneLink } from "./scene";
 
 export interface Palette {
   readonly ink: string;
   readonly soft: string;
   readonly paper: string;
   readonly line: string;
+  /** Of lines that are not about the state that is looked at. */
+  readonly faint: string;
   readonly accent: string;
   readonly heat: readonly [string, string];
   readonly phase: { readonly [phase in Phase]: { readonly fill: string; readonly ink: string } };
@@ -24,6 +27,7 @@ export function readPalette(): Palette {
     soft: read("--soft"),
     paper: read("--paper"),
     line: read("--edge"),
+    faint: read("--edge-faint"),
     accent: read("--accent"),
     heat: [read("--heat-none"), read("--heat")],
     phase: {
@@ -35,4 +39,15 @@ export function readPalette(): Palette {
     },
     font: getComputedStyle(document.body).fontFamily,
   };
+}
+
+/** Whether a line is about the state that is looked at; without one, all are. */
+export function concerns(link: SceneLink, root: string | undefined): boolean {
+  return root === undefined || link.source === root || link.target === root || link.lit;
+}
+
+export function lineColour(link: SceneLink, root: string | undefined, palette: Palette): string {
+  if (link.lit) return palette.accent;
+  if (link.taken !== undefined) return palette.heat[link.taken > 0 ? 1 : 0];
+  return concerns(link, root) ? palette.line : palette.faint;
 }

@@ -6,15 +6,19 @@ export interface Placed {
   readonly width: number;
   readonly height: number;
   readonly places: ReadonlyMap<string, { readonly x: number; readonly y: number }>;
+  /** Radius of a node: as large as its neighbours in the column leave room for. */
+  readonly radius: number;
   /** How many nodes are outside of the frame. */
   readonly outOfSight: number;
 }
 
-const MARGIN_X = 84;
-const MARGIN_TOP = 34;
-const MARGIN_BOTTOM = 50;
+const MARGIN_LEFT = 34;
+const CHARACTER = 6.7; // Of a label, on average and rather more than less.
+const MOST_LABEL = 280;
+const MARGIN_TOP = 30;
+const MARGIN_BOTTOM = 40;
 /** Below this the words of neighbouring nodes would cover each other. */
-const LEAST_SCALE = 0.62;
+const LEAST_SCALE = { x: 0.62, y: 0.4 };
 const MOST_SCALE = 1.5;
 
 /** Place a scene. If it is too large to be read when all of it is shown, its root comes first. */
@@ -23,15 +27,19 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   const ys = scene.nodes.map((node) => node.y);
   const [left, right] = [Math.min(...xs), Math.max(...xs)];
   const [top, bottom] = [Math.min(...ys), Math.max(...ys)];
-  const room = { x: Math.max(80, width - 2 * MARGIN_X), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
+  // The words of the last column stand right of it.
+  const longest = Math.max(0, ...scene.nodes.filter((node) => node.x > right - 150).map((node) => node.label.length));
+  const words = Math.min(MOST_LABEL, width / 3, longest * CHARACTER) + 34;
+  const room = { x: Math.max(80, width - MARGIN_LEFT - words), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
   const whole = { x: room.x / Math.max(1, right - left), y: room.y / Math.max(1, bottom - top) };
-  const scale = fit
+  const root = scene.nodes.find((node) => node.root);
+  // Without a state to begin at, all of it is the best beginning.
+  const scale = fit || root === undefined
     ? { x: Math.min(MOST_SCALE, whole.x), y: Math.min(MOST_SCALE, whole.y) }
     : {
-        x: Math.min(MOST_SCALE, Math.max(LEAST_SCALE, whole.x)),
-        y: Math.min(MOST_SCALE, Math.max(LEAST_SCALE, whole.y)),
+        x: Math.min(MOST_SCALE, Math.max(LEAST_SCALE.x, whole.x)),
+        y: Math.min(MOST_SCALE, Math.max(LEAST_SCALE.y, whole.y)),
       };
-  const root = scene.nodes.find((node) => node.root) ?? scene.nodes[0];
   const centre = (
     least: number, most: number, at: number, zoom: number, space: number,
   ): number => {
@@ -42,7 +50,7 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   };
   const cx = centre(left, right, root?.x ?? 0, scale.x, room.x);
   const cy = centre(top, bottom, root?.y ?? 0, scale.y, room.y);
-  const middle = { x: width / 2, y: MARGIN_TOP + room.y / 2 };
+  const middle = { x: MARGIN_LEFT + room.x / 2, y: MARGIN_TOP + room.y / 2 };
   const places = new Map(scene.nodes.map((node) => [
     node.id,
     { x: middle.x + (node.x - cx) * scale.x, y: middle.y + (node.y - cy) * scale.y },
@@ -50,5 +58,21 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   const outOfSight = [...places.values()].filter(
     ({ x, y }) => x < 0 || x > width || y < 0 || y > height,
   ).length;
-  return { width, height, places, outOfSight };
+  return { width, height, places, outOfSight, radius: radiusOf(places) };
+}
+
+function radiusOf(places: Placed["places"]): number {
+  const columns = new Map<number, number[]>();
+  for (const { x, y } of places.values()) {
+    const column = Math.round(x);
+    columns.set(column, [...(columns.get(column) ?? []), y]);
+  }
+  let least = Infinity;
+  for (const ys of columns.values()) {
+    ys.sort((one, other) => one - other);
+    ys.forEach((y, at) => {
+      if (at > 0) least = Math.min(least, y - (ys[at - 1] ?? 0));
+    });
+  }
+  return Math.max(5, Math.min(13, least / 2 - 2));
 }

@@ -2,7 +2,7 @@
 // a path, or a graph seen through an expression. Canvas, list and SVG are made of the same scene.
 
 import type { Around, Edge, PathView, Projection } from "../api/types";
-import { phaseOf, signOf, type Phase } from "../words/election";
+import { phaseOf, signOf, SIGNS, type Phase } from "../words/election";
 import { plural } from "../words/visible";
 
 export interface SceneNode {
@@ -40,6 +40,8 @@ export interface Scene {
   readonly links: readonly SceneLink[];
   /** In words, what there is and is not drawn; empty if all of it is. */
   readonly leftOut: string;
+  /** How many states there are that could be drawn. */
+  readonly statesLeftOut: number;
 }
 
 export interface Overlay {
@@ -70,6 +72,7 @@ export function sceneOfAround(around: Around, overlay: Overlay = {}): Scene {
     })),
     links: linksOf(around.edges, overlay),
     leftOut: leftOutWords(around.leftOut.states, around.leftOut.edges),
+    statesLeftOut: around.leftOut.states,
   };
 }
 
@@ -103,7 +106,7 @@ function labelOf(actions: readonly string[]): string {
   return [...counts].map(([name, count]) => (count > 1 ? `${name} ×${count}` : name)).join(", ");
 }
 
-const PATH_COLUMNS = 4;
+const PATH_COLUMNS = 3;
 
 /** A path as a line that turns at the margin, like text. */
 export function sceneOfPath(path: PathView): Scene {
@@ -118,8 +121,8 @@ export function sceneOfPath(path: PathView): Scene {
         label: `${at}. ${state.label}`,
         sign: signOf(election),
         phase: phaseOf(election),
-        x: (row % 2 === 0 ? column : PATH_COLUMNS - 1 - column) * 3,
-        y: row * 1.4,
+        x: (row % 2 === 0 ? column : PATH_COLUMNS - 1 - column) * 300,
+        y: row * 90,
         root: at === 0,
         initial: false,
         loops: [],
@@ -138,13 +141,14 @@ export function sceneOfPath(path: PathView): Scene {
       lit: true,
     })),
     leftOut: "",
+    statesLeftOut: 0,
   };
 }
 
 /** The election state that a label begins with, if it does. */
 export function electionOf(label: string): string | undefined {
-  const first = label.split(/[\s,·]/, 1)[0] ?? "";
-  return signOf(first).length === 2 && /^[A-Z_]+$/.test(first) ? first : undefined;
+  const first = label.split(/[\s,·|]/, 1)[0] ?? "";
+  return first in SIGNS ? first : undefined;
 }
 
 export function sceneOfProjection(projection: Projection): Scene {
@@ -165,8 +169,8 @@ export function sceneOfProjection(projection: Projection): Scene {
     nodes: projection.nodes.map((node) => ({
       id: node.key,
       label: `${node.key} · ${plural(node.count, "state")}`,
-      sign: signOf(electionOf(node.key)) || "▪",
-      phase: phaseOf(electionOf(node.key)),
+      sign: signOf(electionOf(node.key.replaceAll('"', ""))) || "▪",
+      phase: phaseOf(electionOf(node.key.replaceAll('"', ""))),
       x: node.x,
       y: node.y,
       root: false,
@@ -186,6 +190,7 @@ export function sceneOfProjection(projection: Projection): Scene {
       lit: false,
     })),
     leftOut: leftOutWords(projection.leftOut.states, projection.leftOut.edges),
+    statesLeftOut: projection.leftOut.states,
   };
 }
 
@@ -194,5 +199,8 @@ function leftOutWords(states: number, edges: number): string {
     ...(states > 0 ? [plural(states, "state")] : []),
     ...(edges > 0 ? [plural(edges, "step")] : []),
   ];
-  return parts.length > 0 ? `${parts.join(" and ")} left out` : "";
+  if (parts.length === 0) return "";
+  // All states in reach are drawn; what is not drawn are steps that lead out of it.
+  if (states === 0) return `${plural(edges, "step")} lead${edges === 1 ? "s" : ""} further`;
+  return `${parts.join(" and ")} left out`;
 }

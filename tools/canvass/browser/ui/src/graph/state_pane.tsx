@@ -8,7 +8,7 @@ import { useKeys } from "../keys/keys";
 import { Awaited } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import type { GraphContext } from "./graph_page";
-import { StepList } from "./step_list";
+import { orderedSteps, StepList } from "./step_list";
 
 export function StatePane({ context, answer }: { context: GraphContext; answer: Answer<StateView> }) {
   return (
@@ -32,7 +32,7 @@ function Inspected({ context, view }: { context: GraphContext; view: StateView }
   );
   const pinned = query.pin === view.id;
   const step = (): void => {
-    const chosen = view.out[at];
+    const chosen = orderedSteps(view)[at];
     if (chosen) visit(chosen.target, view.id);
   };
   const back = (): void => {

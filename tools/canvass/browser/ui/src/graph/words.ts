@@ -1,14 +1,16 @@
-// All words of a drawing: signs in the nodes, labels under them, actions on the lines.
+// All words of a drawing: signs in the nodes, labels beside them, actions on the lines.
 
 import type Sigma from "sigma";
 import { shortened } from "../words/visible";
+import { along } from "./geometry";
 import { Labels } from "./labels";
-import type { Palette } from "./palette";
+import { concerns, type Palette } from "./palette";
 import type { Scene, SceneLink, SceneNode } from "./scene";
 
 const LABEL = 11.5;
 const ACTION = 10.5;
 const MOST_ACTION = 46;
+const FEW = 16; // So many lines or fewer all have their words.
 
 interface Spot {
   readonly node: SceneNode;
@@ -26,14 +28,16 @@ export class Words {
   private readonly scene: Scene;
   private readonly palette: Palette;
 
-  constructor(sigma: Sigma, scene: Scene, palette: Palette, element: HTMLElement) {
+  private readonly bend: ReadonlyMap<string, number>;
+
+  constructor(sigma: Sigma, scene: Scene, palette: Palette, bend: ReadonlyMap<string, number>) {
     this.sigma = sigma;
     this.scene = scene;
     this.palette = palette;
     this.labels = new Labels(palette);
     this.canvas = sigma.createCanvas("words", { beforeLayer: "mouse" });
     this.canvas.dataset["words"] = "";
-    void element;
+    this.bend = bend;
   }
 
   /** Draw; give the number of words for which there was no room. */
@@ -57,11 +61,23 @@ export class Words {
     for (const spot of spots) this.sign(context, spot);
     for (const spot of spots) this.label(context, spot, width);
     const bySpot = new Map(spots.map((spot) => [spot.node.id, spot]));
-    for (const link of this.scene.links) {
+    // On lines about the state looked at first, then on the others as far as there is room.
+    const root = this.scene.nodes.find((node) => node.root)?.id;
+    const links = [...this.scene.links].sort(
+      (one, other) => Number(this.concerned(other, root)) - Number(this.concerned(one, root)),
+    );
+    for (const link of links) {
+      if (links.length > FEW && !this.concerned(link, root)) continue;
       const [from, to] = [bySpot.get(link.source), bySpot.get(link.target)];
       if (from && to) this.action(context, link, from, to);
     }
     return this.labels.hidden;
+  }
+
+  private concerned(link: SceneLink, root: string | undefined): boolean {
+    return concerns(link, root) || [link.source, link.target].some(
+      (id) => id === this.hovered || id === this.chosen,
+    );
   }
 
   private spots(): Spot[] {
@@ -95,8 +111,8 @@ export class Words {
     if (node.initial) ring(size + 3.5, colours.ink, 1.2);
     if (node.root) ring(size + (node.initial ? 7 : 4), this.palette.accent, 3);
     if (node.id === this.chosen) ring(size + 7, this.palette.ink, 2.5);
-    if (size < 7) return; // Too small to be read; zooming in brings it back.
-    context.font = `600 ${Math.min(13, size * 0.9)}px ${this.palette.font}`;
+    if (size < 6.5) return; // Too small to be read; zooming in brings it back.
+    context.font = `600 ${Math.min(12.5, size * 0.95)}px ${this.palette.font}`;
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
     context.fillStyle = colours.ink;
@@ -106,19 +122,20 @@ export class Words {
 
   private label(context: CanvasRenderingContext2D, spot: Spot, room: number): void {
     const { node, x, y, size } = spot;
-    const marks = [
+    const bold = node.root || node.id === this.chosen;
+    const marks = bold || node.id === this.hovered ? [
       node.loops.length > 0 ? `↻${node.loops.length}` : "",
       node.more > 0 ? `+${node.more}` : "",
-    ].filter(Boolean);
+    ].filter(Boolean) : [];
     const text = [shortened(node.label, 44), ...marks].join("  ");
-    const bold = node.root || node.id === this.chosen;
     context.font = `${bold ? "600 " : ""}${LABEL}px ${this.palette.font}`;
     const width = context.measureText(text).width;
-    // Inside of the frame, so that nothing is cut.
-    const left = Math.max(4, Math.min(room - width - 4, x - width / 2));
+    const ring = node.root || node.initial ? 8 : 3;
+    const right = x + size + ring + 3;
+    // Beside the node; on its other side where the frame would cut it.
+    const left = right + width + 4 <= room ? right : Math.max(4, x - size - ring - 3 - width);
     const always = node.id === this.chosen || node.id === this.hovered || node.root;
-    const ring = node.root || node.initial ? 7 : 2;
-    this.labels.set(context, text, left, y + size + ring + 9, LABEL, this.palette.ink, bold, always);
+    this.labels.set(context, text, left, y, LABEL, this.palette.ink, bold, always);
   }
 
   private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot): void {
@@ -129,8 +146,9 @@ export class Words {
     const colour = link.lit ? this.palette.accent : near ? this.palette.ink : this.palette.soft;
     // Somewhat nearer to the target, where lines from one state have parted.
     for (const share of [0.56, 0.42, 0.7]) {
-      const x = from.x + (to.x - from.x) * share - width / 2;
-      const y = from.y + (to.y - from.y) * share - 8;
+      const middle = along(from, to, this.bend.get(link.id) ?? 0, share);
+      const x = middle.x - width / 2;
+      const y = middle.y - 8;
       const last = share === 0.7;
       const hidden = this.labels.hidden;
       if (this.labels.set(context, text, x, y, ACTION, colour, link.lit, last && link.lit)) return;

@@ -36,13 +36,12 @@ export function activeKeys(): readonly KeyGroup[] {
   return [...byTitle].filter(([, keys]) => keys.length > 0).map(([title, keys]) => ({ title, keys }));
 }
 
-/** What a text field, a list of choices or a slider does with a key comes before ours. */
+/** What a text field or a list of choices does with a key comes before ours. */
 function taken(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof HTMLElement)) return false;
-  if (target instanceof HTMLInputElement && target.type === "range") {
-    return /^(Arrow|Home|End|Page)/.test(event.key);
-  }
+  // The slider of time moves by places; keys move by events, there as elsewhere.
+  if (target instanceof HTMLInputElement && target.type !== "text") return event.key === " ";
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return event.key !== "Escape";
   if (target instanceof HTMLSelectElement) return event.key !== "Escape";
   const presses = event.key === "Enter" || event.key === " ";

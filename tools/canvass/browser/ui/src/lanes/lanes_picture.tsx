@@ -74,6 +74,14 @@ export interface EventMessages {
   readonly text: string;
 }
 
+/** The first change; of the election state only where it leads, as the box above had the other. */
+function changeText(event: LaneEvent): string {
+  const first = event.changes[0];
+  if (first === undefined) return event.given || "nothing changed";
+  const state = /^electionState: \S+ → (\S+)$/.exec(first);
+  return state ? `→ ${state[1]}` : first;
+}
+
 function EventBox(
   { event, columns, y, chosen, messages, choose }: {
     event: LaneEvent;
@@ -92,7 +100,7 @@ function EventBox(
   const title = `${sign ? `${sign} ` : ""}${event.title}`;
   const state = event.electionState;
   const second = event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
-  const third = event.changes[0] ?? (event.given || "nothing changed");
+  const third = changeText(event);
   const more = event.changes.length - 1;
   return (
     <g

@@ -48,8 +48,8 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
     apiPath(["graph", graph.id, "around", graph.source], { depth: 1, limit: LIMIT, include: graph.target }),
   );
   const scene = useMemo(
-    () => around.data && sceneOfAround(around.data, { lit: new Set([graph.edge]) }),
-    [around.data, graph.edge],
+    () => around.data && sceneOfAround(around.data, { lit: new Set([graph.drawnEdge]) }),
+    [around.data, graph.drawnEdge],
   );
   const open = (id: string): void =>
     go(formatRoute(["graph", graph.id, "state", id], id === graph.source ? {} : { from: graph.source }));

@@ -12,6 +12,7 @@ import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { clamp } from "./event_at";
+import { milestonesOf, startOf } from "./milestones";
 import { InGraphView } from "./in_graph";
 import { LanesView } from "../lanes/lanes_view";
 import { OverviewView } from "./overview_view";
@@ -54,10 +55,11 @@ function Loaded(
 ) {
   const last = Math.max(0, run.events - 1);
   const asked = Number(query["at"]);
-  const start = run.divergence?.eventNumber ?? 0;
+  const whole = useQuery<RunStrip>(apiPath(["run", run.id, "strip"]));
+  const strip = whole.data;
+  const start = startOf(run, strip);
   const at = clamp(query["at"] !== undefined && Number.isInteger(asked) ? asked : start, 0, last);
   const view = query["view"] ?? "overview";
-  const strip = useQuery<RunStrip>(apiPath(["run", run.id, "strip"])).data;
   useLinkToStep(run, rest, view);
 
   const show = (change: { at?: number; view?: string }, replace = true): void => {
@@ -75,10 +77,12 @@ function Loaded(
     return () => clearTimeout(timer);
   }, [playing, at]);
 
-  const marks = useMemo(() => marksOf(run, strip), [run, strip]);
+  const milestones = useMemo(() => milestonesOf(run, strip), [run, strip]);
+  const placed = query["at"] !== undefined || strip !== undefined || whole.error !== undefined;
   const toMark = (next: boolean): void => {
-    const found = next ? marks.find((one) => one > at) : marks.findLast((one) => one < at);
-    if (found !== undefined) show({ at: found });
+    const found = next
+      ? milestones.find((one) => one.number > at) : milestones.findLast((one) => one.number < at);
+    if (found) show({ at: found.number });
   };
   useKeys("Along the run", [
     { keys: ["ArrowRight", "l"], does: "next event", run: () => move(1) },
@@ -87,7 +91,7 @@ function Loaded(
     { keys: ["PageUp"], does: "25 events back", run: () => move(-25) },
     { keys: ["Home"], does: "first event", run: () => show({ at: 0 }) },
     { keys: ["End"], does: "last event", run: () => show({ at: last }) },
-    { keys: ["]"], does: "next restart, fault or divergence", run: () => toMark(true) },
+    { keys: ["]"], does: "next leader, restart, fault or divergence", run: () => toMark(true) },
     { keys: ["["], does: "the one before", run: () => toMark(false) },
     { keys: [" "], does: "play or pause", run: () => setPlaying((before) => !before) },
     ...(run.divergence
@@ -107,6 +111,8 @@ function Loaded(
     { id: "graph", title: "In the graph" },
     { id: "verdict", title: "Verdict", ...(run.divergence ? { badge: "1" } : {}) },
   ];
+  // Where to begin is known once the strip is; a first view of another place would only flicker.
+  if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
   return (
     <>
       <div class="head">
@@ -125,7 +131,7 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
-            : view === "verdict" ? <Verdict run={run} show={(n) => show({ at: n })} />
+            : view === "verdict" ? <Verdict run={run} milestones={milestones} show={(n) => show({ at: n })} />
             : <OverviewView run={run} at={at} />}
         </section>
         <StepPane run={run} at={at} />
@@ -152,10 +158,4 @@ function useLinkToStep(run: RunView, rest: readonly string[], view: string): voi
       () => go(formatRoute(["run", run.id], { view }), true),
     );
   }, [word, member, step]);
-}
-
-function marksOf(run: RunView, strip: RunStrip | undefined): readonly number[] {
-  const numbers = (strip?.marks ?? []).map((mark) => mark.number);
-  if (run.divergence) numbers.push(run.divergence.eventNumber);
-  return [...new Set(numbers)].sort((one, other) => one - other);
 }

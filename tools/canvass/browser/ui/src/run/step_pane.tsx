@@ -2,12 +2,12 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { Json, LaneEvent, RunView, StepView } from "../api/types";
+import type { LaneEvent, RunView, StepView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
+import { Told } from "../parts/told";
 import { formatRoute } from "../route/route";
-import { visible } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
 
 export function StepPane({ run, at }: { run: RunView; at: number }) {
@@ -80,40 +80,6 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
           </p>
         ) : <p class="soft">Not in a graph that is open. <a href={formatRoute(["run", run.id], { at: step.eventNumber, view: "graph" })}>Why?</a></p>}
       </section>
-    </div>
-  );
-}
-
-/** An input or the messages sent: short ones in lines, one for each. */
-function Told({ value, none }: { value: Json; none: string }) {
-  const nothing = value === null || (Array.isArray(value) && value.length === 0) ||
-    (typeof value === "object" && !Array.isArray(value) && Object.keys(value).length === 0);
-  if (nothing) return <p class="soft">{none}</p>;
-  if (Array.isArray(value)) {
-    return <>{value.map((one: Json, at) => <Message key={at} value={one} />)}</>;
-  }
-  return <Message value={value} />;
-}
-
-function Message({ value }: { value: Json }) {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) {
-    return <p class="message">{typeof value === "string" ? visible(value) : JSON.stringify(value)}</p>;
-  }
-  const whole = value as { readonly [name: string]: Json };
-  const message = whole["message"];
-  if (message === undefined || message === null || typeof message !== "object" || Array.isArray(message)) {
-    return <div class="message"><StateTree tree={whole} /></div>;
-  }
-  const { type, ...fields } = message as { readonly [name: string]: Json };
-  return (
-    <div class="message">
-      <p class="message-head">
-        {whole["from"] !== undefined ? <span>{`← ${String(whole["from"])}`}</span> : null}
-        {whole["to"] !== undefined ? <span>{`→ ${String(whole["to"])}`}</span> : null}
-        <strong>{String(type ?? "message")}</strong>
-        {whole["id"] !== undefined ? <span class="soft">{String(whole["id"])}</span> : null}
-      </p>
-      <StateTree tree={fields} />
     </div>
   );
 }

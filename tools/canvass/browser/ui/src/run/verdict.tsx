@@ -2,9 +2,19 @@
 
 import type { Difference, Divergence, RunView } from "../api/types";
 import { Empty } from "../parts/note";
+import { plural } from "../words/visible";
+import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
-export function Verdict({ run, show }: { run: RunView; show: (at: number) => void }) {
+const MOST_TOLD = 200;
+
+export function Verdict(
+  { run, milestones, show }: {
+    run: RunView;
+    milestones: readonly Milestone[];
+    show: (at: number) => void;
+  },
+) {
   if (run.checking) return <Empty title="The run is being checked against the spec.">This takes some seconds.</Empty>;
   return (
     <div class="verdict-view">
@@ -12,6 +22,7 @@ export function Verdict({ run, show }: { run: RunView; show: (at: number) => voi
       {run.note ? <p class="soft">{run.note}</p> : null}
       {run.divergence ? <Explained divergence={run.divergence} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
+      <Told run={run} milestones={milestones} show={show} />
     </div>
   );
 }
@@ -124,6 +135,33 @@ function Findings({ run }: { run: RunView }) {
           </li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** The run in a few lines; each leads to its event. */
+function Told(
+  { run, milestones, show }: {
+    run: RunView;
+    milestones: readonly Milestone[];
+    show: (at: number) => void;
+  },
+) {
+  return (
+    <section>
+      <h3>What happened</h3>
+      <p class="soft">{run.members.map((one) => `member ${one.id}: ${plural(one.steps, "step")}`).join(" · ")}</p>
+      <ol class="milestones">
+        {milestones.slice(0, MOST_TOLD).map((one) => (
+          <li key={`${one.number} ${one.text}`} class={`is-${one.kind}`}>
+            <button type="button" class="inline" onClick={() => show(one.number)}>{`event ${(one.number + 1).toLocaleString("en")}`}</button>{" "}
+            {one.text}
+          </li>
+        ))}
+      </ol>
+      {milestones.length === 0 ? <p class="soft">No member became leader, and none restarted.</p> : null}
+      {milestones.length > MOST_TOLD
+        ? <p class="soft">{`${plural(milestones.length - MOST_TOLD, "line")} left out`}</p> : null}
     </section>
   );
 }

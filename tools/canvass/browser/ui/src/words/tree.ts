@@ -98,3 +98,17 @@ function rowOf(
 export function countDiffering(rows: readonly TreeRow[]): number {
   return rows.reduce((sum, row) => sum + row.differing, 0);
 }
+
+/** What a step is given or sends, in a line: messages by their type with their fields. */
+export function givenLine(value: Json): string {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(givenLine).filter(Boolean).join("; ");
+  const parts = partsOf(value);
+  if (parts === null) return lineOf(value);
+  const message = partsOf(parts.get("message"));
+  if (message === null) return parts.size === 0 ? "" : lineOf(value);
+  const fields = [...message].filter(([name]) => name !== "type").map(([name, one]) => `${name} ${lineOf(one)}`);
+  const from = parts.has("from") ? `from ${lineOf(parts.get("from"))}: ` : parts.has("to") ? `to ${lineOf(parts.get("to"))}: ` : "";
+  const beside = [...parts].filter(([name]) => !["message", "from", "to", "id"].includes(name));
+  const more = beside.length > 0 ? `; ${beside.map(([name, one]) => `${name} ${lineOf(one)}`).join(", ")}` : "";
+  return `${from}${lineOf(message.get("type"))} ${fields.join(", ")}${more}`;
+}

@@ -1,0 +1,52 @@
+// An input, or messages: what a step was given, or what it sent.
+
+import type { Json } from "../api/types";
+import { scalarText } from "../words/tree";
+import { StateTree } from "./state_tree";
+
+type Fields = { readonly [name: string]: Json };
+
+export function Told({ value, none }: { value: Json; none: string }) {
+  const parts = Array.isArray(value) ? (value as readonly Json[]) : [value];
+  const telling = parts.filter((part) => !isNothing(part));
+  if (telling.length === 0) return <p class="soft">{none}</p>;
+  return <>{telling.map((part, at) => <Part key={at} value={part} />)}</>;
+}
+
+function Part({ value }: { value: Json }) {
+  if (!isFields(value)) return <p class="message">{scalarText(value)}</p>;
+  const { from, to, id, message, ...others } = value;
+  if (message === undefined || !isFields(message)) {
+    const { from: _from, id: _id, message: _message, ...rest } = value;
+    return <div class="message"><StateTree tree={tellingOf(rest)} /></div>;
+  }
+  const { type, ...fields } = message;
+  const beside = tellingOf(others);
+  return (
+    <div class="message">
+      <p class="message-head">
+        {from !== undefined ? <span>{`← ${scalarText(from)}`}</span> : null}
+        {to !== undefined ? <span>{`→ ${scalarText(to)}`}</span> : null}
+        <strong>{String(type ?? "message")}</strong>
+        {id !== undefined ? <span class="soft">{scalarText(id)}</span> : null}
+      </p>
+      <StateTree tree={fields} />
+      {Object.keys(beside).length > 0 ? <StateTree tree={beside} /> : null}
+    </div>
+  );
+}
+
+function isFields(value: Json): value is Fields {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** Whether a field of an input says that there is no such thing: -1, false, nothing. */
+function isNothing(value: Json): boolean {
+  if (value === null || value === false || value === -1 || value === "") return true;
+  if (typeof value === "object") return Object.values(value).every(isNothing);
+  return false;
+}
+
+function tellingOf(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isNothing(value)));
+}

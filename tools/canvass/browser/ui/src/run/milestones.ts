@@ -1,0 +1,40 @@
+// What happened in a run, in a few lines: who led when, and what was out of the ordinary.
+
+import type { RunStrip, RunView } from "../api/types";
+
+export interface Milestone {
+  readonly number: number;
+  readonly text: string;
+  readonly kind: "leader" | "mark" | "diverges";
+}
+
+const LED = "LEADER_READY";
+
+export function milestonesOf(run: RunView, strip: RunStrip | undefined): readonly Milestone[] {
+  const found: Milestone[] = [];
+  for (const member of strip?.members ?? []) {
+    for (const segment of member.segments) {
+      if (segment.electionState === LED) {
+        found.push({ number: segment.start, text: `member ${member.id} becomes leader`, kind: "leader" });
+      }
+    }
+  }
+  for (const mark of strip?.marks ?? []) {
+    found.push({
+      number: mark.number,
+      text: `${mark.kind.toLowerCase()} of member ${mark.member}${mark.text ? `: ${mark.text}` : ""}`,
+      kind: mark.kind === "DIVERGES" ? "diverges" : "mark",
+    });
+  }
+  if (run.divergence && !found.some((one) => one.kind === "diverges")) {
+    const { eventNumber, name, member } = run.divergence;
+    found.push({ number: eventNumber, text: `member ${member} leaves the spec: ${name}`, kind: "diverges" });
+  }
+  return found.sort((one, other) => one.number - other.number);
+}
+
+/** Where to begin: at what is wrong, else where the first leader is elected. */
+export function startOf(run: RunView, strip: RunStrip | undefined): number {
+  if (run.divergence) return run.divergence.eventNumber;
+  return milestonesOf(run, strip).find((one) => one.kind === "leader")?.number ?? 0;
+}
