@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -28,6 +29,11 @@ from canvass.traces.aeron_import.deliveries import Plan, plan_channel
 from canvass.traces.aeron_import.evidence import UNDER_WAY_NS, MemberEvidence, Segment
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_log.records import LifeStart, NewElection, StateChange
+
+_LOST_NS: Final = 50_000_000
+"""A message comes at most so long after the last line that was not lost: what a kill takes is of
+some milliseconds.
+"""
 
 
 @dataclass(slots=True)
@@ -141,7 +147,7 @@ class LostLines:
         started = self._life_start(sender, end)
         return [
             # Whoever reports has not received yet what comes of it.
-            Delivery(origin, sender, cause, end, delivery.time - 1, started)
+            Delivery(origin, sender, cause, end, delivery.time - 1, started, is_supposed=True)
             for origin, cause in causes
         ]
 
@@ -191,8 +197,14 @@ class LostLines:
         """Whether a message can be true at all, by what others logged."""
         message = delivery.message
         if isinstance(message, CommitPosition):
-            position = message.log_position
-            having = sum(self._had_recorded(j, position, delivery.time) for j in proposals)
+            position, time = message.log_position, delivery.time
+            last = self.members[delivery.sender].times[end - 1]
+            having = sum(
+                self._had_recorded(j, position, time)
+                or (time - last <= _LOST_NS and self._is_last_heard(j, time))
+                for j in proposals
+                if j != delivery.sender
+            )
             return having >= quorum_size(len(self.members)) - 1
         if isinstance(message, Vote):
             segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
@@ -216,6 +228,19 @@ class LostLines:
             isinstance(one.message, AppendPosition | CanvassPosition)
             and one.message.log_position >= position
             and one.time <= time + UNDER_WAY_NS
+            for (sender, _), queue in self.plan.queues.items()
+            if sender == member_id
+            for one in queue
+            if not one.is_supposed
+        )
+
+    def _is_last_heard(self, member_id: int, time: int) -> bool:
+        """Whether nothing shows how far a member had recorded after a time."""
+        evidence = self.members[member_id]
+        if evidence.elections and evidence.times[evidence.elections[-1]] > time:
+            return False
+        return not any(
+            isinstance(one.message, AppendPosition | CanvassPosition) and one.time > time
             for (sender, _), queue in self.plan.queues.items()
             if sender == member_id
             for one in queue

@@ -31,6 +31,7 @@ from canvass.traces.aeron_import.sending import (
     publish,
     published_at,
     record_to,
+    write_on,
 )
 from canvass.traces.aeron_import.step import Contradiction, Step, require
 from canvass.traces.aeron_log import records
@@ -88,6 +89,8 @@ def _on_message(proposal: Proposal, index: int, record: Line) -> None:
     counted = proposal.is_closed(Role.LEADER) or proposal.election_state in LEADING
     if counted and isinstance(message, AppendPosition | CanvassPosition):
         before_report(proposal, message.follower_member_id, message.log_position)
+        if isinstance(message, AppendPosition) and proposal.is_closed(Role.LEADER):
+            write_on(proposal, message)
     given = Input(message=message)
     if action in ("OnCanvassPosition", "OnRequestVote"):
         given = _with_active(proposal, given, sender_of(record))

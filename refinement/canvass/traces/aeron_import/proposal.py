@@ -16,7 +16,7 @@ from typing import Final
 
 from canvass.cluster.core import step as core_step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm
+from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm, StopCatchup
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import quorum_size
 from canvass.cluster.rules import Rules
@@ -25,7 +25,7 @@ from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.step import Change, Mark, Step, Unsendable
-from canvass.traces.aeron_log.records import ElectionStateChange, Line, NewElection
+from canvass.traces.aeron_log.records import CatchupPosition, ElectionStateChange, Line, NewElection
 
 NEAR_NS: Final = 50_000_000
 """A repeated message is taken for the one received if it came within this time: below the shortest
@@ -111,6 +111,10 @@ class Proposal:
         self.missing_before: Collection[int] = ()
         self.commit_caps = _commit_caps(self.queues.values())
         self.published_place: dict[int, int] = {}
+        self.stops = {
+            j: [one for one in queue.items if isinstance(one.message, StopCatchup)]
+            for j, queue in self.queues.items()
+        }
 
     # What is.
 
@@ -164,6 +168,15 @@ class Proposal:
             if isinstance(record, NewElection) and (not started or record.reason == STARTED):
                 return record
         return None
+
+    def asks_again(self, follower: int, before: int) -> bool:
+        """Whether a follower asks for a catch-up between here and a record."""
+        records = self.evidence.records
+        return any(
+            isinstance(records[index], CatchupPosition)
+            and records[index].follower_member_id == follower  # type: ignore[attr-defined]
+            for index in range(self.index + 1, before)
+        )
 
     def commit_cap(self) -> int | None:
         """The commit position that is not to be passed yet, as an answer to come shows it."""

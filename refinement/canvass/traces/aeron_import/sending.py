@@ -182,6 +182,34 @@ def publish(proposal: Proposal, time: int) -> None:
     published_at(proposal, position)
 
 
+def write_on(proposal: Proposal, report: AppendPosition) -> None:
+    """Let a closed leader write on before a report that would end a catch-up, if that is shown to
+    be ended later: who has reached the end of what is written is told to stop.
+    """
+    s, j, position = proposal.state, report.follower_member_id, report.log_position
+    catches_up = s.members[j].catchup_replay or report.flags == CATCHUP_FLAG
+    if not catches_up or position < s.publication_position:
+        return
+    ended = next((one for one in proposal.stops[j] if one.number < 0 and not one.lost), None)
+    if ended is None or not proposal.index < ended.due or proposal.asks_again(j, ended.due):
+        return
+    term = s.module_leadership_term_id
+    needs = proposal.plan.published.get(term, [])
+    first = proposal.published_place.get(term, 0)
+    later = (needs[place][1] for place in range(first, len(needs)) if needs[place][1] > position)
+    known = [next(later, NULL_VALUE)]
+    found = proposal.next_election(proposal.index)
+    known.append(NULL_VALUE if found is None else found.append_position)
+    for queue in proposal.queues.values():
+        for delivery in islice(queue, LOOK_AHEAD):
+            message = delivery.message
+            if isinstance(message, NewLeadershipTerm) and message.leadership_term_id == term:
+                known.append(message.log_position)
+    beyond = [one for one in known if one > position]
+    if beyond:
+        published_at(proposal, min(beyond))
+
+
 def flush_append_positions(proposal: Proposal, position: int) -> None:
     """Report what was received of positions below ``position``, before more is recorded."""
     queue = proposal.queues.get(proposal.state.leader_member_id)
