@@ -1,8 +1,9 @@
 """The difference of two state graphs: states and edges that only one of them has.
 
-States are told apart by their ids, which are content hashes, so that graphs of different models, or
-of different revisions of the protocol, can be compared. An edge is its source, its action, what it
-consumes and sends as far as the graph says so, and its target.
+States are told apart by their contents, so that graphs of different models, or of different
+revisions of the protocol, can be compared; how a member's peers are numbered does not matter. An
+edge is its source, its action, what it consumes and sends as far as the graph says so, and its
+target.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def diff(first: StateGraph, second: StateGraph, *, limit: int = 20) -> Diff:
 
 def _number_states(graphs: tuple[StateGraph, StateGraph]) -> tuple[int, list[Rows]]:
     """Give states of both graphs common numbers."""
-    words = np.concatenate([graph.ids.view(np.int64) for graph in graphs])
+    words = np.concatenate([graph.identities for graph in graphs])
     first, places = distinct_rows(words)
     cut = graphs[0].state_count
     return len(first), [places[:cut].astype(np.int32), places[cut:].astype(np.int32)]

@@ -29,7 +29,7 @@ from canvass.graph.errors import GraphError
 from canvass.graph.folders import need_place
 from canvass.graph.ids import ID_BYTES
 from canvass.graph.value_builder import ValueBuilder
-from canvass.tlc import DumpEdge, DumpState, TlcError, read_dump
+from canvass.tlc import DumpEdge, DumpState, TlcError, ValueSyntaxError, read_dump
 from canvass.tlc.parse import split_state
 
 _TOLD_EVERY: Final = 10_000
@@ -60,6 +60,12 @@ class _Reading:
         """Take in a state."""
         if len(self.numbers) >= self.max_states:
             raise GraphError(f"the dump has more than {self.max_states:,} states, the most read")
+        try:
+            self._add_values(state)
+        except ValueSyntaxError as error:
+            raise GraphError(f"state {state.id} of the dump: {error}") from None
+
+    def _add_values(self, state: DumpState) -> None:
         parts = split_state(state.text)
         if not self.variables:
             self.variables = tuple(sorted(parts))
@@ -190,7 +196,7 @@ def read_graph(
             if on_progress is not None and count % _TOLD_EVERY == 0:
                 on_progress(len(reading.numbers), len(reading.source))
     except TlcError as error:
-        raise GraphError(f"{dump}: {error}") from None
+        raise GraphError(str(error)) from None
     except UnicodeEncodeError:
         raise GraphError(f"{dump}: holds text that is not UTF-8") from None
     if not reading.numbers:

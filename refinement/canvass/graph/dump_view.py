@@ -72,6 +72,11 @@ class DumpView(Adjacency):
         """The rows of the initial states."""
         return np.flatnonzero(self._arrays.initial).astype(np.int32)
 
+    @property
+    def identities(self) -> NDArray[np.int64]:
+        """The ids as numbers."""
+        return self.ids.view(np.int64)
+
     def _labels(self) -> NDArray[np.int64]:
         """Hash the arguments of labels; 0 for none."""
         hashes = [hash64(text.encode()) for text in self._arrays.argument_texts]

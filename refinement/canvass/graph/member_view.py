@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -20,10 +20,12 @@ from canvass.cluster.transitions import persistent_member
 from canvass.graph.arranging import state_id
 from canvass.graph.artifact import Graph, open_graph
 from canvass.graph.columns import Columns
-from canvass.graph.csr import Adjacency, Rows, hash64
+from canvass.graph.csr import Adjacency, Rows
 from canvass.graph.errors import GraphError
+from canvass.graph.identity import identities_of
 from canvass.graph.ids import find_row
 from canvass.graph.member_columns import MemberColumns
+from canvass.graph.salt import salt_of
 from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
 from canvass.tlc import Value
@@ -31,6 +33,8 @@ from canvass.traces import wire
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.names import wire_name
 from canvass.traces.schema import to_wire_input, to_wire_member, to_wire_message
+
+_CHUNK: Final = 1 << 17
 
 
 class MemberView(Adjacency):
@@ -109,19 +113,23 @@ class MemberView(Adjacency):
         led_to[self._target[self._target != self._source]] = True
         return np.flatnonzero(self.expanded & ~led_to).astype(np.int32)
 
+    @cached_property
+    def identities(self) -> NDArray[np.int64]:
+        """128 bits for each state, which do not depend on how the peers are numbered."""
+        return identities_of(self.graph, self._state)
+
     def _labels(self) -> NDArray[np.int64]:
-        """Hash inputs and lists of sends; 0 for sending nothing."""
-        graph = self.graph
-        inputs = [hash64(cells.tobytes()) for cells in np.hstack([graph.inputs, graph.message])]
-        starts = graph.send_offsets.tolist()
-        sends = [
-            hash64(graph.sends[start:end].tobytes()) if end > start else 0
-            for start, end in pairwise(starts)
-        ]
-        given, sent = np.array(inputs, dtype=np.int64), np.array(sends, dtype=np.int64)
-        edges = self._number
-        # A product apart, so that input and sends cannot change places.
-        return given[graph.input[edges]] * np.int64(3) ^ sent[graph.sent[edges]]
+        """Hash canonical steps, which do not depend on how the peers are numbered."""
+        from canvass.graph.build import keys_of_edges
+
+        arrays = {name: getattr(self.graph, name) for name in self.graph.__dataclass_fields__}
+        out = np.empty(self.edge_count, dtype=np.int64)
+        for start in range(0, self.edge_count, _CHUNK):
+            edges = self._number[start : start + _CHUNK].astype(np.int64)
+            keys = keys_of_edges(arrays, edges, self.graph.rules).view(np.int64)
+            out[start : start + _CHUNK] = keys[:, 0] ^ keys[:, 1]
+        # Keys are told apart by the rules; here those of different rules are to be compared.
+        return out ^ np.uint64(salt_of(self.graph.rules)).view(np.int64)
 
     def id_of(self, row: int) -> str:
         """Give the id of a state."""

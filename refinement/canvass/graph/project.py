@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -119,6 +119,18 @@ def project(
         left_out_states=int((of < 0).sum()),
         left_out_edges=left_out_edges,
     )
+
+
+def values_at(graph: StateGraph, expression: str, rows: Iterable[int]) -> list[str]:
+    """Give the value of an expression, or of several, in some states, as TLA+ text.
+
+    Raises
+    ------
+    PredicateError
+        If the expression is none of this graph.
+    """
+    vectors, kernel = parse_several(expression).vectors(graph)
+    return [", ".join(_value(vector, kernel, row)[1] for vector in vectors) for row in rows]
 
 
 def _lowest(class_of: NDArray[np.int64], count: int) -> NDArray[np.int64]:

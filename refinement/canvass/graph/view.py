@@ -100,6 +100,10 @@ class StateGraph(Protocol):
         """16 bytes for each state, ascending."""
 
     @property
+    def identities(self) -> NDArray[np.int64]:
+        """128 bits for each state, equal for states that differ in the numbering of peers only."""
+
+    @property
     def state_count(self) -> int:
         """How many states there are."""
 

@@ -59,7 +59,7 @@ def test_states_are_found_by_their_ids_and_paths_lead_between_them(
     path_code, path, _ = command("graph", "path", folder, graph.id_of(new), graph.id_of(far))
 
     assert (code, path_code) == (0, 0)
-    assert "snapshot_log_position" in out
+    assert "snapshotLogPosition" in out
     assert "Restart" in out
     assert path.splitlines()[0].split()[0] == "Restart"
     assert path.splitlines()[-1].split()[1] == graph.id_of(far)

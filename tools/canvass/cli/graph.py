@@ -1,41 +1,55 @@
 """``canvass graph``: make state graphs with TLC, and ask what is in them.
 
-Only the commands and what they print are here; the work is in `canvass.graph`.
+Here is how graphs are made and what they hold; questions are in `graph_ask`, comparison and export
+in `graph_give`. Only the commands and what they print are there; the work is in `canvass.graph`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.cli import graph_ask, graph_give
+from canvass.cli.graph_common import Folder, Output
+from canvass.cli.output import CommandError, Format, progress_console, result_console, write_json
 
 if TYPE_CHECKING:
-    from canvass.cluster.member import Member
     from canvass.graph.artifact import Graph
-
-Folder = Annotated[Path, typer.Argument(metavar="GRAPH", help="Folder of a state graph.")]
-Output = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+    from canvass.graph.dump_folder import DumpManifest
 
 
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
     group = typer.Typer(help="Make state graphs and ask what is in them.", no_args_is_help=True)
     group.command("build")(build)
+    group.command("import")(import_)
     group.command("stats")(stats)
-    group.command("find")(find)
-    group.command("path")(path)
+    graph_ask.add(group)
+    graph_give.add(group)
     app.add_typer(group, name="graph")
 
 
 def build(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Such as MCMemberGraph3.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="Such as MCMemberGraph3 or MCElection (canvass check --list), or a file Spec.tla.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
+    config: Annotated[
+        Path | None, typer.Option(help="Of a Spec.tla; Spec.cfg beside it by default.")
+    ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(min=-1, help="How far from the model's roots; -1: as far as the bounds go."),
+        typer.Option(
+            min=-1,
+            help="Of a member's graph: how far from the roots; -1: as far as the bounds go.",
+        ),
     ] = None,
     heap: Annotated[str, typer.Option(help="Limit of Java's heap, such as 3g.")] = "3g",
     output: Output = Format.HUMAN,
@@ -46,96 +60,135 @@ def build(
     """
     from canvass.cli.check import heap_mib
     from canvass.cli.progress import CheckProgress
-    from canvass.graph.build import build_graph, load_model
+    from canvass.graph.build import build_graph, load_model, models
     from canvass.tlc import TlcOptions
 
+    options = TlcOptions(heap_mib=heap_mib(heap), stack_mib=64)
+    if model not in models():
+        if steps is not None:
+            raise CommandError(f"--steps is for graphs of a member: {', '.join(models())}")
+        _print_dump(_build_dump(model, config, out, options), output)
+        return
+    if config is not None:
+        raise CommandError("--config is for a file Spec.tla")
     chosen = load_model(model)
     if steps is not None:
         chosen = chosen.with_steps(steps)
     with CheckProgress(1, 1, model) as progress:
-        graph = build_graph(
-            chosen, out, options=TlcOptions(heap_mib=heap_mib(heap)), on_event=progress.on_event
-        )
+        graph = build_graph(chosen, out, options=options, on_event=progress.on_event)
     _print_stats(graph, output)
+
+
+def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> DumpManifest:
+    """Build the graph of a model of the manifest, or of somebody's own specification."""
+    from dataclasses import replace
+
+    from canvass.cli.progress import CheckProgress
+    from canvass.graph.dump_build import build_dump
+
+    module = Path(model)
+    if module.suffix == ".tla":
+        if not module.is_file():
+            raise CommandError(f"{module}: there is no such file")
+        settings = config or module.with_suffix(".cfg")
+        name = module.stem
+    else:
+        if config is not None:
+            raise CommandError("--config is for a file Spec.tla")
+        module, settings, options = _of_manifest(model, options)
+        name = model
+    with CheckProgress(1, 1, name) as progress:
+        return build_dump(
+            module,
+            settings,
+            out,
+            model=name,
+            options=replace(options, workers=1),
+            on_event=progress.on_event,
+            on_progress=_progress(),
+        )
+
+
+def _of_manifest(model: str, options: Any) -> tuple[Path, Path, Any]:
+    from dataclasses import replace
+
+    from canvass.cli.models import select
+    from canvass.spec import Mode, load_manifest, spec_root
+
+    root = spec_root()
+    entry = select(load_manifest(), [model], frozenset())[0]
+    if entry.mode is not Mode.CHECK:
+        raise CommandError(f"{model} is simulated, not searched: it has no state graph")
+    options = replace(options, check_deadlock=entry.deadlock_check, library=(root,))
+    return root / f"{entry.module}.tla", root / entry.config, options
+
+
+def _progress() -> Callable[[int, int], None]:
+    """Say now and then how much of a dump was read."""
+    console = progress_console()
+    told = [100_000]
+
+    def tell(states: int, edges: int) -> None:
+        if states + edges >= told[0]:
+            told[0] *= 2
+            console.print(f"read {states:,} states and {edges:,} edges")
+
+    return tell
+
+
+def import_(
+    dump: Annotated[
+        Path, typer.Argument(metavar="DUMP", help="What TLC's -dump dot,actionlabels wrote.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
+    model: Annotated[
+        str | None, typer.Option(help="What the graph is called; else as the file is.")
+    ] = None,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Make a state graph of a dump of any TLC model.
+
+    The graph is the same whatever machine, version of TLC or number of workers made the dump. The
+    dump does not say whether TLC came to its end: a state without an edge is taken for one that has
+    no steps.
+    """
+    from canvass.graph.dump_import import import_dump
+
+    _print_dump(import_dump(dump, out, model=model, on_progress=_progress()), output)
 
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Say where a graph comes from and how large it is; its files are verified."""
-    from canvass.graph.artifact import open_graph
+    from canvass.graph.dump_view import DumpView
+    from canvass.graph.member_view import MemberView
+    from canvass.graph.view import open_view
 
-    _print_stats(open_graph(graph), output)
+    view = open_view(graph)
+    if isinstance(view, DumpView):
+        _print_dump(view.manifest, output)
+    elif isinstance(view, MemberView):
+        _print_stats(view.graph, output)
 
 
-def find(
-    graph: Folder,
-    state: Annotated[str, typer.Argument(metavar="STATE", help="The beginning of a state's id.")],
-    output: Output = Format.HUMAN,
-) -> None:
-    """Show a state, and how many steps of each action leave it."""
-    from collections import Counter
-
-    from canvass.graph.artifact import open_graph
-    from canvass.traces.actions import ACTIONS
-    from canvass.traces.layout import NONE
-
-    opened = open_graph(graph)
-    row = _row_of(opened, state)
-    leaving = Counter(
-        ACTIONS[int(opened.input_action[opened.input[edge]])].value
-        for edge in opened.edges_of(row)
-        if opened.target[edge] != NONE
-    )
-    fields = _fields(opened.member(row))
+def _print_dump(manifest: DumpManifest, output: Format) -> None:
     if output is Format.JSON:
-        write_json(
-            {"id": opened.id_of(row), "state": fields, "edges": dict(sorted(leaving.items()))}
-        )
+        write_json({"manifest": manifest})
         return
-    console = result_console()
-    console.print(f"{opened.id_of(row)}{'' if opened.expanded[row] else '  not expanded'}")
-    for name, value in fields.items():
-        console.print(f"  {name:<34} {value}")
-    for action, count in sorted(leaving.items()):
-        console.print(f"  {count:>6} {action}")
-
-
-def path(
-    graph: Folder,
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The beginning of a state's id.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The beginning of a state's id.")],
-    output: Output = Format.HUMAN,
-) -> None:
-    """Show a shortest path from one state to another."""
-    from canvass.graph.artifact import open_graph
-    from canvass.graph.query import shortest_path
-
-    opened = open_graph(graph)
-    hops = shortest_path(opened, _row_of(opened, source), _row_of(opened, target))
-    if output is Format.JSON:
-        write_json(
-            [{"action": hop.action.value, "state": opened.id_of(hop.target)} for hop in hops]
-        )
-        return
-    console = result_console()
-    for hop in hops:
-        console.print(f"{hop.action.value:<32} {opened.id_of(hop.target)}")
-
-
-def _row_of(graph: Graph, state: str) -> int:
-    row = graph.find(state)
-    if row is None:
-        raise CommandError(f"no state has an id that begins with {state}")
-    return row
-
-
-def _fields(member: Member) -> dict[str, object]:
-    from dataclasses import asdict, fields
-
-    values = asdict(member)
-    return {
-        field.name: getattr(values[field.name], "value", values[field.name])
-        for field in fields(member)
+    console, counts = result_console(), manifest.counts
+    version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
+    console.print(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
+    whole = {
+        True: "all that there are",
+        False: "TLC did not come to the end",
+        None: "all of the dump",
     }
+    console.print(
+        f"{counts.states:,} states ({whole[manifest.complete]}), {counts.initial:,} initial,"
+        f" {counts.expanded:,} expanded; {counts.values:,} distinct values"
+    )
+    console.print(f"{counts.edges:,} edges")
+    for name, count in counts.actions.items():
+        console.print(f"  edges     {name:<32} {count:>10,}")
 
 
 def _print_stats(graph: Graph, output: Format) -> None:

@@ -1,0 +1,243 @@
+"""``canvass graph diff|export``: compare two state graphs, give a part of one to other tools."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from canvass.cli.graph_common import (
+    STATE_HELP,
+    Actions,
+    Folder,
+    Limit,
+    Output,
+    Where,
+    row_of,
+    rows_where,
+)
+from canvass.cli.output import (
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    complain,
+    result_console,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from canvass.graph.diff import Diff
+    from canvass.graph.view import StateGraph
+
+
+class ExportFormat(str, Enum):
+    """What other tools read."""
+
+    DOT = "dot"
+    GRAPHML = "graphml"
+    JSON = "json"
+    ITF = "itf"
+
+
+def add(group: typer.Typer) -> None:
+    """Add the commands to the group."""
+    group.command("diff")(diff)
+    group.command("export")(export)
+
+
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="Folder of a state graph.")],
+    second: Annotated[Path, typer.Argument(metavar="SECOND", help="Folder of another one.")],
+    limit: Limit = 20,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Compare two graphs, of one model or of two: states and steps that only one of them has.
+
+    Exit code 0: they are the same. 1: they differ.
+    """
+    from canvass.graph.diff import diff as compare
+    from canvass.graph.view import open_view
+
+    one, two = open_view(first), open_view(second)
+    found = compare(one, two, limit=limit)
+    if output is Format.JSON:
+        write_json(_told(found, one, two, limit))
+    else:
+        _print(found, one, two, limit)
+    if not found.same:
+        raise typer.Exit(EXIT_UNEXPECTED)
+
+
+def _told(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> dict[str, Any]:
+    def some(graph: StateGraph, rows: list[int]) -> dict[str, Any]:
+        return {"count": len(rows), "shown": [graph.id_of(row) for row in rows[:limit]]}
+
+    return {
+        "same": found.same,
+        "first": one.title,
+        "second": two.title,
+        "states": {
+            "both": found.both,
+            "onlyFirst": some(one, found.only_first.tolist()),
+            "onlySecond": some(two, found.only_second.tolist()),
+        },
+        "actions": [
+            {
+                "action": row.action,
+                "both": row.both,
+                "onlyFirst": row.only_first,
+                "onlySecond": row.only_second,
+                "changed": row.changed,
+            }
+            for row in found.actions
+        ],
+        "changed": [
+            {
+                "in": "second" if sample.second else "first",
+                "source": sample.source,
+                "action": sample.action,
+                "target": sample.target,
+                "edge": sample.edge,
+            }
+            for sample in found.changed
+        ],
+    }
+
+
+def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
+    console = result_console()
+    if found.same:
+        console.print(f"the same: {found.both:,} states")
+        return
+    console.print(
+        f"{found.both:,} states in both, {len(found.only_first):,} only in the first,"
+        f" {len(found.only_second):,} only in the second"
+    )
+    console.print(
+        f"{'distinct steps':<32} {'both':>10} {'first':>10} {'second':>10} {'changed':>10}"
+    )
+    for row in found.actions:
+        console.print(
+            f"{row.action:<32} {row.both:>10,} {row.only_first:>10,} {row.only_second:>10,}"
+            f" {row.changed:>10,}"
+        )
+    for sample in found.changed:
+        side = "second" if sample.second else "first"
+        console.print(f"  {side:<6} {sample.source[:12]} -> {sample.target[:12]}  {sample.action}")
+    for title, graph, rows in (
+        ("first", one, found.only_first),
+        ("second", two, found.only_second),
+    ):
+        for state in rows[:limit].tolist():
+            console.print(f"  {title:<6} {graph.id_of(state)}")
+
+
+def export(
+    graph: Folder,
+    form: Annotated[ExportFormat, typer.Option("--format", help="What is written.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The file; else stdout.")] = None,
+    around: Annotated[
+        str | None, typer.Option("--around", metavar="STATE", help="The states near this one.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, max=50, help="With --around: how near.")] = 2,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="STATE", help=f"A path's start. {STATE_HELP}")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="STATE", help="The shortest path to this state.")
+    ] = None,
+    where: Where = None,
+    actions: Actions = None,
+    limit: Limit = 1000,
+) -> None:
+    """Write a part of a graph for other tools: all of it, the part around a state, or a path.
+
+    dot, graphml and json hold states and the steps between them: those around a state, those where
+    EXPR holds, or all. itf holds a path: to the state --to, or to the nearest one where EXPR holds.
+    """
+    from canvass.graph.view import open_view
+
+    opened = open_view(graph)
+    if form is ExportFormat.ITF or target is not None:
+        text = _path(opened, form, source, target, where, actions)
+    else:
+        text = _part(opened, form, around, depth, where, actions, limit)
+    if out is None:
+        result_console().out(text, end="", highlight=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{out} cannot be written: {error.strerror}") from None
+
+
+def _path(
+    graph: StateGraph,
+    form: ExportFormat,
+    source: str | None,
+    target: str | None,
+    where: str | None,
+    actions: list[str] | None,
+) -> str:
+    from canvass.graph.export import to_itf
+    from canvass.graph.paths import shortest_path
+
+    if (target is None) == (where is None):
+        raise CommandError("a path needs its end: a state with --to, or a condition with --where")
+    sources = graph.initial.tolist() if source is None else [row_of(graph, source)]
+    targets = [row_of(graph, target)] if target is not None else rows_where(graph, where or "")
+    hops = shortest_path(graph, sources, targets, actions)
+    start = hops[0].source if hops else next(row for row in sources if row in set(targets))
+    if form is ExportFormat.ITF:
+        return _json(to_itf(graph, start, hops))
+    return _written(graph, form, [start, *(hop.target for hop in hops)], actions)
+
+
+def _part(
+    graph: StateGraph,
+    form: ExportFormat,
+    around: str | None,
+    depth: int,
+    where: str | None,
+    actions: list[str] | None,
+    limit: int,
+) -> str:
+    from canvass.graph.around import around as surroundings
+
+    if around is None:
+        rows = rows_where(graph, where) if where is not None else list(range(graph.state_count))
+        if len(rows) > limit:
+            raise CommandError(
+                f"{len(rows):,} states are more than --limit {limit:,}: choose with --around or"
+                " --where, or raise it"
+            )
+    else:
+        if where is not None:
+            raise CommandError("choose with --around or with --where, not with both")
+        found = surroundings(graph, row_of(graph, around), depth, limit, actions)
+        rows = found.rows.tolist()
+        if found.left_out_states:
+            complain(
+                f"{found.left_out_states:,} states within {depth} steps are left out (--limit)"
+            )
+    return _written(graph, form, rows, actions)
+
+
+def _written(
+    graph: StateGraph, form: ExportFormat, rows: list[int], actions: list[str] | None
+) -> str:
+    from canvass.graph.export import to_dot, to_graphml, to_json
+
+    if form is ExportFormat.DOT:
+        return to_dot(graph, rows, actions)
+    if form is ExportFormat.GRAPHML:
+        return to_graphml(graph, rows, actions)
+    return _json(to_json(graph, rows, actions))
+
+
+def _json(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
