@@ -33,7 +33,7 @@ from canvass.graph.artifact import (
     open_graph,
 )
 from canvass.graph.errors import GraphError
-from canvass.graph.folders import made_aside, need_place
+from canvass.graph.folders import alone, made_aside, need_place
 from canvass.graph.kernel import Status, canonical_keys, flavour
 from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.graph.printed import PrintedGraph
@@ -202,12 +202,13 @@ def cached_graph(
     """Give the graph of a model from a folder of graphs; it is built if it is not there.
 
     The folder's name holds the digest of all that the graph rests on, so a change of the spec makes
-    another graph.
+    another graph. Of several processes that want a graph at once, one makes it.
     """
     folder = cache_folder(model, cache)
-    if (folder / MANIFEST_FILE).is_file():
-        return open_graph(folder)
-    return build_graph(model, folder, on_event=on_event)
+    with alone(folder):
+        if (folder / MANIFEST_FILE).is_file():
+            return open_graph(folder)
+        return build_graph(model, folder, on_event=on_event)
 
 
 def cache_folder(model: Model, cache: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -48,3 +49,24 @@ def made_aside(folder: Path) -> Iterator[Path]:
         raise GraphError(f"{folder}: cannot be written: {error.strerror}") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time look for a folder and make it; the others wait, and then find it.
+
+    The lock is a file beside the folder, which stays: removing it would let two in.
+
+    Raises
+    ------
+    GraphError
+        If there is no room for it.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = (folder.parent / f".{folder.name}.lock").open("w")
+    except OSError as error:
+        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

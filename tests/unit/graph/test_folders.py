@@ -1,0 +1,43 @@
+"""The folder of a graph: who makes it is alone."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from pathlib import Path
+
+import pytest
+
+from canvass.graph.errors import GraphError
+from canvass.graph.folders import alone
+
+
+def test_nobody_else_is_let_in(tmp_path: Path) -> None:
+    with alone(tmp_path / "graph"):
+        (lock,) = tmp_path.iterdir()
+        with lock.open() as again, pytest.raises(BlockingIOError):
+            fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_of_several_one_makes_it_and_the_others_find_it(tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "graph"
+    made: list[int] = []
+
+    def want(number: int) -> None:
+        with alone(folder):
+            if not folder.exists():
+                folder.mkdir()
+                made.append(number)
+
+    threads = [threading.Thread(target=want, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+
+
+def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(GraphError, match="cannot be made"), alone(tmp_path / "file" / "graph"):
+        pass
