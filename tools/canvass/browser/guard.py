@@ -17,9 +17,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from canvass.browser.api import Failure, Problem
+from canvass.browser.limits import HEAD_BYTES
 
 TOKEN_HEADER: Final = b"x-canvass-token"
 API: Final = "/api/"
+VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
@@ -110,7 +112,13 @@ class Access:
         """
         if scope["method"] != "GET":
             raise Refusal(405, "method", "only GET is answered")
+        if scope["http_version"] not in VERSIONS:
+            raise Refusal(400, "version", "HTTP/1.1 is spoken here")
         headers = scope["headers"]
+        # The protocol counts what comes in pieces only; a head that came at once is counted here.
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        if size + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES:
+            raise Refusal(431, "head", f"the head of a request has at most {HEAD_BYTES} bytes")
         host = _only(headers, b"host")
         if host not in self.hosts:
             raise Refusal(403, "host", "asked under another name than this server's")
@@ -165,7 +173,7 @@ class Guard:
             await self._inner(scope, receive, dressed)
         except Refusal as refusal:
             response = refusal.response()
-            if refusal.status in (405, 413):
+            if refusal.status in (405, 413, 431):
                 response.headers["connection"] = "close"  # What follows may be a body.
             await response(scope, receive, dressed)
         except Exception as error:  # noqa: BLE001 - the one place where errors become answers

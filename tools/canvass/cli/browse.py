@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, complain, write_json
+from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, write_json
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -79,8 +79,7 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
             server.run(sockets=[opened])
     finally:
         opener.close()
-    complain("interrupted")
-    raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
 
 def _tell(address: str, output: Format) -> None:

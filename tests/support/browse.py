@@ -1,0 +1,155 @@
+"""A running server of ``canvass browse`` for tests, and ways to ask it, politely or not."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from canvass.browser import api
+from canvass.browser.app import Browser
+from canvass.browser.guard import Access
+from canvass.browser.opening import Opener
+from canvass.browser.page_files import PageFile
+from canvass.browser.serving import LOOPBACK, Protocol, listen, make_server, make_token
+from canvass.browser.sources import Store
+from canvass.browser.verdicts import Checker
+from canvass.conformance.judge import Judge
+from support.judging import core_judge
+
+T = TypeVar("T", bound=api.Data)
+
+PAGE = {
+    "/": PageFile(b"<!doctype html><title>page</title>", "text/html; charset=utf-8"),
+    "/assets/app.js": PageFile(b"'use strict';", "text/javascript; charset=utf-8"),
+}
+"""Stands for the built page, which these tests do not need."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def problem(self) -> api.Problem:
+        """What is wrong, of an answer that is an error."""
+        return msgspec.json.decode(self.body, type=api.Failure).error
+
+
+@dataclass
+class Asked:
+    """A server under test."""
+
+    port: int
+    token: str
+    store: Store
+    ids: list[str] = field(default_factory=list)
+
+    def ask(self, path: str, **query: object) -> Reply:
+        """Ask as the page does."""
+        target = f"/api{path}{'?' + urlencode(query) if query else ''}"
+        return self.request(target, {"X-Canvass-Token": self.token})
+
+    def get(self, kind: type[T], path: str, **query: object) -> T:
+        """Ask as the page does, for an answer of a kind."""
+        reply = self.ask(path, **query)
+        assert reply.status == 200, reply.body
+        return msgspec.json.decode(reply.body, type=kind)
+
+    def request(
+        self, target: str, headers: Mapping[str, str] | None = None, method: str = "GET"
+    ) -> Reply:
+        """Send a well-formed request."""
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=60)
+        try:
+            connection.request(method, target, headers=dict(headers or {}))
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def connect(self) -> socket.socket:
+        """Open a connection."""
+        return socket.create_connection((LOOPBACK, self.port), timeout=20)
+
+    def send(self, data: bytes) -> bytes:
+        """Send bytes, whatever they are, and give what comes back until the connection ends."""
+        with self.connect() as opened:
+            # Closed while we are talking: then what it said before is what counts.
+            with suppress(ConnectionError):
+                opened.sendall(data)
+            return read_all(opened)
+
+
+def read_all(opened: socket.socket) -> bytes:
+    """Read until the other side ends the connection, in whatever way."""
+    found = b""
+    try:
+        while part := opened.recv(1 << 16):
+            found += part
+    except ConnectionError:
+        pass
+    return found
+
+
+def status_of(answer: bytes) -> int:
+    """Give the status of a raw answer, 0 if there is none."""
+    if not answer:
+        return 0
+    assert answer.startswith(b"HTTP/1.1 "), answer[:100]
+    return int(answer[9:12])
+
+
+@contextmanager
+def serving(
+    paths: Sequence[Path] = (),
+    *,
+    judge: Judge | None = None,
+    seconds: float | None = None,
+    sources: Iterable[Any] = (),
+) -> Iterator[Asked]:
+    """Run a server on some paths, on a free port, until the end of the context.
+
+    Parameters
+    ----------
+    paths
+        To be opened; nothing else is.
+    judge
+        Who decides steps; the core by default, which is quick.
+    seconds
+        Another deadline of requests.
+    sources
+        To be added as they are.
+    """
+    opener = Opener(Checker(judge or core_judge()))
+    store = Store()
+    ids = [store.add(source) for path in paths for source in opener.open(path)]
+    ids += [store.add(source) for source in sources]
+    opened = listen(0)
+    port = opened.getsockname()[1]
+    access = Access(port, make_token())
+    server = make_server(Browser(store, PAGE).application(access))
+    if seconds is not None:
+        server.config.http = type("Hasty", (Protocol,), {"seconds": seconds})
+    opened.listen()  # Who asks before the loop runs waits in the queue.
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
+    thread.start()
+    try:
+        yield Asked(port, access.token, store, ids)
+    finally:
+        server.should_exit = True
+        thread.join()
+        opened.close()
+        opener.close()
