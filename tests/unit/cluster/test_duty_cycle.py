@@ -41,6 +41,7 @@ class Desk:
         self.joined = NULL_VALUE
         self.closed: bool | None = None
         self.taken: list[str] = []
+        self.active = True
 
     def poll(self) -> Received | None:
         return self.inbox.popleft() if self.inbox else None
@@ -67,7 +68,7 @@ class Desk:
         return self.offers.popleft() if self.offers else None
 
     def is_active(self) -> bool:
-        return True
+        return self.active
 
     def poll_termination(self) -> bool:
         return False
@@ -239,6 +240,62 @@ def test_log_that_cannot_be_joined_is_an_error_after_the_heartbeat_timeout(desk:
 
     duty.do_work(10 * S)
     assert "ElectionError" in desk.taken
+
+
+@pytest.mark.parametrize(
+    ("waiting", "place"),
+    [
+        (ElectionState.LEADER_LOG_REPLICATION, Role.LEADER),
+        (ElectionState.LEADER_READY, Role.LEADER),
+        (ElectionState.FOLLOWER_REPLAY, Role.FOLLOWER),
+    ],
+)
+@pytest.mark.parametrize(("revision", "gives_up"), [("hardened", True), ("1.50", False)])
+def test_waits_without_a_deadline_have_one_where_all_hardenings_are_in_force(
+    desk: Desk, waiting: ElectionState, place: Role, revision: str, gives_up: bool
+) -> None:
+    """L-A and L-B: for a quorum, and for a commit position."""
+    rules = Rules.of(revision)
+    duty = DutyCycle(rules, 0, TIMING, persistent_member(rules), desk)
+    duty.start(0)
+    leader = 0 if place is Role.LEADER else 1
+    duty.member = replace(
+        duty.member,
+        election_state=waiting,
+        role=place,
+        leader_member_id=leader,
+        leadership_term_id=1,
+        candidate_term_id=1,
+        recorded_position=96,
+        append_position=96,
+        publication_position=96 if waiting is ElectionState.LEADER_READY else NULL_VALUE,
+    )
+    desk.recorded = 96
+    duty.do_work(1 * MS)
+    for now_ns in (5 * S, 10 * S):
+        duty.do_work(now_ns)
+    assert "ElectionError" not in desk.taken
+    duty.do_work(10 * S + 1 * MS)
+
+    assert ("ElectionError" in desk.taken) is gives_up
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, active: bool) -> None:
+    duty = started(desk)
+    duty.member = replace(
+        duty.member,
+        election_state=ElectionState.CLOSED,
+        role=Role.LEADER,
+        leader_member_id=0,
+        leadership_term_id=0,
+        module_leadership_term_id=0,
+        publication_position=0,
+    )
+    desk.active = active
+    duty.do_work(1 * S)
+
+    assert ("EnterElection" in desk.taken) is active
 
 
 def test_single_member_leads_and_writes_what_is_offered(desk: Desk) -> None:

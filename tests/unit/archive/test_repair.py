@@ -1,0 +1,126 @@
+"""A recording whose bits have rotted, repaired from another member's: proved, or left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.archive.memory import MemoryStorage
+from canvass.archive.recording import Recording, segment_name, segment_starts
+from canvass.archive.repair import repair
+from canvass.archive.storage import ArchiveError, DamageError
+
+SMALL_SEGMENT = 256
+LENGTHS = (10, 60, 200, 33, 90, 5, 300, 1)
+
+
+def recorded(storage: MemoryStorage, count: int = len(LENGTHS)) -> Recording:
+    """A log whose entries were synced one by one."""
+    recording = Recording(storage, segment_length=SMALL_SEGMENT)
+    for number, length in enumerate(LENGTHS[:count]):
+        recording.append(bytes([number]) * length)
+        recording.sync()
+    return recording
+
+
+def contents(storage: MemoryStorage) -> dict[str, bytes]:
+    return {name: storage.read(name, 0, 1 << 20) for name in storage.names()}
+
+
+def places() -> list[tuple[str, int]]:
+    """Every 7th byte of all entries but the last."""
+    storage = MemoryStorage()
+    recording = recorded(storage)
+    frames = list(recording.replay(0, recording.end))
+    found = []
+    for name in storage.names():
+        start = int(name.removesuffix(".rec").partition("-")[2])
+        last = min(storage.size(name), frames[-1].position - start)
+        found += [(name, offset) for offset in range(0, last, 7)]
+    return found
+
+
+def is_damaged(storage: MemoryStorage) -> str:
+    """The file that a recovery finds damaged; empty if none."""
+    try:
+        Recording(storage, segment_length=SMALL_SEGMENT)
+    except DamageError as error:
+        return error.name
+    return ""
+
+
+def test_every_rotten_byte_before_the_last_entry_is_found_and_put_back() -> None:
+    source = MemoryStorage()
+    payloads = [frame.payload for frame in recorded(source).replay(0, 1 << 20)]
+    padding = 0
+    for name, offset in places():
+        storage = MemoryStorage()
+        recorded(storage)
+        storage.spoil(name, offset)
+        found = is_damaged(storage)
+        assert found in (name, "")
+        if found:
+            assert repair(storage, source) == 1
+            again = Recording(storage, segment_length=SMALL_SEGMENT)
+            assert [frame.payload for frame in again.replay(0, again.end)] == payloads
+        padding += not found  # Zeros after an entry mean nothing, whatever they are.
+    assert padding < len(places()) // 4
+
+
+def test_several_places_are_repaired_at_once() -> None:
+    source, storage = MemoryStorage(), MemoryStorage()
+    recorded(source)
+    recording = recorded(storage)
+    payloads = [frame.payload for frame in recording.replay(0, recording.end)]
+    for start in segment_starts(storage, 0)[:2]:
+        storage.spoil(segment_name(0, start), 40)
+
+    assert repair(storage, source) == 2
+    again = Recording(storage, segment_length=SMALL_SEGMENT)
+    assert [frame.payload for frame in again.replay(0, again.end)] == payloads
+
+
+def test_a_copy_that_lacks_the_entry_repairs_nothing() -> None:
+    source, storage = MemoryStorage(), MemoryStorage()
+    recorded(source, 1)
+    recorded(storage)
+    storage.spoil("0-0.rec", 100)
+    before = contents(storage)
+
+    with pytest.raises(ArchiveError, match="nothing that is damaged can be repaired"):
+        repair(storage, source)
+    assert contents(storage) == before
+
+
+def test_another_log_is_not_taken_for_the_same() -> None:
+    """The entry fits in its place; what stands after it here says that it was another one."""
+    source, storage = MemoryStorage(), MemoryStorage()
+    other = Recording(source, segment_length=SMALL_SEGMENT)
+    for length in LENGTHS:
+        other.append(b"?" * length)
+    recorded(storage)
+    storage.spoil("0-0.rec", 40)
+    before = contents(storage)
+
+    with pytest.raises(ArchiveError, match="nothing that is damaged can be repaired"):
+        repair(storage, source)
+    assert contents(storage) == before
+
+
+def test_a_sound_recording_is_left_alone() -> None:
+    source, storage = MemoryStorage(), MemoryStorage()
+    recorded(source)
+    recorded(storage)
+
+    with pytest.raises(ArchiveError):
+        repair(storage, source)
+
+
+def test_a_rotten_entry_is_not_handed_on() -> None:
+    storage = MemoryStorage()
+    recording = recorded(storage)
+    assert recording.sound(0, recording.end)
+    storage.spoil("0-0.rec", 40)
+
+    assert recording.raw(0, recording.end)
+    with pytest.raises(DamageError, match="does not read back"):
+        recording.sound(0, recording.end)

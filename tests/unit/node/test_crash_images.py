@@ -1,0 +1,67 @@
+"""A short history of a whole member: every disk that a crash at any write boundary may leave.
+
+The member is alone, so what it has answered is committed. After a restart on any of the disks
+everything that was answered has to count, once, and the member goes on.
+"""
+
+from __future__ import annotations
+
+from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.client.messages import Egress
+from canvass.node.control import ControlToggle
+from support.alone import Alone
+
+SMALL_SEGMENT = 512
+IMAGES = 16
+"""Of each folder at each boundary."""
+REQUESTS = 7
+
+
+def history(storage: MemoryStorage, sent: list[Egress]) -> None:
+    """Requests in two lives, two snapshots, and a segment after the other."""
+    alone = Alone(storage, SMALL_SEGMENT, sent)
+    session = alone.connect()
+    for number in (1, 2, 3):
+        alone.add(session, number)
+    alone.toggle(ControlToggle.SNAPSHOT)
+    alone.add(session, 4)
+    alone = Alone(storage, SMALL_SEGMENT, sent)
+    session = alone.connect()
+    for number in (5, 6):
+        alone.add(session, number)
+    alone.toggle(ControlToggle.SNAPSHOT)
+    alone.add(session, REQUESTS)
+
+
+def run_until(boundary: int) -> tuple[MemoryStorage, int, bool]:
+    """Run the history until the power fails; the disk, what was answered, and whether it failed."""
+    storage, sent = MemoryStorage(), list[Egress]()
+    storage.fail_before = boundary
+    failed = False
+    try:
+        history(storage, sent)
+    except PowerFailure:
+        failed = True
+    told = Alone(MemoryStorage(), sent=sent).answered()
+    return storage, told, failed
+
+
+def test_every_crash_image_of_a_member_has_what_it_answered_and_goes_on() -> None:
+    boundary = images = 0
+    while True:
+        storage, answered, failed = run_until(boundary)
+        for image in storage.images(IMAGES):
+            alone = Alone(image, SMALL_SEGMENT)
+            alone.work()
+            found = int(alone.service.application.snapshot())
+            assert answered <= found <= min(answered + 1, REQUESTS), boundary
+            alone.add(alone.connect(), found + 1)
+            assert alone.answered() == found + 1, boundary
+            images += 1
+        if not failed:
+            break
+        boundary += 1
+
+    assert answered == REQUESTS
+    assert boundary > 60
+    assert images > 300
