@@ -298,9 +298,10 @@ class AeronCluster:
         """Whether the member waits for a leader, or for its stream at the own position."""
         leader, s = self._leader(i), self.nodes[i].state
         if state is ElectionState.FOLLOWER_CATCHUP_AWAIT:
-            return leader is None or leader.state.publication_position < 0
+            return leader is None or not leader.state.members[i].catchup_replay
         if state is ElectionState.FOLLOWER_LOG_AWAIT:
-            return leader is None or leader.state.publication_position != s.recorded_position
+            here = (s.recorded_position, s.commit_position)
+            return leader is None or not leader.state.publication_position == here[0] >= here[1]
         late = self.now - self.nodes[i].entered > 3000 * MS
         following = (
             ElectionState.FOLLOWER_REPLAY,

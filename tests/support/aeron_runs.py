@@ -19,6 +19,10 @@ _ROOT = Path(__file__).parents[2]
 _FOLDERS = (_ROOT / "samples" / "aeron", _ROOT.parent / "shared" / "aeron-traces")
 
 
+SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
+"""The captured scenarios that are part of the project."""
+
+
 def captures() -> list[Path]:
     """The folder of each captured scenario: the committed samples, and more where there are."""
     found: dict[str, Path] = {}

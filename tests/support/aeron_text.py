@@ -1,5 +1,5 @@
-"""The lines that Aeron writes of records: as the agent of 1.52 prints them, and as the logger that is
-built into 1.53 does. Reading is the parser's.
+"""The lines that Aeron writes of records: as the agent of 1.52 prints them, and as the logger built
+into 1.53 does. Reading is the parser's.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
 from support.aeron_hostile import HostileCluster
-from support.aeron_runs import captures, lines_of, write_logs
+from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
 from support.aeron_text import texts_of
 from support.judging import core_judge
 
@@ -29,7 +29,12 @@ CUT = [
 ]
 
 
-@pytest.fixture(params=CAPTURES, ids=lambda path: path.name)
+@pytest.fixture(
+    params=[
+        pytest.param(path, marks=() if path in SAMPLES else pytest.mark.night) for path in CAPTURES
+    ],
+    ids=lambda path: path.name,
+)
 def capture(request: pytest.FixtureRequest) -> Path:
     path: Path = request.param
     return path
