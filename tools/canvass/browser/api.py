@@ -454,6 +454,8 @@ class StepView(Data, frozen=True):
     after: dict[str, Any]
     changes: tuple[FieldChange, ...]
     graph: InGraph | None
+    graph_pending: bool
+    """Whether the graph is still being made ready to be searched: ask again for ``graph``."""
     divergence: str
     """What is wrong at this step, if something is."""
 

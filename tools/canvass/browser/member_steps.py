@@ -6,6 +6,7 @@ to the numbering of terms, positions and peers. Nothing here says whether a step
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -48,6 +49,20 @@ class MemberSteps:
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
         self._by_class: NDArray[np.int64] | None = None
+        self._lock = threading.Lock()
+        self._begun = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether steps are found at once; else `begin` makes it so."""
+        return self._classes.made
+
+    def begin(self) -> None:
+        """Begin to canonicalise all edges, so that steps are found."""
+        with self._lock:
+            if not self._begun:
+                self._begun = True
+                threading.Thread(target=self.classes, daemon=True).start()
 
     def fits(self, rules: Rules) -> bool:
         """Whether runs under some rules can have steps of the graph."""

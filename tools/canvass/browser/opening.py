@@ -111,12 +111,12 @@ class Opener:
             place = content.get().run_at(number)
             return None if place is None else self.source_of(*place)
 
-        return Source("report", folder.resolve().name, str(folder), folder, content, inner=inner)
+        return Source("report", folder.resolve().name, shown(folder), folder, content, inner=inner)
 
     def run_source(self, path: Path, run_id: str, detail: str = "") -> Source:
         """Give the source of a run."""
         content = Lazy(lambda: self._run(path, run_id))
-        return Source("run", run_id, f"{path}{detail}", path, content, run_id)
+        return Source("run", run_id, f"{shown(path)}{detail}", path, content, run_id)
 
     def _run(self, path: Path, run_id: str) -> RunSource:
         from canvass.browser.run_source import RunSource
@@ -138,7 +138,8 @@ class Opener:
             import_logs([logs], out)
             return self._run(out, title)
 
-        detail = f"imported from {logs}"
+        sample = logs in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE)
+        detail = "a shipped sample" if sample else f"imported from {shown(logs)}"
         return Source("run", title, detail, logs, Lazy(make), imported=True)
 
     def samples(self) -> Iterator[Source]:
@@ -158,6 +159,12 @@ class Opener:
         graph = cached_graph_folder()
         if graph is not None:
             yield graph_source(graph)
+
+
+def shown(path: Path) -> str:
+    """Name a path for a person: from the working folder, if it is in it."""
+    whole, here = path.absolute(), Path.cwd()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
 
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
@@ -183,7 +190,7 @@ def graph_source(folder: Path) -> Source:
 
         return OpenGraph(folder)
 
-    return Source("graph", folder.resolve().name, str(folder), folder, Lazy(make))
+    return Source("graph", folder.resolve().name, shown(folder), folder, Lazy(make))
 
 
 def counterexample_source(path: Path) -> Source:
@@ -194,7 +201,7 @@ def counterexample_source(path: Path) -> Source:
 
         return OpenCounterexample(path)
 
-    return Source("counterexample", path.name, str(path), path, Lazy(make))
+    return Source("counterexample", path.name, shown(path), path, Lazy(make))
 
 
 def cached_graph_folder() -> Path | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
 from canvass.browser.counterexamples import OpenCounterexample
+from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import not_found
 from canvass.browser.limits import LANE_EVENTS
+from canvass.browser.member_steps import MemberSteps
 from canvass.browser.reports import OpenReport
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
@@ -32,9 +36,7 @@ class RunRoutes:
 
     def info(self, arguments: Arguments) -> Answer:
         """Tell what is known of a run."""
-        run = self._run(arguments)
-        run.prepare(self._store)
-        return run.view(arguments.part("run"))
+        return self._run(arguments).view(arguments.part("run"))
 
     def lanes(self, arguments: Arguments) -> Answer:
         """Draw some events."""
@@ -54,32 +56,19 @@ class RunRoutes:
         row = run.opened.lanes.row_of(member, step)
         if row is None:
             raise not_found(f"the run has no step {step} of member {member}")
-        place = self._in_graph(run, row, arguments.text("graph"))
-        return run.opened.step(row, place, run.wrong_at(member, step))
+        told = run.opened.step(row, run.wrong_at(member, step))
+        found = run.graph(self._store, arguments.text("graph"))
+        if found is None:
+            return told
+        if not found[2].ready:
+            found[2].begin()
+            return replace(told, graph_pending=True)
+        return replace(told, graph=_in_graph(run, row, found))
 
     def strip(self, arguments: Arguments) -> Answer:
         """Tell the whole run at a glance."""
         run = self._run(arguments)
         return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
-
-    def _in_graph(self, run: RunSource, row: int, graph_id: str) -> api.InGraph | None:
-        """Find a step in the graph that is named, or in the first one that fits the run."""
-        found = run.graph(self._store, graph_id)
-        if found is None:
-            return None
-        name, graph, steps = found
-        place = steps.place(run.opened.loaded, row)
-        if place is None:
-            return None
-        edge, source, target = place
-        view = graph.view
-        return api.InGraph(
-            id=name,
-            source=view.id_of(source),
-            target=view.id_of(target),
-            edge=edge,
-            drawn_edge=edges_of(graph, source, target, view.edge(edge).action)[0],
-        )
 
     def report(self, arguments: Arguments) -> Answer:
         """Tell what is in a report."""
@@ -101,6 +90,25 @@ class RunRoutes:
         name = arguments.part("counterexample")
         found: OpenCounterexample = self._store.content("counterexample", name)
         return found.view(name)
+
+
+def _in_graph(
+    run: RunSource, row: int, found: tuple[str, OpenGraph, MemberSteps]
+) -> api.InGraph | None:
+    """Find a step of a run in a graph."""
+    name, graph, steps = found
+    place = steps.place(run.opened.loaded, row)
+    if place is None:
+        return None
+    edge, source, target = place
+    view = graph.view
+    return api.InGraph(
+        id=name,
+        source=view.id_of(source),
+        target=view.id_of(target),
+        edge=edge,
+        drawn_edge=edges_of(graph, source, target, view.edge(edge).action)[0],
+    )
 
 
 def run_questions(store: Store) -> list[Question]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from canvass.browser import api
@@ -15,7 +14,6 @@ from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of, marks_of
 from canvass.conformance.report import about
 from canvass.conformance.steps import rules_of
-from canvass.graph.errors import GraphError
 from canvass.traces.run import RunFolder
 
 
@@ -40,14 +38,6 @@ class RunSource:
         self.title = title
         self.opened = OpenRun(path, run_id)
         self.checked: Checked = checker.check(self.opened)
-        self._checker = checker
-        self._prepared = False
-
-    def prepare(self, store: Store) -> None:
-        """Make ready, behind the verdict, what finding the run's steps in a graph needs."""
-        if not self._prepared:
-            self._prepared = True
-            self._checker.later(lambda: self._find_graph(store))
 
     def graph(self, store: Store, name: str = "") -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give the graph of a name, or the first whose member has the rules of the run.
@@ -58,18 +48,16 @@ class RunSource:
             If there is none of that name.
         """
         for found in [name] if name else [one for one, _ in store.of_kind("graph")]:
-            graph: OpenGraph = store.content("graph", found)
-            steps = graph.steps
+            try:
+                graph: OpenGraph = store.content("graph", found)
+                steps = graph.steps
+            except Refusal:
+                if name:
+                    raise
+                continue  # What is wrong with the graph is told where it is asked for.
             if steps is not None and (name or steps.fits(rules_of(self.opened.run))):
                 return found, graph, steps
         return None
-
-    def _find_graph(self, store: Store) -> None:
-        # What cannot be read is told where it is asked for.
-        with suppress(Refusal, GraphError):
-            found = self.graph(store)
-            if found is not None:
-                found[2].classes()
 
     def view(self, source_id: str) -> api.RunView:
         """Tell what is known of the run."""

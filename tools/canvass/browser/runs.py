@@ -117,8 +117,8 @@ class OpenRun:
             drawn, events=events, before=min(start, self.total), after=max(0, self.total - end)
         )
 
-    def step(self, row: int, graph: api.InGraph | None, divergence: str) -> api.StepView:
-        """Tell everything of one step."""
+    def step(self, row: int, divergence: str) -> api.StepView:
+        """Tell everything of one step but where it lies in a graph."""
         columns = self.loaded.columns
         event = columns.event(row)
         before = None
@@ -136,7 +136,8 @@ class OpenRun:
             before=None if before is None else tree_of(before),
             after=tree_of(event.state),
             changes=changes,
-            graph=graph,
+            graph=None,
+            graph_pending=False,
             divergence=divergence,
         )
 

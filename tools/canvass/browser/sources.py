@@ -9,18 +9,15 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from canvass.browser.api import Kind, SourceInfo
 from canvass.browser.guard import Refusal, not_found
 from canvass.browser.limits import shortened
 
 _T = TypeVar("_T")
-KINDS: Final[tuple[Kind, ...]] = ("graph", "run")
-"""What is worth being read before it is asked for."""
 _UNFIT = re.compile(r"[^a-z0-9_.-]+")
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _ID_CHARS = 48
@@ -91,19 +88,6 @@ class Source:
     """Whether the run is made of other files when it is opened."""
     inner: Callable[[int], Source | None] | None = field(default=None, repr=False)
     """Of a report: gives a run of it by its number."""
-
-
-def prepare(store: Store) -> None:
-    """Begin to read the first graph and the first run, so that the first view need not wait."""
-
-    def read() -> None:
-        for source in first:
-            # What cannot be read is told when somebody asks for it.
-            with suppress(Exception):
-                source.content.get()
-
-    first = [source for kind in KINDS for _, source in store.of_kind(kind)[:1]]
-    threading.Thread(target=read, daemon=True).start()
 
 
 class Store:
@@ -195,6 +179,11 @@ class Store:
                 )
                 for name, source in self._sources.items()
             )
+
+    def all(self) -> list[tuple[str, Source]]:
+        """Give all sources with their ids, in their order."""
+        with self._lock:
+            return list(self._sources.items())
 
     def of_kind(self, kind: Kind) -> list[tuple[str, Source]]:
         """Give the sources of a kind with their ids."""

@@ -52,16 +52,12 @@ class Checker:
     def check(self, opened: OpenRun) -> Checked:
         """Begin to check a run."""
         found = Checked()
-        self.later(lambda: _settle(opened, self._judge, found))
-        return found
-
-    def later(self, work: Callable[[], None]) -> None:
-        """Do something when the runs before it are checked; it may raise nothing."""
-        self._waiting.put(work)
+        self._waiting.put(lambda: _settle(opened, self._judge, found))
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
                 self._thread.start()
+        return found
 
     def _work(self) -> None:
         while True:

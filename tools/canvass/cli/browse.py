@@ -55,8 +55,9 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
     from canvass.browser.guard import Access
     from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.page_files import page_files
+    from canvass.browser.preparing import prepare
     from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
-    from canvass.browser.sources import Store, prepare
+    from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
     from canvass.conformance.judges import make_judge
 

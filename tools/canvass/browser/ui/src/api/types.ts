@@ -370,6 +370,7 @@ export interface StepView {
   readonly after: { readonly [name: string]: Json };
   readonly changes: readonly FieldChange[];
   readonly graph: InGraph | null;
+  readonly graphPending: boolean;
   readonly divergence: string;
 }
 
