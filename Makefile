@@ -14,6 +14,9 @@ STAMP := $(VENV)/canvass.stamp
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 
+# How many tests run at once; each takes up to 3 GiB when it starts Java.
+JOBS ?= 2
+
 .PHONY: help help-all setup demo page browse browser test lint types check night bench wheel-test lock clean java
 
 help: ## this list
@@ -39,7 +42,7 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 	@tools/need-browser install
 
 test: java lint types page ## everything that must hold: lint, types, all tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
 lint: setup ## ruff: rules and format
 	@$(BIN)/ruff check

@@ -1,8 +1,10 @@
-"""What holds for all tests: how hypothesis draws, and how golden files are written again."""
+"""What holds for all tests: how hypothesis draws, how golden files are written, who runs what."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -11,6 +13,13 @@ from hypothesis import settings
 settings.register_profile("push", derandomize=True, deadline=None, database=None)
 settings.register_profile("night", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
+
+TESTS: Final = Path(__file__).parent
+# What one test of these folders has started or found out (Spark, a browser, TLC's results), the
+# others use. Elsewhere no more than a file's tests share anything.
+SHARING: Final = ("browser", "models", "spark")
+
+EXECUTED: Final = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +33,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--rewrite") and os.environ.get("CI"):
         raise pytest.UsageError("--rewrite would make any result the expected one: not in CI")
+    config.stash[EXECUTED] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests that share something be run by one worker (``pytest -n 2 --dist loadgroup``)."""
+    for item in items:
+        place = item.path.relative_to(TESTS)
+        group = place.parts[0] if place.parts[0] in SHARING else place.as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture
+def executed(pytestconfig: pytest.Config) -> list[str]:
+    """Lines for the end: how many edges of which graph were executed, and mismatches."""
+    return pytestconfig.stash[EXECUTED]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's lines to who prints them."""
+    output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["executed"] = session.config.stash[EXECUTED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take over a worker's lines."""
+    node.config.stash[EXECUTED].extend(getattr(node, "workeroutput", {}).get("executed", ()))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what the graphs' edges were executed against."""
+    lines = config.stash.get(EXECUTED, [])
+    if lines:
+        terminalreporter.section("state graphs executed against the core")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
