@@ -80,6 +80,9 @@ NextEntry(c, i) ==
         THEN StreamEntry(c, j, k)
         ELSE -1
 
+(***************************************************************************)
+(* The archive of member i records one more entry.                         *)
+(***************************************************************************)
 Record1(c, i) == [NoInput EXCEPT !.position = c.member[i].recordedPosition + 1]
 
 (***************************************************************************)
@@ -144,6 +147,10 @@ Take(i, action, x, ch) ==
 
 Tick(i, action, x) == Take(i, action, x, channel)
 
+(***************************************************************************)
+(* The inputs that the clock gives: what is due, what has expired, whom a  *)
+(* leader has heard of lately.  Any of it may be so at any moment.         *)
+(***************************************************************************)
 Interval(due)       == [NoInput EXCEPT !.interval = due]
 Timeout             == [NoInput EXCEPT !.timeout = TRUE]
 Due(i)              == IF BoundInterval(i) THEN BOOLEAN ELSE {FALSE}
@@ -315,6 +322,10 @@ TakeTerminate(i) ==
     /\ Tick(i, "Terminate", NoInput)
 
 -----------------------------------------------------------------------------
+(***************************************************************************)
+(* Init: every member starts for the first time, with nothing on disk, and *)
+(* has taken the first step of its election; a single member leads.        *)
+(***************************************************************************)
 Begin ==
     LET first == [i \in Members |-> (CHOOSE o \in Restart(i, NewMember, NoInput) : TRUE).next]
     IN  [member  |-> first,

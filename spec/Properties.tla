@@ -77,7 +77,8 @@ TermOwnership ==
 
 (***************************************************************************)
 (* INV: LogMatching (S5).  Where two logs have an entry of the same term   *)
-(* at the same position, they are equal up to there.                       *)
+(* at the same position, they are equal up to there.  Broken if a member   *)
+(* follows a leader whose log its own is not a part of.                    *)
 (***************************************************************************)
 LogMatching ==
     \A i, j \in Members :
@@ -86,7 +87,8 @@ LogMatching ==
 
 (***************************************************************************)
 (* INV: LeaderCompleteness (S6).  Whoever leads a closed election has      *)
-(* every entry that was committed in an earlier term.                      *)
+(* every entry that was committed in an earlier term.  Broken if a member  *)
+(* votes for a log that is older than its own.                             *)
 (***************************************************************************)
 LeaderCompleteness ==
     \A i \in Members :
@@ -97,7 +99,8 @@ LeaderCompleteness ==
 
 (***************************************************************************)
 (* INV: StateMachineSafety (S7).  No two members ever apply different      *)
-(* entries at one position.                                                *)
+(* entries at one position, nor one member before and after a restart.     *)
+(* Broken if a committed entry is cut off and another takes its place.     *)
 (***************************************************************************)
 StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.committed)
 
@@ -109,12 +112,16 @@ CommittedIsDurable ==
     Cardinality({i \in Members : IsPrefix(hist.committed, log[i])}) >= Quorum
 
 (***************************************************************************)
-(* INV: CommitBounded (S9).  Nobody commits what it has not recorded.      *)
+(* INV: CommitBounded (S9).  Nobody commits what it has not recorded: what *)
+(* a member applies it can replay after a crash.  Broken if a leader       *)
+(* counts for itself what its archive has not got yet.                     *)
 (***************************************************************************)
 CommitBounded == \A i \in Members : member[i].commitPosition <= member[i].recordedPosition
 
 (***************************************************************************)
-(* INV: RecordingLogCoherent (S12).                                        *)
+(* INV: RecordingLogCoherent (S12).  On no disk do two terms overlap or    *)
+(* leave a gap, and only the last one is open (IsCoherent).  Broken if a   *)
+(* term is written down without closing the one before.                    *)
 (***************************************************************************)
 RecordingLogCoherent == \A i \in Members : IsCoherent(member[i].recordingLog)
 

@@ -1,0 +1,195 @@
+--------------------------- MODULE MCTwoElections ---------------------------
+(***************************************************************************)
+(* Two elections, with all hardenings, and members that crash: all safety  *)
+(* properties, and refinement of AbstractLog.tla.                          *)
+(*                                                                         *)
+(* The first election is told (First in MCRefinement.tla; MCElection.tla   *)
+(* explores what elections of equal logs can do): member 0 leads term 0,   *)
+(* the others are closed followers, and it has written the first entry of  *)
+(* the term, which nobody has recorded.  If Start is "won", the second one *)
+(* is told as well (Second): members 0 and 2 have recorded the entry, 1    *)
+(* and 2 have lost member 0, and 2 has won term 1 with the vote of 1.      *)
+(*                                                                         *)
+(* From there everything is explored: what is recorded where, reported and *)
+(* committed; members of Impatient lose their leader at any time and as    *)
+(* often as they like, and come back to it; those of Candidates stand, in  *)
+(* term 1; up to MaxCrashes times a member of Fragile crashes, at any      *)
+(* point, and starts again; the old leader lives on or learns of the new   *)
+(* one; the new one opens its term and writes its first entry, which is    *)
+(* committed and applied.  With ClientEntries leaders write further        *)
+(* entries, up to MaxPosition in all.                                      *)
+(*                                                                         *)
+(* What bounds the search, and why nothing is lost by it that the          *)
+(* properties could see:                                                   *)
+(*                                                                         *)
+(* 1. What would change nothing is not sent.  A message that its receiver  *)
+(*    would ignore, were it to arrive at once, is dropped (Matters), and   *)
+(*    so is a step of a leader that neither tells nor commits anything     *)
+(*    new.  A periodic message is sent again and again, so whatever        *)
+(*    matters later can be sent later.  What this leaves out is a message  *)
+(*    that was idle talk when it was sent and no longer is when it comes,  *)
+(*    and that its sender would not send any more.                         *)
+(*                                                                         *)
+(* 2. MaxUnderWay messages are under way at once, any that fit; others are *)
+(*    lost.  Every message may be lost anyway.  Left out is what needs     *)
+(*    more of them at once.  A message that is under way may stay so for   *)
+(*    ever, which is a loss; what it leaves out besides is that the room   *)
+(*    that it takes would be free again.                                   *)
+(*                                                                         *)
+(* 3. Local steps come first (TEUrgent).  Each of them reads and changes   *)
+(*    nothing but the member's own state, or reads of its leader only that *)
+(*    it leads; none sends anything but FOLLOWER_READY, whose report is    *)
+(*    repeated by UpdateFollowerPosition.  What could come between is      *)
+(*    ignored there, or has the same effect before or after.  A crash      *)
+(*    between finds on disk what a crash before or after them finds: with  *)
+(*    HZ2 and HZ5 a term is on disk before any of these steps.  What they  *)
+(*    consume they consume earlier, so a committed entry that is lost, or  *)
+(*    two that differ, are seen earlier, not later.  A nomination deadline *)
+(*    passes at once: who votes or canvasses in NOMINATE does in CANVASS   *)
+(*    what it would do there.                                              *)
+(*                                                                         *)
+(* 4. A ballot request goes to one member at a time; a leader announces    *)
+(*    itself or says what is committed, not both in one step: two steps    *)
+(*    do the same.  A leader hears of everybody.  A member that may not    *)
+(*    stand goes on canvassing where it would stand, which is more than    *)
+(*    the protocol allows, and nothing less.                               *)
+(*                                                                         *)
+(* 5. Left out by choice: errors other than crashes, lost leaders and      *)
+(*    truncations; graceful closes; snapshots; terminations.               *)
+(***************************************************************************)
+EXTENDS MCRefinement
+
+CONSTANTS
+    Start,          \* "led" or "won"
+    ClientEntries,  \* do leaders write more than the first entries of their terms?
+    MaxCrashes,
+    MaxUnderWay
+
+VARIABLE
+    auxCrashes      \* how often a member has crashed
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* The network: which of the messages of a step get under way.             *)
+(***************************************************************************)
+Matters(i, send) ==
+    LET j == send.to
+        x == [NoInput EXCEPT !.message = send.message, !.active = Members]
+    IN  j # i /\ Step(j, member[j], ActionOf(send.message), x) # Ignore(member[j])
+
+Fitting(ch, i, sends) ==
+    {k \in DOMAIN sends : ch[i][sends[k].to] = <<>> /\ Matters(i, sends[k])}
+
+RECURSIVE Sent(_, _, _, _)
+Sent(ch, i, sends, kept) ==
+    IF kept = {} THEN ch
+    ELSE LET k == CHOOSE k \in kept : TRUE
+         IN  Sent([ch EXCEPT ![i][sends[k].to] = <<sends[k].message>>], i, sends, kept \ {k})
+
+Transmissions(ch, i, sends) ==
+    IF sends = <<>> THEN {ch}
+    ELSE LET fitting == Fitting(ch, i, sends)
+             number  == Min(Cardinality(fitting), MaxUnderWay - InFlight(ch))
+             choices == {kept \in SUBSET fitting :
+                            /\ Cardinality(kept) = number
+                            /\ \A a, b \in kept : a # b => sends[a].to # sends[b].to}
+         IN  {Sent(ch, i, sends, kept) : kept \in choices}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Local steps, which come first.                                          *)
+(***************************************************************************)
+Consumes(i) == member[i].commitPosition < Min(ConsumeBound(member[i]), Len(log[i]))
+
+Replays(s) ==
+    \/ s.replayStopPosition # NULL_POSITION
+    \/ s.commitPosition >= s.appendPosition
+    \/ s.notifiedCommitPosition >= s.appendPosition
+
+Connects(i, s) ==
+    LET j == s.leaderMemberId
+    IN  /\ LeadsInTerm(member[j], s.leadershipTermId)
+        /\ IF s.electionState = "FOLLOWER_LOG_AWAIT"
+           THEN member[j].publicationPosition >= s.commitPosition
+           ELSE member[j].members[i].catchupReplay
+
+TEUrgent(i) ==
+    LET s == member[i]
+    IN  CASE s.electionState = "CLOSED" -> s.role = "FOLLOWER" /\ Consumes(i)
+          [] s.electionState \in {"INIT", "NOMINATE", "LEADER_REPLAY", "LEADER_INIT",
+                                  "FOLLOWER_LOG_INIT", "FOLLOWER_READY"} -> TRUE
+          [] s.electionState = "FOLLOWER_REPLAY" -> Replays(s)
+          [] s.electionState = "FOLLOWER_LOG_REPLICATION" -> ~s.logReplication
+          [] s.electionState \in {"FOLLOWER_LOG_AWAIT", "FOLLOWER_CATCHUP_AWAIT"} -> Connects(i, s)
+          [] s.electionState = "FOLLOWER_CATCHUP" -> Consumes(i)
+          [] OTHER -> FALSE
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Steps.                                                                  *)
+(***************************************************************************)
+TETake(i, action, x, ch) ==
+    /\ MayAct(i)
+    /\ Urgent(i) => action # "RecordLog"
+    /\ \E o \in Step(i, member[i], action, x) :
+        LET entries == LogAfter(Now, i, o.next)
+        IN  /\ member' = [member EXCEPT ![i] = o.next]
+            /\ \E c \in Transmissions(ch, i, o.sends) : channel' = c
+            /\ log' = [log EXCEPT ![i] = entries]
+            /\ hist' = Remember(hist, i, member[i], o.next, o.sends, entries)
+            /\ auxCrashes' = IF action = "Restart" THEN auxCrashes + 1 ELSE auxCrashes
+
+TETakeCanvass(i) ==
+    /\ At(member[i], "CANVASS")
+    /\ IF BoundTerm(i, member[i].candidateTermId + 1)
+       THEN \E x \in IntervalOrTimeout(i) : Tick(i, "Canvass", x)
+       ELSE /\ MayAct(i)
+            /\ \E c \in Transmissions(channel, i, PublishCanvassPosition(i, member[i])) :
+                  channel' = c
+            /\ UNCHANGED <<member, log, hist, auxCrashes>>
+
+TETakeUpdateLeaderPosition(i) ==
+    /\ Closed(member[i], "LEADER")
+    /\ Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = Members, !.commitInterval = TRUE])
+    /\ channel' # channel \/ member'[i].commitPosition # member[i].commitPosition
+
+TETakeAppendEntry(i) ==
+    LET k == member[i].publicationPosition + 1
+    IN  /\ ClientEntries /\ Closed(member[i], "LEADER")
+        /\ NoUrgency /\ BoundAppend(k)
+        /\ Tick(i, "AppendEntry", [NoInput EXCEPT !.position = k])
+
+TETakeEnterElection(i) ==
+    /\ member[i].electionState = "CLOSED"
+    /\ NoUrgency /\ BoundEnterElection(i)
+    /\ Tick(i, "EnterElection", NoInput)
+
+TEBoundRestart(i) == i \in Fragile /\ auxCrashes < MaxCrashes
+TEAnyInterval(i) == TRUE
+TEAcceptedSets(i) == {{j} : j \in Members \ {i}}
+TEAnswerSets(j) == {Members}
+TEIntervalOrTimeout(i) == {Interval(TRUE), Timeout}
+TELeaderTick(i) ==
+    LET heard == [NoInput EXCEPT !.active = Members]
+    IN  {heard, [heard EXCEPT !.interval = TRUE], [heard EXCEPT !.commitInterval = TRUE]}
+
+-----------------------------------------------------------------------------
+TEInit ==
+    LET c == IF Start = "won" THEN Second ELSE First
+    IN  /\ member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+        /\ auxCrashes = 0
+
+(***************************************************************************)
+(* INV: UrgentMayMove.  Not of the protocol but of the reduction: whoever  *)
+(* comes first can take a step.  Else all that others do would be cut off. *)
+(***************************************************************************)
+UrgentMayMove == NoUrgency \/ ENABLED Next
+
+(***************************************************************************)
+(* A goal: after a crash all three are closed in the second term, and have *)
+(* applied the first entries of both.                                      *)
+(***************************************************************************)
+NeverSettled ==
+    ~(/\ auxCrashes > 0
+      /\ \A i \in Members : ClosedElection(i) /\ CommittedPrefix(i) = <<0, 1>>)
+=============================================================================
