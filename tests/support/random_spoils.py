@@ -203,6 +203,63 @@ def receipts_exchanged(streams: Streams, rng: random.Random) -> None:
             one["id"], other["id"] = other["id"], one["id"]
 
 
+def receipts_exchanged_across_a_restart(streams: Streams, rng: random.Random) -> None:
+    """A message arrives before an equal one that its sender sent before it was started again."""
+    lives: dict[str, int] = {}
+    for lines in streams.values():
+        life = 0
+        for line in lines:
+            life += line["action"] == "Restart"
+            lives |= {send["id"]: life for send in line["sends"]}
+    pairs = []
+    for lines in streams.values():
+        seen: dict[str, Line] = {}
+        for given in (line["input"] for line in lines if "message" in line["input"]):
+            key = json.dumps([given["from"], given["message"]])
+            first = seen.setdefault(key, given)
+            if lives.get(first["id"], 0) < lives.get(given["id"], 0):
+                pairs.append((first, given))
+    if pairs:
+        one, other = rng.choice(pairs)
+        one["id"], other["id"] = other["id"], one["id"]
+
+
+def catchup_not_granted(streams: Streams, rng: random.Random) -> None:
+    """A stream ends with the joining of a catch-up, before which its leader's stream ends."""
+    where = _where(streams, rng, lambda line: line["action"] == "FollowerCatchupAwait")
+    if where is None:
+        return
+    member, place = where
+    leader = streams[member][place]["state"]["leaderMemberId"]
+    asks = [line["action"] for line in streams[member][:place]].count("FollowerCatchupInit")
+    grants = [
+        k
+        for k, line in enumerate(streams[leader])
+        if line["action"] == "OnCatchupPosition" and line["input"]["from"] == member
+    ]
+    if len(grants) < asks or place + 1 == len(streams[member]):
+        return
+    shorter = {member: streams[member][: place + 1], leader: streams[leader][: grants[asks - 1]]}
+    cut = {m: shorter.get(m, lines) for m, lines in streams.items()}
+    while True:
+        sent = {send["id"] for lines in cut.values() for line in lines for send in line["sends"]}
+        far = max(line["state"]["recordedPosition"] for line in cut[leader])
+        ends = {m: _first_without_cause(lines, sent, far) for m, lines in cut.items()}
+        if all(end == len(cut[m]) for m, end in ends.items()):
+            break
+        cut = {m: lines[: ends[m]] for m, lines in cut.items()}
+    if len(cut[member]) == place + 1:
+        streams.update(cut)
+
+
+def _first_without_cause(lines: list[Line], sent: set[str], far: int) -> int:
+    """The place of the first line that receives what is not sent, or records beyond a position."""
+    for k, line in enumerate(lines):
+        if line["input"].get("id") not in {None, *sent} or line["state"]["recordedPosition"] > far:
+            return k
+    return len(lines)
+
+
 def checksum_forged(streams: Streams, rng: random.Random) -> None:
     """A checksum of the log is another."""
     where = _where(streams, rng, lambda line: line.get("logChecksums"))
@@ -281,6 +338,8 @@ SPOILS: tuple[Spoil, ...] = (
     send_forged,
     receipt_forged,
     receipts_exchanged,
+    receipts_exchanged_across_a_restart,
+    catchup_not_granted,
     checksum_forged,
     recorded_beyond,
     term_begins_nowhere,

@@ -47,6 +47,7 @@ class Happening:
     vote: tuple[int, int] | None = None
     """Candidate term and candidate of a vote in favour that is sent."""
     coherent: bool = True
+    replays: tuple[int, ...] = ()
 
     def cells(self) -> list[int]:
         """``KEPT`` of the state."""
@@ -80,6 +81,7 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         action=numbers([ACTION_NAMES.index(h.action) for h in ordered]),
         state=numbers([h.cells() for h in ordered], len(KEPT)),
         coherent=np.array([h.coherent for h in ordered], dtype=np.bool_),
+        replays=numbers([sum(1 << j for j in h.replays) for h in ordered]),
         received=np.full((count, 3), -1, dtype=np.int64),
         sends_of=numbers([int(h.vote is not None) for h in ordered]),
         sends=numbers([(k, (h.member + 1) % members, 0) for k, h in sent], 3),

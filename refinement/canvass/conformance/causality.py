@@ -14,14 +14,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.conformance import joining
 from canvass.conformance import kernel_order as kernel
+from canvass.conformance.joining import NO_LEADER
 from canvass.conformance.sequence import KEPT_INDEX, Sequence
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
 UNKNOWN_SOURCE: Final = -3
 _NO_SOURCE: Final = -1
-_NO_LEADER: Final = -2
 RESTART: Final = ACTION_NAMES.index("Restart")
 
 
@@ -44,6 +45,7 @@ PROBLEMS: Final = {
     kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
     kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
     kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
+    **joining.PROBLEMS,
 }
 """What is said of a row, by the number that the kernel gives it."""
 
@@ -164,27 +166,32 @@ def _sources(
         holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
         holds &= leaderships.member[latest] == sequence.member[grows]
         source[grows] = np.where(holds, latest, UNKNOWN_SOURCE)
-    closed = _kept(sequence, "election_state")[was] == CLOSED
+    others = np.flatnonzero(~own)
+    source[grows[others]] = _followed(sequence, was[others], leaderships, complete)
+    return source
+
+
+def _followed(
+    sequence: Sequence, rows: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
+) -> Ints:
+    """Find the leadership that a member follows in the states after some rows."""
+    closed = _kept(sequence, "election_state")[rows] == CLOSED
     followed = np.where(
         closed,
-        _kept(sequence, "module_leadership_term_id")[was],
-        _kept(sequence, "leadership_term_id")[was],
+        _kept(sequence, "module_leadership_term_id")[rows],
+        _kept(sequence, "leadership_term_id")[rows],
     )
-    leader = _kept(sequence, "leader_member_id")[was]
+    leader = _kept(sequence, "leader_member_id")[rows]
     known = {
         (int(m), int(t)): number
         for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
     }
-    others = np.flatnonzero(~own)
-    pairs, inverse = np.unique(
-        np.stack([leader[others], followed[others]]), axis=1, return_inverse=True
-    )
+    pairs, inverse = np.unique(np.stack([leader, followed]), axis=1, return_inverse=True)
     found = []
     for j, term in pairs.T.tolist():
         seen = not 0 <= j < len(complete) or bool(complete[j])
-        found.append(known.get((j, term), _NO_LEADER if seen else UNKNOWN_SOURCE))
-    source[grows[others]] = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
-    return source
+        found.append(known.get((j, term), NO_LEADER if seen else UNKNOWN_SOURCE))
+    return np.array(found, dtype=np.int64)[inverse.reshape(-1)]
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
@@ -236,13 +243,11 @@ def order_causes(
     found = np.empty(count, dtype=np.int64)
     kernel.match_receipts(
         sequence.member,
-        sequence.action,
         sequence.received,
         sequence.sends,
         send_row,
         send_order,
         whole,
-        RESTART,
         send_of,
         found,
     )
@@ -255,6 +260,19 @@ def order_causes(
         source,
         whole,
         before,
+        found,
+        cause,
+    )
+    # Of runs that began before their recording it is not known what was granted and written then.
+    knows = whole & empty
+    joins = joining.joining_rows(sequence, before)
+    joining.causes_of_joining(
+        sequence,
+        before,
+        joins,
+        _followed(sequence, before[joins], leaderships, knows),
+        np.stack([leaderships.row, leaderships.end], axis=1),
+        knows,
         found,
         cause,
     )

@@ -16,7 +16,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import HARDENED
-from canvass.conformance import kernel_order
+from canvass.conformance import joining, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
@@ -47,7 +47,9 @@ Codes = NDArray[np.int8]
 
 MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20
-_LOG_PROBLEMS: Final = frozenset({kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER})
+_LOG_PROBLEMS: Final = frozenset(
+    {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *joining.PROBLEMS}
+)
 HAZARDS_OF: Final = {
     "CommittedIsDurable": ("HZ1", "HZ3", "HZ6", "HZ8"),
     "StateMachineSafety": ("HZ1", "HZ2"),

@@ -19,7 +19,7 @@ OTHER_RECEIVER: Final = 2
 OTHER_CONTENT: Final = 3
 RECEIVED_TWICE: Final = 4
 OVERTAKEN: Final = 5
-"""A message sent later in the same life of the sender was received before it."""
+"""A message that its sender sent later, be it after a restart, was received before it."""
 LOST_IN_RESTART: Final = 6
 """It was on its way when its receiver restarted."""
 CYCLE: Final = 7
@@ -33,28 +33,20 @@ UNSEEN: Final = 10
 
 
 @compiled
-def match_receipts(  # noqa: C901  (what can be wrong with a receipt, one after the other)
+def match_receipts(
     member: Any,
-    action: Any,
     received: Any,
     sends: Any,
     send_row: Any,
     send_order: Any,
     complete: Any,
-    restart: int,
     send_of: Any,
     found: Any,
 ) -> None:
     """Find the send of each receipt; ``send_order`` sorts ``sends`` by their ids."""
     count = len(member)
-    life_of = np.zeros(count, np.int64)
-    life = 0
-    for row in range(count):
-        if row and (member[row] != member[row - 1] or action[row] == restart):
-            life += 1
-        life_of[row] = life
     taken = np.zeros(len(sends), np.int64)
-    last = np.full(life + 1, -1, np.int64)
+    last = np.full(len(complete), -1, np.int64)
     for row in range(count):
         send_of[row] = -1
         found[row] = SOUND
@@ -81,11 +73,11 @@ def match_receipts(  # noqa: C901  (what can be wrong with a receipt, one after 
             found[row] = OTHER_CONTENT
         elif taken[send]:
             found[row] = RECEIVED_TWICE
-        elif send < last[life_of[origin]]:
+        elif send < last[member[origin]]:
             found[row] = OVERTAKEN
         else:
             taken[send] = 1
-            last[life_of[origin]] = send
+            last[member[origin]] = send
         send_of[row] = send
 
 

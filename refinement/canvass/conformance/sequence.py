@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from canvass.conformance.kernel_content import content_hashes
 from canvass.traces import wire
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.layout import MESSAGE_INDEX, STATE_INDEX
+from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 
 KEPT: Final = (
     "recorded_position",
@@ -59,6 +59,8 @@ class Sequence:
     """``KEPT`` after each step."""
     coherent: NDArray[np.bool_]
     """Whether the recording log is coherent after the step."""
+    replays: Ints
+    """A mask: the members to which this one replays its log after the step."""
     received: Ints
     """Id of the message consumed, sender, and a hash of its contents; -1 if there is none."""
     sends_of: Ints
@@ -102,6 +104,7 @@ class Sequence:
                 action=self.action[start:end],
                 state=self.state[start:end],
                 coherent=self.coherent[start:end],
+                replays=self.replays[start:end],
                 received=self.received[start:end],
                 sends_of=self.sends_of[start:end],
                 sends=self.sends[sent],
@@ -135,6 +138,7 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
         action=columns.action[start:],
         state=columns.state[start:, _COLUMNS],
         coherent=_coherent(columns)[start:],
+        replays=_replays(columns)[start:],
         received=np.column_stack([message[:, [identity, peer]], content_hashes(message)]),
         sends_of=np.diff(columns.send_offsets[start:]),
         sends=np.column_stack([sends[:, [identity, peer]], content_hashes(sends)]),
@@ -143,6 +147,13 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
         checksums_of=np.diff(columns.checksum_offsets[start:]),
         checksums=columns.checksums[first_checksum:],
     )
+
+
+def _replays(columns: EventColumns) -> Ints:
+    """Give for each state the mask of the members whose catch-up it says is under way."""
+    running = columns.members[:, :, MEMBER_INDEX["catchup_replay"]] != 0
+    mask: Ints = running @ (1 << np.arange(columns.member_count, dtype=np.int64))
+    return mask
 
 
 def _coherent(columns: EventColumns) -> NDArray[np.bool_]:
