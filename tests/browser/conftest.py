@@ -1,0 +1,57 @@
+"""What the servers under test are given to look at, made once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.rules import Rules
+from canvass.graph.build import cache_folder, load_model
+from support.driven_cluster import record_run
+from support.graphs import graph_of
+from support.spoilt_runs import edit_event
+
+
+def graph_folder(config: pytest.Config, name: str) -> Path:
+    """Where the tests keep the graph of a model."""
+    graph_of(config, name)
+    assert config.cache is not None
+    return cache_folder(load_model(name), config.cache.mkdir("graphs"))
+
+
+@pytest.fixture(scope="session")
+def member_graph(pytestconfig: pytest.Config) -> Path:
+    """The graph of a member of three, near its roots."""
+    return graph_folder(pytestconfig, "MCMemberGraph3")
+
+
+@pytest.fixture(scope="session")
+def small_graph(pytestconfig: pytest.Config) -> Path:
+    """The whole graph of a member that is alone."""
+    return graph_folder(pytestconfig, "MCMemberGraph1")
+
+
+@pytest.fixture(scope="session")
+def good_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three members with restarts, that conforms."""
+    folder = tmp_path_factory.mktemp("browse") / "good"
+    record_run(folder, Rules.of("1.50"), 5, 400, faults=0.03, run_id="good")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bad_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which member 1 nominates itself too early."""
+    folder = tmp_path_factory.mktemp("browse") / "bad"
+    record_run(folder, Rules.of("1.50"), 0, 300, faults=0.0, run_id="bad")
+    stream = folder / "member-1.ndjson"
+    lines = [json.loads(line) for line in stream.read_text().splitlines()]
+    waits = next(
+        place
+        for place, event in enumerate(lines)
+        if event["action"] == "Canvass" and event["state"]["electionState"] == "CANVASS"
+    )
+    edit_event(stream, waits, lambda event: event["state"].update(electionState="NOMINATE"))
+    return folder

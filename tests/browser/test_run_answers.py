@@ -1,0 +1,249 @@
+"""Answers about runs, read off a running server and held against the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from canvass.browser import api
+from canvass.browser.verdicts import Checked
+from canvass.lanes.model import Mark
+from support.browse import Asked, serving
+
+
+@pytest.fixture(scope="module")
+def server(member_graph: Path, good_run: Path, bad_run: Path) -> Iterator[Asked]:
+    with serving([good_run, bad_run, member_graph]) as running:
+        yield running
+
+
+def events_of(folder: Path) -> list[list[dict[str, object]]]:
+    return [
+        [json.loads(line) for line in (folder / f"member-{k}.ndjson").read_text().splitlines()]
+        for k in range(3)
+    ]
+
+
+def settled(server: Asked, run: str) -> api.RunView:
+    """The run when its verdict is there."""
+    server.get(api.RunView, f"/run/{run}")
+    checked: Checked = server.store.content("run", run).checked
+    assert checked.done.wait(60)
+    return server.get(api.RunView, f"/run/{run}")
+
+
+def test_the_session_lists_what_was_opened_in_its_order(server: Asked) -> None:
+    session = server.get(api.Session, "/session")
+
+    assert [one.kind for one in session.sources] == ["run", "run", "graph"]
+    assert session.opened == session.sources[0].id == "good"
+
+
+def test_a_good_run_conforms(server: Asked, good_run: Path) -> None:
+    run = settled(server, "good")
+    streams = events_of(good_run)
+
+    assert (run.verdict, run.checking, run.divergence) == ("CONFORMS", False, None)
+    assert [one.steps for one in run.members] == [len(stream) for stream in streams]
+    assert run.events == sum(map(len, streams))
+
+
+def test_a_divergence_is_told_with_what_is_allowed(server: Asked) -> None:
+    run = settled(server, "bad")
+
+    assert run.verdict == "DIVERGES"
+    assert run.divergence is not None
+    told = run.divergence
+    assert (told.kind, told.name, told.member) == ("IMPLEMENTATION_STEP", "Canvass", 1)
+    assert any(one.field == "electionState" for one in told.changed)
+    assert told.operator is not None
+    assert told.operator.lines[0].startswith("Canvass(")
+    assert told.place.endswith(f"member-1.ndjson:{told.step + 1}")
+    assert told.action_enabled
+    assert "ElectionError" in told.enabled
+    assert {one.kind for one in run.findings} >= {told.kind}
+
+
+def test_a_step_the_spec_does_not_allow_has_its_alternatives(server: Asked) -> None:
+    told = settled(server, "bad").divergence
+    assert told is not None
+
+    assert told.expected
+    differences = {one.field: one for one in told.expected[0]}
+    assert differences["electionState"].observed == "NOMINATE"
+    assert differences["electionState"].allowed == "CANVASS"
+
+
+def test_lanes_give_every_event_once_however_they_are_cut(server: Asked, good_run: Path) -> None:
+    total = server.get(api.RunView, "/run/good").events
+    told: list[api.LaneEvent] = []
+    for start in range(0, total, 70):
+        part = server.get(api.Lanes, "/run/good/lanes", **{"from": start, "count": 70})
+        assert (part.before, part.total) == (start, total)
+        assert part.before + len(part.events) + part.after == total
+        for message in part.messages:
+            for place in (message.sent, message.received):
+                assert place is None or 0 <= place < len(part.events)
+        told += part.events
+
+    assert [one.number for one in told] == list(range(total))
+    expected = {
+        (member, f"{member}:{event['step']}", event["action"])
+        for member, stream in enumerate(events_of(good_run))
+        for event in stream
+    }
+    assert {(one.lane, one.reference, one.title) for one in told} == expected
+
+
+def test_lanes_beyond_the_end_are_empty(server: Asked) -> None:
+    total = server.get(api.RunView, "/run/good").events
+    part = server.get(api.Lanes, "/run/good/lanes", **{"from": total})
+
+    assert (part.events, part.before, part.after) == ((), total, 0)
+
+
+def test_the_divergence_is_marked_in_the_lanes(server: Asked) -> None:
+    told = settled(server, "bad").divergence
+    assert told is not None
+    part = server.get(api.Lanes, "/run/bad/lanes", **{"from": told.event_number, "count": 1})
+
+    assert part.events[0].mark == Mark.DIVERGES.value
+    assert part.events[0].reference == f"{told.member}:{told.step}"
+
+
+def test_members_stand_where_their_last_event_left_them(server: Asked) -> None:
+    total = server.get(api.RunView, "/run/good").events
+    lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)
+    now: dict[int, tuple[str, str]] = {}
+    for event in lanes.events[:200]:
+        now[event.lane] = (str(event.election_state), event.reference)
+        if event.number % 20 == 0:
+            found = server.get(api.MembersAt, "/run/good/members", at=event.number)
+            assert (found.at, found.total) == (event.number, total)
+            assert {
+                one.member: (one.election_state, f"{one.member}:{one.step}")
+                for one in found.members
+                if one.step >= 0
+            } == now
+
+
+def test_the_strip_says_the_same_as_the_lanes(server: Asked) -> None:
+    strip = server.get(api.RunStrip, "/run/good/strip")
+    lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)
+    assert strip.total == lanes.total == len(lanes.events)
+    assert strip.left_out == 0
+
+    for member in strip.members:
+        assert member.segments[0].start == 0
+        starts = {one.start: one.election_state for one in member.segments}
+        state = ""
+        for event in lanes.events:
+            expected = event.election_state if event.lane == member.id else state
+            if event.number in starts:
+                state = starts[event.number]
+            assert state == expected
+    marked = {one.number: one.mark for one in lanes.events if one.mark}
+    assert {one.number: one.kind for one in strip.marks} == marked
+
+
+def test_a_step_is_told_as_the_stream_has_it(server: Asked, good_run: Path) -> None:
+    stream = events_of(good_run)[1]
+    for place in (0, 1, 17, len(stream) - 1):
+        step = server.get(api.StepView, f"/run/good/step/1/{place}")
+        assert (step.member, step.step, step.action) == (1, place, stream[place]["action"])
+        assert step.after == stream[place]["state"]
+        assert step.time_ns == str(stream[place]["timeNs"])
+        if place:
+            assert step.before == stream[place - 1]["state"]
+            paths = {one.path.partition("[")[0] for one in step.changes}
+            before, after = stream[place - 1]["state"], stream[place]["state"]
+            assert isinstance(before, dict)
+            assert isinstance(after, dict)
+            assert paths == {name for name in after if after[name] != before[name]}
+
+
+def test_what_is_wrong_is_said_at_its_step_and_at_no_other(server: Asked) -> None:
+    told = settled(server, "bad").divergence
+    assert told is not None
+    place = f"/run/bad/step/{told.member}"
+
+    assert server.get(api.StepView, f"{place}/{told.step}").divergence == told.message
+    assert server.get(api.StepView, f"{place}/{told.step - 1}").divergence == ""
+
+
+def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> None:
+    graph_id = server.ids[-1]
+    # Until all edges are canonicalised, the page is told to ask again.
+    first = server.get(api.StepView, "/run/good/step/0/0")
+    assert first.graph is None or not first.graph_pending
+    server.store.content("graph", graph_id).steps.classes()
+    found = 0
+    for place in range(0, 60, 3):
+        step = server.get(api.StepView, f"/run/good/step/0/{place}")
+        assert not step.graph_pending
+        if step.graph is None:
+            continue
+        found += 1
+        graph = f"/graph/{step.graph.id}"
+        source = server.get(api.StateView, f"{graph}/state/{step.graph.source}", limit=1)
+        target = server.get(api.StateView, f"{graph}/state/{step.graph.target}", limit=1)
+        assert step.before is not None
+        assert target.tree["electionState"] == step.after["electionState"]
+        assert source.tree["electionState"] == step.before["electionState"]
+        drawn = server.get(
+            api.Around,
+            f"{graph}/around/{step.graph.source}",
+            depth=1,
+            limit=1,
+            include=step.graph.target,
+        )
+        taken = [edge for edge in drawn.edges if edge.id == step.graph.drawn_edge]
+        assert [(one.action, one.source, one.target) for one in taken] == [
+            (step.action, step.graph.source, step.graph.target)
+        ]
+
+    assert found > 10
+
+
+def test_a_step_that_the_spec_does_not_allow_is_not_in_the_graph(server: Asked) -> None:
+    server.store.content("graph", server.ids[-1]).steps.classes()
+    told = settled(server, "bad").divergence
+    assert told is not None
+    step = server.get(api.StepView, f"/run/bad/step/{told.member}/{told.step}")
+
+    assert (step.graph, step.graph_pending) == (None, False)
+
+
+def test_a_run_that_is_no_trace_is_told_in_one_line(tmp_path: Path, good_run: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for file in good_run.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    with (folder / "member-0.ndjson").open("a") as stream:
+        stream.write('{"step": <b>}\n')
+    with serving([folder]) as server:
+        reply = server.ask("/run/broken")
+
+        assert reply.status == 422
+        assert reply.problem().code == "unreadable"
+        assert "member-0.ndjson" in reply.problem().message
+        assert "\n" not in reply.problem().message
+
+
+def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path) -> None:
+    from canvass.traces.parquet import DatasetWriter
+    from canvass.traces.run import Corpus, write_dataset
+
+    for number, run in enumerate((good_run, bad_run)):
+        with DatasetWriter(tmp_path / "set" / f"part-{number}") as writer:
+            write_dataset(Corpus(run), writer)
+    with serving([tmp_path / "set" / "part-0", tmp_path / "set" / "part-1"]) as server:
+        assert [one.title for one in server.get(api.Session, "/session").sources] == ["good", "bad"]
+        assert settled(server, "good").verdict == "CONFORMS"
+        bad = settled(server, "bad")
+        assert bad.verdict == "DIVERGES"
+        assert bad.divergence is not None
+        assert (bad.divergence.name, bad.divergence.member) == ("Canvass", 1)
