@@ -70,7 +70,7 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[tuple[str, str, str
                 yield name, value_text(before[key]), ABSENT
             else:
                 yield from _changes(name, before[key], after[key])
-    elif isinstance(before, list) and isinstance(after, list):
+    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
         for place in range(max(len(before), len(after))):
             name = f"{path}[{place}]"
             if place >= len(before):

@@ -1,0 +1,310 @@
+"""Answers about state graphs, read off a running server and held against the graph itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import networkx as nx
+import numpy as np
+import pytest
+
+from canvass.browser import api
+from canvass.browser.layout import HEIGHT, WIDTH
+from canvass.conformance.diagnose import load
+from canvass.conformance.steps import example_of, rules_of
+from canvass.graph.artifact import open_graph, open_keys
+from canvass.graph.member_view import MemberView
+from support.browse import Asked, serving
+
+Place = api.Node | api.QuotientNode
+Tree = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def server(small_graph: Path, member_graph: Path, good_run: Path) -> Iterator[Asked]:
+    with serving([small_graph, member_graph, good_run]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def view(small_graph: Path) -> MemberView:
+    return MemberView(open_graph(small_graph), small_graph)
+
+
+@pytest.fixture(scope="module")
+def graph(view: MemberView) -> nx.MultiDiGraph:
+    """The small graph as one of networkx, by ids."""
+    made = nx.MultiDiGraph()
+    made.add_nodes_from(view.id_of(row) for row in range(view.state_count))
+    for row in range(view.state_count):
+        for at in range(int(view.out_offsets[row]), int(view.out_offsets[row + 1])):
+            made.add_edge(
+                view.id_of(row),
+                view.id_of(int(view.out_target[at])),
+                key=int(view.out_edge[at]),
+                action=view.actions[int(view.out_action[at])],
+            )
+    return made
+
+
+def plain(tree: Tree) -> Tree:
+    """A tree as it travels."""
+    return msgspec.json.decode(msgspec.json.encode(tree), type=Tree)
+
+
+def assert_changes_lead(before: Tree, after: Tree, edge: api.OutEdge) -> None:
+    """The changes are in the fields that differ, each at one value and no list of them."""
+    changed = {one.path.partition("[")[0].partition(".")[0] for one in edge.changes}
+    assert changed == {name for name in after if after[name] != before[name]}
+    assert all(not one.before.startswith(("[", "{")) for one in edge.changes)
+    assert all(one.before != one.after for one in edge.changes)
+
+
+def at(server: Asked) -> str:
+    return f"/graph/{server.ids[0]}"
+
+
+def assert_nothing_overlaps(nodes: tuple[Place, ...]) -> None:
+    for one, two in combinations(nodes, 2):
+        assert abs(one.x - two.x) >= WIDTH or abs(one.y - two.y) >= HEIGHT
+
+
+def test_the_graph_is_told_whole(server: Asked, graph: nx.MultiDiGraph, view: MemberView) -> None:
+    info = server.get(api.GraphInfo, at(server))
+
+    assert (info.kind, info.states, info.edges) == ("member", len(graph), graph.number_of_edges())
+    assert info.complete
+    actions = Counter(action for _, _, action in graph.edges(data="action"))
+    assert {one.name: one.count for one in info.actions} == dict(actions)
+    assert info.initial == tuple(view.id_of(int(row)) for row in view.initial)
+    assert set(info.fields) == set(view.tree(0))
+
+
+def test_a_state_has_the_neighbours_of_the_graph(
+    server: Asked, graph: nx.MultiDiGraph, view: MemberView
+) -> None:
+    for row in range(0, view.state_count, 97):
+        state = view.id_of(row)
+        told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
+        leaving = {key: to for _, to, key in graph.out_edges(state, keys=True)}
+        entering = {key: source for source, _, key in graph.in_edges(state, keys=True)}
+        assert {one.edge: one.target for one in told.out} == leaving
+        assert {one.edge: one.source for one in told.entering} == entering
+        assert (told.out_total, told.in_total) == (len(leaving), len(entering))
+        assert told.tree == plain(view.tree(row))
+        for edge in told.out:
+            assert_changes_lead(told.tree, plain(view.tree(view.find(edge.target) or 0)), edge)
+
+
+def test_a_limit_cuts_neighbours_and_says_how_many_there_are(
+    server: Asked, graph: nx.MultiDiGraph
+) -> None:
+    state = max(graph, key=graph.out_degree)
+    told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=2)
+
+    assert len(told.out) == 2
+    assert told.out_total == graph.out_degree(state)
+
+
+def test_a_state_is_found_by_the_beginning_of_its_id(server: Asked, view: MemberView) -> None:
+    state = view.id_of(7)
+
+    assert server.get(api.StateView, f"{at(server)}/state/{state[:12]}").id == state
+
+
+def test_the_part_around_a_state_is_that_of_the_graph(
+    server: Asked, graph: nx.MultiDiGraph, view: MemberView
+) -> None:
+    simple = nx.Graph(graph)
+    for row in range(0, view.state_count, 211):
+        state = view.id_of(row)
+        told = server.get(api.Around, f"{at(server)}/around/{state}", depth=1, limit=1000)
+        near = {state, *simple.neighbors(state)}
+        assert {node.id for node in told.nodes} == near
+        inner = graph.subgraph(near)
+        drawn = Counter(
+            {(edge.source, edge.target, edge.action): edge.count for edge in told.edges}
+        )
+        assert drawn == Counter((a, b, action) for a, b, action in inner.edges(data="action"))
+        assert_nothing_overlaps(told.nodes)
+
+
+def test_what_is_left_out_is_counted(server: Asked, view: MemberView) -> None:
+    state = view.id_of(int(view.initial[0]))
+    whole = server.get(api.Around, f"{at(server)}/around/{state}", depth=3, limit=1000)
+    part = server.get(api.Around, f"{at(server)}/around/{state}", depth=3, limit=5)
+
+    assert len(part.nodes) == 5
+    assert part.left_out.states == len(whole.nodes) - 5
+    assert part.left_out.edges > 0
+    assert state in {node.id for node in part.nodes}
+
+
+def test_a_state_that_must_be_drawn_is_drawn(server: Asked, view: MemberView) -> None:
+    state = view.id_of(int(view.initial[0]))
+    whole = server.get(api.Around, f"{at(server)}/around/{state}", depth=1, limit=1000)
+    for node in whole.nodes[1:]:
+        part = server.get(
+            api.Around, f"{at(server)}/around/{state}", depth=1, limit=1, include=node.id
+        )
+        assert {one.id for one in part.nodes} == {state, node.id}
+        assert any({edge.source, edge.target} == {state, node.id} for edge in part.edges)
+        assert part.left_out.states == len(whole.nodes) - 2
+        assert_nothing_overlaps(part.nodes)
+
+
+def test_only_the_edges_of_chosen_actions_are_drawn(server: Asked, view: MemberView) -> None:
+    state = view.id_of(int(view.initial[0]))
+    told = server.get(
+        api.Around, f"{at(server)}/around/{state}", depth=4, actions="Restart,LeaderReplay"
+    )
+
+    assert {edge.action for edge in told.edges} <= {"Restart", "LeaderReplay"}
+
+
+def test_many_states_are_drawn_without_overlap(server: Asked) -> None:
+    graph = f"/graph/{server.ids[1]}"
+    first = server.get(api.GraphInfo, graph).initial[0]
+    told = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
+
+    assert len(told.nodes) == 300
+    assert_nothing_overlaps(told.nodes)
+    again = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
+    assert again == told
+
+
+def test_states_are_found_by_what_holds_in_them(
+    server: Asked, graph: nx.MultiDiGraph, view: MemberView
+) -> None:
+    trees = {view.id_of(row): view.tree(row) for row in range(view.state_count)}
+    expected = {name for name, tree in trees.items() if tree["electionState"] == "LEADER_READY"}
+    told = server.get(
+        api.Found, f"{at(server)}/find", where='electionState = "LEADER_READY"', limit=1000
+    )
+
+    assert told.count == len(expected)
+    assert {one.id for one in told.shown} == expected
+    part = server.get(api.Found, f"{at(server)}/find", where="TRUE", limit=3)
+    assert (part.count, len(part.shown)) == (len(graph), 3)
+
+
+def test_what_is_wrong_with_an_expression_is_told_with_its_column(server: Asked) -> None:
+    problem = server.ask(f"{at(server)}/find", where="role = = 1").problem()
+
+    assert (problem.code, problem.column) == ("expression", 8)
+
+
+def test_paths_are_shortest(server: Asked, graph: nx.MultiDiGraph, view: MemberView) -> None:
+    start = view.id_of(int(view.initial[0]))
+    lengths = nx.single_source_shortest_path_length(graph, start)
+    for row in range(0, view.state_count, 131):
+        end = view.id_of(row)
+        reply = server.ask(f"{at(server)}/path", **{"from": "initial", "to": end})
+        if end not in lengths:
+            assert (reply.status, reply.problem().code) == (404, "no-path")
+            continue
+        told = server.get(api.PathView, f"{at(server)}/path", **{"from": start, "to": end})
+        assert len(told.hops) == lengths[end]
+        here = told.start.id
+        assert here == start
+        for hop in told.hops:
+            assert hop.source == here
+            assert graph.edges[hop.source, hop.target, hop.edge]["action"] == hop.action
+            here = hop.target
+        assert here == end
+
+
+def test_a_path_leads_to_where_something_holds(server: Asked) -> None:
+    where = 'electionState = "LEADER_READY"'
+    told = server.get(api.PathView, f"{at(server)}/path", **{"from": "initial", "where": where})
+
+    assert told.hops
+    last = server.get(api.StateView, f"{at(server)}/state/{told.hops[-1].target}")
+    assert last.tree["electionState"] == "LEADER_READY"
+
+
+def test_a_projection_counts_every_state_and_edge(
+    server: Asked, graph: nx.MultiDiGraph, view: MemberView
+) -> None:
+    told = server.get(api.Projection, f"{at(server)}/project", by="electionState")
+    kind = {view.id_of(row): view.tree(row)["electionState"] for row in range(view.state_count)}
+
+    assert {node.key.strip('"'): node.count for node in told.nodes} == Counter(kind.values())
+    expected = Counter((kind[a], kind[b], action) for a, b, action in graph.edges(data="action"))
+    assert {
+        (edge.source.strip('"'), edge.target.strip('"'), edge.action): edge.count
+        for edge in told.edges
+    } == expected
+    assert (told.left_out, told.left_out_classes) == (api.LeftOut(states=0, edges=0), 0)
+    assert_nothing_overlaps(told.nodes)
+
+
+def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) -> None:
+    graph = f"/graph/{server.ids[1]}"
+    states = server.get(api.GraphInfo, graph).states
+    told = server.get(api.Projection, f"{graph}/project", by="members, recordingLog, role")
+
+    assert told.left_out_classes > 0
+    assert sum(node.count for node in told.nodes) + told.left_out.states == states
+    assert len({node.key for node in told.nodes}) == len(told.nodes)
+
+
+def test_components_are_those_of_the_graph(server: Asked, graph: nx.MultiDiGraph) -> None:
+    told = server.get(api.Components, f"{at(server)}/components")
+    expected = sorted(map(len, nx.strongly_connected_components(graph)), reverse=True)
+
+    assert told.count == len(expected)
+    assert [one.size for one in told.largest] == expected[: len(told.largest)]
+
+
+def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good_run: Path) -> None:
+    graph_id, run_id = server.ids[1:]
+    told = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage", run=run_id)
+    loaded, keys = load(good_run, "good"), open_keys(member_graph)
+    rules = rules_of(loaded.run)
+    taken: Counter[int] = Counter()
+    for row in range(len(loaded.columns)):
+        example = example_of(loaded.step(row), rules)
+        if example is not None:
+            taken[int(keys.lookup(np.array([example.key], dtype=np.uint64))[0])] += 1
+
+    assert told.events == len(loaded.columns)
+    assert told.outside == len(loaded.columns) - sum(taken.values()) + taken.pop(-1, 0)
+    assert told.covered == len(taken)
+    assert told.total == len(keys)
+    assert sum(one.covered for one in told.actions) == told.covered
+    assert sum(one.events for one in told.actions) == told.events - told.outside
+
+
+def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
+    graph_id, run_id = server.ids[1:]
+    steps = server.store.content("graph", graph_id).steps
+    steps.classes()
+    step = server.get(api.StepView, f"/run/{run_id}/step/0/2")
+    assert step.graph is not None
+    query: dict[str, object] = {"depth": 1, "limit": 200}
+    told = server.get(
+        api.GraphCoverage,
+        f"/graph/{graph_id}/coverage",
+        run=run_id,
+        around=step.graph.source,
+        include=step.graph.target,
+        **query,
+    )
+
+    assert told.edges[str(step.graph.drawn_edge)] > 0
+    cold = server.get(
+        api.GraphCoverage, f"/graph/{graph_id}/coverage", around=step.graph.source, **query
+    )
+    assert cold.edges.keys() >= told.edges.keys() - {str(step.graph.drawn_edge)}
+
+
+def test_a_run_of_other_rules_takes_nothing(server: Asked) -> None:
+    told = server.get(api.GraphCoverage, f"{at(server)}/coverage")
+
+    assert (told.runs, told.events, told.covered) == (0, 0, 0)
