@@ -1,4 +1,8 @@
-"""What the simulation finds when archive, module or services do something wrong on purpose."""
+"""What the simulation finds when archive, module or services do something wrong on purpose.
+
+That service messages and timers wait again when a leader has lost its term is held in
+`unit/node/test_module_state.py`: here it takes more elections of one member than a short run has.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,6 @@ import pytest
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.recording import Recording
-from canvass.node.service_messages import PendingServiceMessageTracker
-from canvass.node.timers import TimerService
 from canvass.services import exactly_once
 from canvass.services.agent import BoundedLogAdapter
 from canvass.simulation.options import CUT_KINDS, Faults, Options
@@ -57,16 +59,6 @@ def apply_repetitions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exactly_once.ExactlyOnce, "on_session_message", on_session_message)
 
 
-def keep_uncommitted_timers(patch: pytest.MonkeyPatch) -> None:
-    """A timer whose event never commits has expired all the same."""
-    patch.setattr(TimerService, "roll_back", lambda _self, _commit_position: None)
-
-
-def keep_appended_service_messages(patch: pytest.MonkeyPatch) -> None:
-    """A message of a service that never commits is not appended again."""
-    patch.setattr(PendingServiceMessageTracker, "roll_back", lambda _self, _commit_position: None)
-
-
 def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
     """Services read to the end of the recording."""
     original = BoundedLogAdapter.poll
@@ -101,7 +93,6 @@ def cut_off_what_is_damaged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Recording, "_cut_tail", cut_tail)
 
 
-LEADERS_LOST = replace(FAULTS, cut_mean=400, cut_kinds=("isolate",))
 ROTTEN = replace(FAULTS, rot_mean=150, power_mean=0, crash_mean=600)
 
 
@@ -110,8 +101,6 @@ ROTTEN = replace(FAULTS, rot_mean=150, power_mean=0, crash_mean=600)
     [
         (forget_to_sync, FAULTS),
         (apply_repetitions, FAULTS),
-        pytest.param(keep_uncommitted_timers, FAULTS, marks=pytest.mark.night),
-        pytest.param(keep_appended_service_messages, LEADERS_LOST, marks=pytest.mark.night),
         (process_what_is_not_committed, FAULTS),
         (forget_the_candidate_term, FAULTS),
         (cut_off_what_is_damaged, ROTTEN),

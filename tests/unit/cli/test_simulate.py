@@ -86,3 +86,54 @@ def test_a_cluster_of_no_size_is_refused(command: Command) -> None:
     code, _, _ = command("simulate", "--members", "0")
 
     assert code == 2
+
+
+def test_a_run_is_done_again_from_the_options_that_were_recorded(
+    command: Command, tmp_path: Path
+) -> None:
+    _, first, _ = command(
+        *("simulate", "--seeds", "1", "--seed-start", "9", "--steps", "300"),
+        *("--format", "json", "--out", tmp_path / "first"),
+    )
+    run = json.loads((tmp_path / "first" / "sim-hardened-3-9" / "run.json").read_text())
+    options = json.dumps(run["source"]["options"])
+    _, again, _ = command("simulate", "--options", options, "--format", "json")
+
+    assert json.loads(again)["digest"] == json.loads(first)["digest"]
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"seed": 1, "steps": 0}', '{"seed": "x"}'])
+def test_options_that_are_none_are_refused(command: Command, text: str) -> None:
+    code, _, err = command("simulate", "--options", text)
+
+    assert code == 2
+    assert err.startswith("canvass: --options: ")
+    assert "Traceback" not in err
+
+
+def test_coverage_is_counted_and_steering_tells_how_to_do_a_run_again(command: Command) -> None:
+    words = ("--seeds", "3", "--steps", "150", "--format", "json")
+    plain = json.loads(command("simulate", "--coverage", *words)[1])
+    steered = json.loads(command("simulate", "--steer", *words)[1])
+    without = json.loads(command("simulate", *words)[1])
+
+    assert plain["distinctSteps"] > 50
+    assert steered["distinctSteps"] > 50
+    assert (without["distinctSteps"], plain["digest"]) == (-1, without["digest"])
+    assert plain["coverage"] == steered["coverage"] == []
+
+
+def test_members_that_are_left_out_are_told_and_are_no_failure(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("2 has promised term 6 and stays out of term 1 (the price of HZ3)",)
+
+    def run(self: Simulator) -> RunResult:
+        return RunResult(self.options, 9, 10, "", {}, {}, (), (), told, 0)
+
+    monkeypatch.setattr(Simulator, "run", run)
+    code, out, _ = command("simulate", "--seeds", "1")
+
+    assert code == 0
+    assert "1 runs left members out until the next election, which is no failure" in out
+    assert f"seed 0: {told[0]}" in out
