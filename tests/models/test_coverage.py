@@ -1,8 +1,9 @@
-"""The table of actions, and what the models exercise: every branch but those with a reason.
+"""The table of actions, and what the models exercise: every action, every branch but a few.
 
-The branches are those of the modules that hold the rules of a member, marked in a copy of the spec
+``spec/coverage.json`` says of each action in which models of the cluster it is taken, which is read
+from the labels of their state graphs, and lists with a reason the branches that no model takes. The
+branches are those of the modules that hold the rules of a member, marked in a copy of the spec
 (`support.spec_branches`), in the models of one member in any environment and in some of a cluster.
-``spec/coverage.json`` lists the branches that none of them takes.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.cli.models import Settings, run_model
-from canvass.spec import load_manifest, spec_root
-from canvass.tlc import Event, UserOutput, find_jar, find_java
+from canvass.cli.models import STORY_STACK_MIB, Settings, run_model
+from canvass.spec import Expected, load_manifest, spec_root
+from canvass.tlc import Event, UserOutput, check, find_jar, find_java
+from canvass.tlc.dump import DumpEdge, read_dump
 from support.spec_branches import Branch, hit_by, mark
 
+COVERAGE = spec_root() / "coverage.json"
 MODELS = {model.name: model for model in load_manifest().models}
 RULES = (
     *("LogMutants", "JoinMutants", "MCHazard1LossHardened", "MCHazard6Hardened"),
@@ -29,6 +32,13 @@ RULES = (
     "MCMemberGraph3Rev149",
     "MCMemberGraph3Hardened",
 )
+
+EXERCISES = (
+    *("BallotMutants", "CommitMutants", "JoinMutants", "LogMutants"),
+    "MCHazard1LossHardened",
+    "MCSingleNode",
+)
+"""Models that hold, small enough to write their graphs down, in which every step is taken."""
 
 
 class Untaken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,9 +54,15 @@ class Untaken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Branch(self.module, self.operator, self.before, self.text)
 
 
-def untaken() -> list[Untaken]:
-    text = (spec_root() / "coverage.json").read_bytes()
-    return msgspec.json.decode(text, type=list[Untaken])
+class Coverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """``spec/coverage.json``: where each action of the cluster is taken, and what never is."""
+
+    taken_in: dict[str, list[str]]
+    untaken: list[Untaken]
+
+
+def coverage() -> Coverage:
+    return msgspec.json.decode(COVERAGE.read_bytes(), type=Coverage)
 
 
 def module(name: str) -> str:
@@ -82,19 +98,70 @@ def test_the_next_step_of_one_member_is_one_of_the_table_of_actions() -> None:
     assert len(said) == len(actions())
 
 
-def test_the_next_step_of_a_cluster_is_one_of_the_table_of_actions_or_a_loss() -> None:
+def steps_of_a_cluster() -> list[str]:
     """A restart loses what was under way to the member, so it is not called a step of it alone."""
-    expected = {f"Take{action}" for action in actions()} - {"TakeRestart"}
+    taken = {f"Take{action}" for action in actions()} - {"TakeRestart"}
+    return sorted(taken | {"RestartMember", "Lose"})
 
-    assert sorted(disjuncts("Cluster")) == sorted(expected | {"RestartMember", "Lose"})
+
+def test_the_next_step_of_a_cluster_is_one_of_the_table_of_actions_or_a_loss() -> None:
+    assert sorted(disjuncts("Cluster")) == steps_of_a_cluster()
+
+
+def test_every_step_of_a_cluster_is_taken_in_some_model_that_holds() -> None:
+    """Which, the night reads from their graphs; here is that none is missing from the list."""
+    taken = coverage().taken_in
+
+    assert sorted(taken) == steps_of_a_cluster()
+    assert {name for names in taken.values() for name in names} == set(EXERCISES)
+    assert [name for name in EXERCISES if MODELS[name].expected is not Expected.SUCCESS] == []
+    assert [step for step, names in taken.items() if not names] == []
+
+
+def steps_in_the_graph_of(name: str, folder: Path) -> set[str]:
+    entry = MODELS[name]
+    dump = folder / f"{name}.dot"
+    result = check(
+        spec_root() / f"{entry.module}.tla",
+        spec_root() / entry.config,
+        check_deadlock=False,
+        stack_mib=STORY_STACK_MIB,
+        library=(spec_root(),),
+        dump=dump,
+    )
+    assert result.ok, f"{name}: {result.message}"
+    steps = {item.action for item in read_dump(dump) if isinstance(item, DumpEdge)}
+    dump.unlink()
+    return steps
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+def test_where_each_step_of_a_cluster_is_taken_is_what_the_graphs_say(
+    tmp_path: Path, rewrite: bool
+) -> None:
+    """``pytest --rewrite`` writes down what the graphs say now."""
+    labels = {name: steps_in_the_graph_of(name, tmp_path) for name in EXERCISES}
+    taken = {
+        step: [name for name in EXERCISES if step in labels[name]]
+        for step in sorted(set().union(*labels.values()))
+    }
+    if rewrite:
+        text = msgspec.json.format(
+            msgspec.json.encode(Coverage(taken, coverage().untaken)), indent=2
+        )
+        COVERAGE.write_bytes(text + b"\n")
+        return
+
+    assert coverage().taken_in == taken
 
 
 def test_what_is_listed_as_never_taken_is_a_branch_and_has_a_reason(tmp_path: Path) -> None:
     folder = tmp_path / "spec"
     shutil.copytree(spec_root(), folder)
 
-    assert {one.branch() for one in untaken()} <= set(mark(folder))
-    assert all(len(one.reason.split()) > 3 for one in untaken())
+    assert {one.branch() for one in coverage().untaken} <= set(mark(folder))
+    assert all(len(one.reason.split()) > 3 for one in coverage().untaken)
 
 
 @pytest.mark.tlc
@@ -118,4 +185,4 @@ def test_every_branch_of_the_rules_is_taken_but_those_listed_with_a_reason(tmp_p
         assert run.result.ok, f"{name}: {run.result.message}"
 
     missed = sorted(branch for number, branch in enumerate(branches) if number not in hits)
-    assert missed == sorted(one.branch() for one in untaken())
+    assert missed == sorted(one.branch() for one in coverage().untaken)
