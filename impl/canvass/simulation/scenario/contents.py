@@ -6,6 +6,7 @@ A term has one leader and one base, so term and position together name a byte. A
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -82,3 +83,9 @@ def agreement(a: Log, b: Log) -> int:
 def is_prefix(a: Log, b: Log) -> bool:
     """Whether the first log is a prefix of the second, or equal to it."""
     return agreement(a, b) == length(a)
+
+
+def checksum(log: Log, position: int) -> int:
+    """64 bits that witness the log up to a position: equal logs have the same."""
+    told = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
+    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "big")

@@ -6,10 +6,13 @@ compared with. Each verb is a method whose first line says how it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
+from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, TermEntry
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.scenario import render
@@ -25,13 +28,24 @@ from canvass.simulation.scenario.safety import PROPERTIES
 from canvass.simulation.scenario.wording import heard, said
 from canvass.simulation.scenario.world import EVENT_LENGTH, World
 
+Recorders: TypeAlias = Callable[[Rules], Sequence[StepRecorder]]
+
 _FACTS = ("interval", "commit", "timeout")
 
 
 class Dialogue:
-    """Runs the commands of one scenario."""
+    """Runs the commands of one scenario.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    step
+        The protocol core of all members.
+    recorders
+        Gives, once the rules are known, where each member records its steps.
+    """
+
+    def __init__(self, step: StepFunction = core.step, recorders: Recorders = lambda _: ()) -> None:
+        self._step, self._recorders = step, recorders
         self._world: World | None = None
         self._verbs: dict[str, Callable[[Command], None]] = {
             "cluster": self._cluster,
@@ -125,7 +139,12 @@ class Dialogue:
             hardening = frozenset(read.values["hardening"].split(","))
             rules = Rules(rules.member_count, rules.revision, hardening, rules.appointed_leader_id)
         event = read.integer("event")
-        self._world = World(rules, EVENT_LENGTH if event is None else event)
+        self._world = World(
+            rules,
+            EVENT_LENGTH if event is None else event,
+            self._step,
+            self._recorders(rules),
+        )
 
     def _disk(self, read: Command) -> None:
         """``disk 0 terms=0:0-2848,1:2848- recorded=4064``: lay down what members find on disk.
@@ -211,7 +230,8 @@ class Dialogue:
         j, kind, *flags = read.words
         pairs = [f"{key}={value}" for key, value in read.values.items() if key != "active"]
         first = len(self.world.steps)
-        self.world.receive(integer(j), heard(kind, (*flags, *pairs)), self._active(read))
+        message = heard(kind, (*flags, *pairs))
+        self.world.receive(integer(j), message, self._active(read))
         self._told_from(first)
 
     def _channel(self, read: Command) -> Iterator[tuple[int, int]]:
@@ -235,7 +255,7 @@ class Dialogue:
         """``drop 1->0 ... [count=1|all]``: the next messages of channels are lost."""
         for i, j in self._channel(read):
             for _ in range(self._count(read, i, j)):
-                self._lines.append(f"{j} xx {said(self.world.channels[i, j].popleft())}")
+                self._lines.append(f"{j} xx {said(self.world.channels[i, j].popleft().message)}")
 
     def _count(self, read: Command, i: int, j: int) -> int:
         waiting = len(self.world.channels[i, j])
@@ -303,7 +323,7 @@ class Dialogue:
     def _channels(self, _read: Command) -> None:
         """``channels``: what is on its way."""
         for (i, j), channel in self.world.channels.items():
-            self._lines += [f"{i}->{j} {said(m)}" for m in channel]
+            self._lines += [f"{i}->{j} {said(sent.message)}" for sent in channel]
 
     def _show(self, read: Command) -> None:
         """``show 0 1 ...``: the states of members, changed or not."""
@@ -328,15 +348,22 @@ def _contents(written: tuple[TermEntry, ...], recorded: int) -> Log:
     return cut(log, recorded)
 
 
-def replay(text: str) -> str:
+def replay(text: str, dialogue: Dialogue | None = None) -> str:
     """Run a scenario and write it again with what is printed now.
+
+    Parameters
+    ----------
+    text
+        The scenario.
+    dialogue
+        What runs it, new; one with the core and without a recording if none is given.
 
     Raises
     ------
     ScenarioError
         If it cannot be read or carried out; the message names the line.
     """
-    dialogue = Dialogue()
+    dialogue = Dialogue() if dialogue is None else dialogue
     written = []
     for block in blocks(text):
         if not block.commands:

@@ -163,3 +163,18 @@ def heard(kind: str, words: Sequence[str]) -> Message:
         raise ScenarioError(f"{kind} lacks, or misspells, {error}") from error
     told.end()
     return message
+
+
+def sender_of(m: Message, leader: int) -> int:
+    """Who has sent a message: what it says, or else the leader of the member that it is for."""
+    match m:
+        case CanvassPosition() | Vote() | AppendPosition() | CatchupPosition():
+            return m.follower_member_id
+        case RequestVote():
+            return m.candidate_member_id
+        case NewLeadershipTerm() | CommitPosition():
+            return m.leader_member_id
+        case TerminationAck():
+            return m.member_id
+        case StopCatchup() | TerminationPosition():
+            return leader

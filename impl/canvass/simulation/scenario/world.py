@@ -9,24 +9,38 @@ scenario says, and how results are printed, does not belong here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from canvass.cluster.core import step
-from canvass.cluster.effects import Send, TruncateLog
+from canvass.cluster import core
+from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
+from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import in_election, is_at, is_closed
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.scenario.contents import Log, Segment, append, copy, cut, length, segment_at
+from canvass.simulation.scenario.contents import (
+    Log,
+    Segment,
+    append,
+    checksum,
+    copy,
+    cut,
+    length,
+    segment_at,
+)
 from canvass.simulation.scenario.safety import OF_A_WHOLE_CLUSTER, Watch
+from canvass.simulation.scenario.wording import sender_of
 
 EVENT_LENGTH = 96
 """Bytes of a NewLeadershipTermEvent in the log, with its frame."""
+
+BY_HAND = 1 << 40
+"""Messages made by hand are numbered from here on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +65,24 @@ class World:
         The protocol that all members run.
     event_length
         Bytes of the first entry of a term.
+    step
+        The protocol core of all members.
+    recorders
+        Where the members record their steps, if anywhere.
     """
 
     rules: Rules
     event_length: int = EVENT_LENGTH
+    step: StepFunction = core.step
+    recorders: Sequence[StepRecorder] = ()
     members: list[Member] = field(init=False)
     logs: list[Log] = field(init=False)
     up: set[int] = field(init=False)
-    channels: dict[tuple[int, int], deque[Message]] = field(init=False)
+    channels: dict[tuple[int, int], deque[Received]] = field(init=False)
     watch: Watch = field(init=False)
     steps: list[Step] = field(init=False)
+    by_hand: int = field(init=False, default=0)
+    """How many messages no member of this world has sent."""
 
     def __post_init__(self) -> None:
         count = self.rules.member_count
@@ -89,7 +111,14 @@ class World:
         self.up.add(i)
         return self.take(i, "Restart")
 
-    def take(self, i: int, action: str, x: Input | None = None, term: int | None = None) -> Step:
+    def take(
+        self,
+        i: int,
+        action: str,
+        x: Input | None = None,
+        term: int | None = None,
+        received: Received | None = None,
+    ) -> Step:
         """Let member ``i`` take an action; nothing happens if it is not enabled.
 
         Parameters
@@ -100,32 +129,60 @@ class World:
             The action and its input.
         term
             The term of the bytes that a ``RecordLog`` records, if no leader has them.
+        received
+            Where the message of the input comes from.
         """
         given = x if x is not None else Input()
         before = self.members[i]
-        outcome = step(self.rules, i, before, action, given)
+        outcome = self.step(self.rules, i, before, action, given)
         if outcome is None:
             taken = Step(i, action, given, before, None)
         else:
             self._carry_out(i, before, outcome, term)
+            self._send(i, outcome, self._record(i, action, given, received, outcome))
             violations = self.watch.step(i, action, before, outcome, self.members, self.logs)
             taken = Step(i, action, given, before, outcome, tuple(violations))
         self.steps.append(taken)
         return taken
 
     def _carry_out(self, i: int, before: Member, outcome: Outcome, term: int | None) -> None:
+        """Let happen to the log what the step does to it."""
         recorded = outcome.next.recorded_position
         for effect in outcome.effects:
-            match effect:
-                case Send(to, message) if to in self.up and i in self.up:
-                    self.channels[i, to].append(message)
-                case TruncateLog(position):
-                    self.logs[i] = cut(self.logs[i], position)
-                case _:
-                    pass
+            if isinstance(effect, TruncateLog):
+                self.logs[i] = cut(self.logs[i], effect.position)
         if recorded > before.recorded_position:
             self.logs[i] = copy(self.logs[i], self._source(i, term, recorded), recorded)
         self.members[i] = outcome.next
+
+    def _record(
+        self, i: int, action: str, x: Input, received: Received | None, outcome: Outcome
+    ) -> int:
+        """Record a step; give the number of the first message that it sends."""
+        if not self.recorders:
+            return NULL_VALUE
+        s = outcome.next
+        reported = sorted({s.recorded_position, s.commit_position})
+        return self.recorders[i].record(
+            len(self.steps),
+            action,
+            s,
+            inputs=x,
+            sender=NULL_VALUE if received is None else received.sender,
+            number=NULL_VALUE if received is None else received.number,
+            sends=[(send.to, send.message) for send in outcome.sends],
+            log_checksums=[
+                (position, checksum(self.logs[i], position))
+                for position in reported
+                if 0 < position <= length(self.logs[i])
+            ],
+        )
+
+    def _send(self, i: int, outcome: Outcome, first: int) -> None:
+        """Put what a step sends into the channels; ``first`` is the number of the first message."""
+        for place, send in enumerate(outcome.sends):
+            if send.to in self.up and i in self.up:
+                self.channels[i, send.to].append(Received(i, first + place, send.message))
         if outcome.next.module_state is ModuleState.CLOSED:
             self.crash(i)
 
@@ -217,7 +274,7 @@ class World:
             action = "ElectionInit"
         if s.election_state is ElectionState.LEADER_READY and x.position == NULL_VALUE:
             opening = replace(x, position=s.publication_position + self.event_length)
-            if step(self.rules, i, s, action, opening) is not None:
+            if self.step(self.rules, i, s, action, opening) is not None:
                 return self.take(i, action, opening)
         return self.take(i, action, x)
 
@@ -228,13 +285,19 @@ class World:
     def receive(self, j: int, message: Message, active: frozenset[int]) -> Step:
         """Let member ``j`` handle a message that no member of this world has sent.
 
-        From here on properties of the whole cluster are not looked at any more.
+        From here on properties of the whole cluster are not looked at any more. In a recording the
+        message bears a number beyond all that its sender has recorded, as if that had gone on.
         """
         self.watch.watched -= OF_A_WHOLE_CLUSTER
-        return self._handle(j, message, active)
+        self.by_hand += 1
+        sender = sender_of(message, self.members[j].leader_member_id)
+        if sender in (j, NULL_VALUE):
+            sender = 0 if j else 1
+        return self._handle(j, Received(sender, BY_HAND + self.by_hand, message), active)
 
-    def _handle(self, j: int, message: Message, active: frozenset[int]) -> Step:
-        return self.take(j, f"On{type(message).__name__}", Input(message=message, active=active))
+    def _handle(self, j: int, received: Received, active: frozenset[int]) -> Step:
+        x = Input(message=received.message, active=active)
+        return self.take(j, f"On{type(received.message).__name__}", x, received=received)
 
     def may_tick(self, i: int) -> bool:
         """Whether the environment lets the election state of member ``i`` pass: a stream connects

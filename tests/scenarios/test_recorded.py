@@ -1,0 +1,89 @@
+"""Scenarios, recorded as runs, conform; those of hazards break the promises that they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
+from canvass.selftest.runs import CoreThenOracle
+from support.scenario_runs import (
+    RecordedScenario,
+    record_scenario,
+    run_id_of,
+    scenario_files,
+)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """All scenarios with the verdicts on their runs."""
+
+    runs: list[tuple[RecordedScenario, RunVerdict]]
+    answers: CoreThenOracle
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    """Every scenario, recorded and checked in one go."""
+    folder = tmp_path_factory.mktemp("scenarios")
+    recorded = [record_scenario(path, folder / run_id_of(path)) for path in scenario_files()]
+    answers = CoreThenOracle()
+    found = check_units([each.folder for each in recorded], Judge(oracle=answers.ask))
+    return Checked(list(zip(recorded, found.runs, strict=True)), answers)
+
+
+def test_recorded_scenarios_take_no_step_and_no_message_that_the_spec_does_not_allow(
+    checked: Checked,
+) -> None:
+    wrong = [
+        (verdict.run_id, divergence)
+        for _, verdict in checked.runs
+        for divergence in verdict.divergences
+        if divergence.kind is not DivergenceClass.SAFETY_PROPERTY
+    ]
+    unread = [verdict.reason for _, verdict in checked.runs if verdict.reason]
+
+    assert wrong == []
+    assert unread == []
+    assert [each.source for each, _ in checked.runs if each.ended] == []
+    assert sum(verdict.events for _, verdict in checked.runs) > 12_000
+
+
+def test_recorded_scenarios_diverge_by_a_promise_that_the_dialogue_saw_broken_and_by_no_other(
+    checked: Checked,
+) -> None:
+    """Two watchers, written apart: the dialogue's looks at the whole world after each step."""
+    told = {
+        verdict.run_id: {divergence.name for divergence in verdict.divergences}
+        for _, verdict in checked.runs
+        if verdict.divergences
+    }
+    seen = {verdict.run_id: each.broken for each, verdict in checked.runs if each.broken}
+    whole = {verdict.run_id for each, verdict in checked.runs if each.whole and each.broken}
+
+    assert whole <= told.keys() <= seen.keys()
+    assert all(names <= seen[run_id] for run_id, names in told.items())
+    assert len(whole) >= 4
+
+
+def test_recorded_scenarios_are_incomplete_if_something_in_them_was_made_by_hand(
+    checked: Checked,
+) -> None:
+    """A message of nobody, a member that was never started: there steps are missing."""
+    for each, verdict in checked.runs:
+        missing = each.by_hand or each.silent
+        if verdict.verdict is not Verdict.DIVERGES:
+            expected = Verdict.INCOMPLETE if missing else Verdict.CONFORMS
+            assert (expected, verdict.run_id) == (verdict.verdict, verdict.run_id)
+    assert sum(each.whole and not each.broken for each, _ in checked.runs) >= 25
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+def test_recorded_scenarios_hold_only_steps_that_tlc_allows(checked: Checked) -> None:
+    assert checked.answers.count > 2_000
+    assert checked.answers.confirm() == []

@@ -1,0 +1,137 @@
+"""Scenarios recorded as runs: what the members of a dialogue did, for the checker to look at.
+
+What a scenario makes by hand nobody has recorded: a message bears a number beyond the end of its
+sender's stream, a log that was laid down makes the run one that began earlier, and a member that
+was never started has no stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from canvass.cluster import core
+from canvass.cluster.ports import StepFunction, StepRecorder
+from canvass.cluster.rules import HARDENED, HAZARDS, Rules
+from canvass.simulation.scenario import Dialogue, ScenarioError, replay
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.schema import Run
+
+SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
+_DISK = re.compile(r"^disk ", re.MULTILINE)
+
+
+def scenario_files() -> list[Path]:
+    """All golden scenarios."""
+    return sorted(SCENARIOS.rglob("*.txt"))
+
+
+def run_id_of(source: Path) -> str:
+    """A name for the run of a scenario."""
+    return f"{source.parent.name}.{source.stem}".replace("_", "-")[:60]
+
+
+@dataclass(frozen=True)
+class RecordedScenario:
+    """A scenario that was run and recorded."""
+
+    source: Path
+    folder: Path
+    rules: Rules
+    by_hand: int
+    """How many of its messages were made by hand."""
+    laid_down: bool
+    """Whether members began with something on disk."""
+    silent: int
+    """How many members took no step."""
+    broken: frozenset[str]
+    """The properties that the dialogue saw violated."""
+    ended: str
+    """Why it came to no end, if it did not."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything that happened is recorded."""
+        return not (self.by_hand or self.laid_down or self.silent)
+
+
+class _Lazy:
+    """Records the steps of a member in a stream that begins with the first of them."""
+
+    recording = True
+
+    def __init__(self, recorder: RunRecorder, member: int) -> None:
+        self._recorder, self._member = recorder, member
+        self.steps = 0
+
+    def record(self, *step: Any, **facts: Any) -> int:
+        self.steps += 1
+        return self._recorder.member(self._member).record(*step, **facts)
+
+
+def _run_of(rules: Rules, run_id: str, *, empty: bool) -> Run:
+    hardened = rules.hardening == HAZARDS
+    return Run(
+        schema="canvass.run/1",
+        run_id=run_id,
+        revision=cast(
+            Literal["1.49", "1.50", "hardened"], HARDENED if hardened else rules.revision
+        ),
+        member_count=rules.member_count,
+        hardening=() if hardened else tuple(sorted(rules.hardening)),
+        appointed_leader_id=rules.appointed_leader_id,
+        initial="empty" if empty else "unknown",
+        source={"kind": "scenario"},
+    )
+
+
+def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) -> RecordedScenario:
+    """Run a scenario and record it.
+
+    Parameters
+    ----------
+    source
+        Its file.
+    folder
+        Of the run, new; the run bears its name.
+    step
+        The protocol core. Where it leads elsewhere than the core, a scenario may come to no end.
+    """
+    text = source.read_text(encoding="utf-8")
+    laid_down = _DISK.search(text) is not None
+    opened: list[RunRecorder] = []
+    members: list[_Lazy] = []
+    seen: list[Rules] = []
+
+    def recorders(rules: Rules) -> Sequence[StepRecorder]:
+        run = _run_of(rules, folder.name, empty=not laid_down)
+        recorder = RunRecorder(folder, run, flush=False)
+        opened.append(recorder)
+        seen.append(rules)
+        members.extend(_Lazy(recorder, i) for i in range(rules.member_count))
+        return members
+
+    dialogue = Dialogue(step, recorders)
+    ended = ""
+    try:
+        replay(text, dialogue)
+    except ScenarioError as error:
+        ended = str(error)
+    finally:
+        for recorder in opened:
+            recorder.close()
+    # A line is ``Property`` and what is said of it.
+    told = {violation for taken in dialogue.world.steps for violation in taken.violations}
+    return RecordedScenario(
+        source=source,
+        folder=folder,
+        rules=seen[0],
+        by_hand=dialogue.world.by_hand,
+        laid_down=laid_down,
+        silent=sum(not member.steps for member in members),
+        broken=frozenset(violation.split(maxsplit=1)[0] for violation in told),
+        ended=ended,
+    )
