@@ -1,0 +1,119 @@
+"""``spec/README.md`` names what is there: states, operators, properties, models."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import cache
+
+import pytest
+
+from canvass.spec import Expected, load_manifest, spec_root
+from canvass.tlc.config import parse_config
+
+README = (spec_root() / "README.md").read_text("utf-8")
+MODELS = load_manifest().models
+DEFINED = re.compile(r"^(\w+)(?:\([^)\n]*\))?\s*==", re.MULTILINE)
+
+
+def module_text(name: str) -> str:
+    return (spec_root() / f"{name}.tla").read_text("utf-8")
+
+
+@cache
+def defined(module: str) -> frozenset[str]:
+    return frozenset(DEFINED.findall(module_text(module)))
+
+
+def section(title: str) -> str:
+    """Return what stands below a heading, up to the next of its rank or a higher one."""
+    rank = title.split(" ")[0]
+    _, found, rest = README.partition(f"\n{title}\n")
+    assert found, title
+    return re.split(rf"^#{{1,{len(rank)}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def table(title: str) -> list[list[str]]:
+    """Return the rows of the tables in a section, without their heads."""
+    bodies = re.sub(r"^\|.*\n\|(?:---\|)+$", "", section(title), flags=re.MULTILINE)
+    rows = re.findall(r"^\|(.*)\|$", bodies, re.MULTILINE)
+    return [[cell.strip() for cell in row.split("|")] for row in rows]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def operator_of(state: str) -> str:
+    return "".join(word.capitalize() for word in state.split("_"))
+
+
+def test_every_election_state_has_its_operator_in_the_module_that_is_named() -> None:
+    rows = table("## The election states")
+    text = module_text("MemberState")
+    states = re.findall(r'"(\w+)"', text.partition("ElectionStates ==")[2].partition("}")[0])
+
+    assert [row[0] for row in rows] == states
+    assert len(states) == 18
+    for state, operators, modules in rows:
+        known = {name for module in modules.split(", ") for name in defined(module)}
+        named = quoted(operators)
+        assert set(named) - {"Closed"} <= known, state
+        assert named[0] in {operator_of(state), "ElectionInit"}, state
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["## Where each rule is", "## The hardenings", "## The reference, row by row"],
+)
+def test_every_operator_of_a_table_is_defined(title: str) -> None:
+    known = {name for path in spec_root().glob("*.tla") for name in defined(path.stem)}
+    fields = set(re.findall(r"^\s+(\w+)\s+\|->", module_text("MemberState"), re.MULTILINE))
+    text = "\n".join(" ".join(row) for row in table(title))
+    files = {name for name in quoted(text) if "/" in name}
+    constants = {"AppointedLeaderId", "MCCatchup"}
+
+    assert set(quoted(text)) - files - known - fields - constants == set()
+
+
+def test_every_row_of_the_reference_says_where_it_is_or_why_not() -> None:
+    rows = table("## The reference, row by row")
+    without = [row for row in rows if not quoted(row[1])]
+
+    assert [
+        row for row in without if not re.search(r"left out|throughout|constructors", row[1])
+    ] == []
+    numbers = [
+        int(number) for row in table("### F. Transitions") for number in re.findall(r"\d+", row[0])
+    ]
+    assert sorted(numbers) == list(range(1, 47))
+
+
+def test_every_model_is_named() -> None:
+    """A star stands for what a family of models has in its place."""
+    named = quoted(section("## The models"))
+
+    assert [
+        model.name
+        for model in MODELS
+        if not any(fnmatchcase(model.name, pattern) for pattern in named)
+    ] == []
+
+
+def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -> None:
+    claims: dict[str, set[str]] = {}
+    for model in MODELS:
+        config = parse_config((spec_root() / model.config).read_text(), model.config)
+        claims[model.name] = {*config.invariants, *config.properties}
+    holding = {model.name for model in MODELS if model.expected is Expected.SUCCESS}
+    rows = [row for row in table("## The properties") if re.match(r"[SV]\d", row[0])]
+
+    assert len(rows) >= 19
+    for _, property_, holds, violated in rows:
+        name = quoted(property_)[0]
+        for model_name in quoted(holds):
+            if model_name != "BallotMutants":
+                assert model_name in holding, (name, model_name)
+                assert name in claims[model_name], (name, model_name)
+        for model_name in quoted(violated):
+            assert name in claims[model_name] or name == "Refines", (name, model_name)
