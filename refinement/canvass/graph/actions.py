@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from canvass.graph.csr import Rows
 from canvass.graph.errors import GraphError
-from canvass.graph.evaluate import near
+from canvass.graph.naming import near
 from canvass.graph.view import StateGraph
 
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from canvass.graph.csr import Rows
-from canvass.graph.evaluate import Evaluator, names_in
-from canvass.graph.syntax import Node, PredicateError, parse_expressions
+from canvass.graph.evaluate import Evaluator
+from canvass.graph.naming import names_in
+from canvass.graph.syntax import Node, parse_expressions
+from canvass.graph.tokens import PredicateError
 from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
 from canvass.graph.view import StateGraph
 

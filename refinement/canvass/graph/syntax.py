@@ -7,34 +7,13 @@ language.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
 
-from canvass.graph.errors import GraphError
+from canvass.graph.tokens import PredicateError, Token, integer_of, string_of, tokens_of
 
-MAX_LENGTH: Final = 4096
 MAX_DEPTH: Final = 64
-MAX_INTEGER: Final = 1 << 53
-"""Numbers beyond it are refused; those of a graph have 32 bits."""
-
-
-class PredicateError(GraphError):
-    """A text is no predicate, or none of the graph that is asked.
-
-    Parameters
-    ----------
-    reason
-        What is wrong, and what was expected.
-    column
-        Where, from 1.
-    """
-
-    def __init__(self, reason: str, column: int) -> None:
-        super().__init__(f"column {column}: {reason}")
-        self.reason = reason
-        self.column = column
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,86 +91,26 @@ class Quantified:
 
 Node: TypeAlias = Literal | Name | Field | Index | Unary | Binary | Items | Quantified
 
-_TOKEN: Final = re.compile(
-    r"""\s*(?:
-      (?P<number>[0-9]+)
-    | (?P<string>"[^"\\]*(?:\\.[^"\\]*)*" | '[^'\\]*(?:\\.[^'\\]*)*')
-    | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    | (?P<sign> \\(?:in|notin|E|A|land|lor|lnot|neg)\b | /\\ | \\/ | <<|>>|=>|==|=<|<=|>=|!=|/=|\.\.
-        | [-+=#<>~()\[\]{},.:] )
-    | (?P<end>\Z)
-    )""",
-    re.ASCII | re.VERBOSE | re.DOTALL,
-)
-_SAME: Final = {
-    "/\\": "and",
-    "\\land": "and",
-    "\\/": "or",
-    "\\lor": "or",
-    "~": "not",
-    "\\lnot": "not",
-    "\\neg": "not",
-    "==": "=",
-    "#": "!=",
-    "/=": "!=",
-    "=<": "<=",
-    "\\in": "in",
-    "\\E": "any",
-    "\\A": "all",
-}
-_WORDS: Final = frozenset({"and", "or", "not", "in", "DOMAIN"})
 _TRUTH: Final = {"true": True, "TRUE": True, "false": False, "FALSE": False}
 _CALLS: Final = {"len": "len", "Len": "len", "Cardinality": "len", "has": "has"}
 _QUANTIFIERS: Final = ("any", "all", "count")
 _COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">=", "in"})
-_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    """``number``, ``string``, ``name``, ``sign`` or ``end``; words with a meaning are signs."""
-    text: str
-    at: int
-
-    def __str__(self) -> str:
-        return "the end" if self.kind == "end" else ascii(self.text[:40])
-
-
-def _tokens(text: str) -> list[_Token]:
-    if len(text) > MAX_LENGTH:
-        raise PredicateError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH + 1)
-    tokens: list[_Token] = []
-    at = 0
-    while not tokens or tokens[-1].kind != "end":
-        found = _TOKEN.match(text, at)
-        if found is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
-            if text[start] in "\"'":
-                raise PredicateError("the string has no end", start + 1)
-            raise PredicateError(f"{text[start]!a} has no meaning here", start + 1)
-        kind = str(found.lastgroup)
-        token, at = found[kind], found.end()
-        if kind == "sign" or token in _WORDS:
-            kind, token = "sign", _SAME.get(token, token)
-        tokens.append(_Token(kind, token, found.start(str(found.lastgroup)) + 1))
-    return tokens
 
 
 class _Parser:
     """Recursive descent; each method reads what it is named after."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        self._tokens = tokens_of(text)
         self._place = 0
         self._depth = 0
 
     @property
-    def token(self) -> _Token:
+    def token(self) -> Token:
         """The next token."""
         return self._tokens[self._place]
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         """Go on by one token."""
         token = self.token
         self._place += token.kind != "end"
@@ -201,7 +120,7 @@ class _Parser:
         """Whether the next token is one of the signs."""
         return self.token.kind == "sign" and self.token.text in signs
 
-    def need(self, sign: str, where: str = "") -> _Token:
+    def need(self, sign: str, where: str = "") -> Token:
         """Take a sign that must come here."""
         if not self.is_sign(sign):
             self.refuse(f"'{sign}'{where}")
@@ -328,9 +247,9 @@ class _Parser:
     def _primary(self) -> Node:
         token = self.token
         if token.kind == "number":
-            return Literal(self.take().at, self._integer(token))
+            return Literal(self.take().at, integer_of(token))
         if token.kind == "string":
-            return Literal(self.take().at, _unquoted(token))
+            return Literal(self.take().at, string_of(token))
         if token.kind == "name":
             return self._named()
         if self.is_sign("any", "all"):  # \E x \in S : P reaches as far as it can.
@@ -363,7 +282,7 @@ class _Parser:
             return Unary(token.at, _CALLS[token.text], operand)
         return Name(token.at, token.text)
 
-    def _quantified(self, token: _Token, *, closed: bool) -> Node:
+    def _quantified(self, token: Token, *, closed: bool) -> Node:
         if self.token.kind != "name":
             self.refuse("a name to be bound")
         variable = self.take().text
@@ -386,19 +305,6 @@ class _Parser:
                 items.append(self.expression())
         self.need(closing)
         return Items(opening.at, opening.text == "<<", tuple(items))
-
-    @staticmethod
-    def _integer(token: _Token) -> int:
-        # Digits are counted first: reading a number of thousands of them is slow, and forbidden.
-        if len(token.text) > 16 or int(token.text) > MAX_INTEGER:
-            raise PredicateError("the number is too large", token.at)
-        return int(token.text)
-
-
-def _unquoted(token: _Token) -> str:
-    return re.sub(
-        r"\\(.)", lambda found: _ESCAPED.get(found[1], found[1]), token.text[1:-1], flags=re.DOTALL
-    )
 
 
 def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:

@@ -138,6 +138,11 @@ class ValueBuilder:
         if isinstance(value, Record):
             return self.record({name: self.value(part) for name, part in value.items()})
         assert isinstance(value, Function)
+        # What is a sequence or a record has no nodes for its arguments.
+        if value.kind() is Seq:
+            return self.sequence([self.value(part) for _, part in value.pairs])
+        if value.kind() is Record:
+            return self.record({str(name): self.value(part) for name, part in value.pairs})
         return self.function({self.value(one): self.value(two) for one, two in value.pairs})
 
     def text(self, text: str, depth: int = 0) -> int:

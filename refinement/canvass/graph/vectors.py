@@ -22,8 +22,8 @@ Mask = NDArray[np.bool_]
 
 UNKNOWN: Final = -2
 """In place of the node of a tuple or set that no state has; it equals nothing, itself included."""
-_FIRST_UNKNOWN_STRING: Final = -3
-"""Strings that no state has are numbered from here downwards."""
+_FIRST_OTHER: Final = -3
+"""Scalars that no state has are numbered from here downwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,30 +86,45 @@ class Kernel:
     def __init__(self, table: ValueTable) -> None:
         self.table = table
         self._sizes = np.diff(table.offsets)
-        self._strings: dict[str, int] = {}
+        self._others: dict[tuple[Kind, int | str], int] = {}
+        """Scalars that no state has, numbered from 0."""
         self._by_parts: dict[tuple[Kind, int], dict[tuple[int, ...], int]] = {}
 
-    def string(self, text: str) -> int:
-        """Give the node of a string, or a number below all nodes if no state has it."""
-        found = self.table.scalar_node(Kind.STR, text)
+    def scalar(self, kind: Kind, value: int | str) -> int:
+        """Give the node of a scalar, or a number below all nodes if no state has it."""
+        found = self.table.scalar_node(kind, value)
         if found is None:
-            found = _FIRST_UNKNOWN_STRING - self._strings.setdefault(text, len(self._strings))
+            found = _FIRST_OTHER - self._others.setdefault((kind, value), len(self._others))
         return found
 
     def value(self, node: int) -> Value | None:
         """Give the value of a node, none for one that is absent."""
         if node >= 0:
             return self.table.value(node)
-        if node > _FIRST_UNKNOWN_STRING:
-            return None
-        return list(self._strings)[_FIRST_UNKNOWN_STRING - node]
+        return None if node > _FIRST_OTHER else list(self._others)[_FIRST_OTHER - node][1]
+
+    def keys(self, vector: Vector) -> Rows:
+        """Give any values as nodes."""
+        if isinstance(vector, Nodes):
+            return vector.nodes
+        if isinstance(vector, Truths):
+            pair = [self.scalar(Kind.BOOL, 0), self.scalar(Kind.BOOL, 1)]
+            return np.array(pair, dtype=np.int32)[vector.holds.astype(np.int64)]
+        distinct, places = np.unique(vector.values[vector.present], return_inverse=True)
+        nodes = [self.scalar(Kind.INT, number) for number in distinct.tolist()]
+        out = np.full(len(vector.values), ABSENT, dtype=np.int32)
+        out[vector.present] = np.array(nodes, dtype=np.int32)[places.reshape(-1)]
+        return out
 
     def kinds(self, nodes: Rows) -> NDArray[np.int16]:
         """Give the kind of each node, -1 where there is none."""
         kinds = np.full(len(nodes), ABSENT, dtype=np.int16)
         known = nodes >= 0
         kinds[known] = self.table.kind[nodes[known]]
-        kinds[nodes <= _FIRST_UNKNOWN_STRING] = Kind.STR
+        others = nodes <= _FIRST_OTHER
+        if others.any():
+            named = np.array([kind for kind, _ in self._others], dtype=np.int16)
+            kinds[others] = named[_FIRST_OTHER - nodes[others]]
         return kinds
 
     def kinds_among(self, nodes: Rows) -> set[Kind]:
@@ -119,15 +134,23 @@ class Kernel:
     def numbers(self, nodes: Rows) -> Numbers:
         """Give the integers among nodes; the others are absent."""
         there = self.kinds(nodes) == Kind.INT
-        values = np.zeros(len(nodes), dtype=np.int64)
-        values[there] = self.table.scalar[nodes[there]]
-        return Numbers(values, there)
+        return Numbers(self._scalars(nodes, there), there)
 
     def truths(self, nodes: Rows) -> Truths:
         """Tell which nodes are TRUE."""
-        holds = self.kinds(nodes) == Kind.BOOL
-        holds[holds] = self.table.scalar[nodes[holds]] == 1
-        return Truths(holds)
+        there = self.kinds(nodes) == Kind.BOOL
+        return Truths(self._scalars(nodes, there) == 1)
+
+    def _scalars(self, nodes: Rows, there: Mask) -> NDArray[np.int64]:
+        """Give the numbers of some nodes, 0 in place of the others."""
+        values = np.zeros(len(nodes), dtype=np.int64)
+        known = there & (nodes >= 0)
+        values[known] = self.table.scalar[nodes[known]]
+        others = there & (nodes < 0)
+        if others.any():
+            named = [value if isinstance(value, int) else 0 for _, value in self._others]
+            values[others] = np.array(named, dtype=np.int64)[_FIRST_OTHER - nodes[others]]
+        return values
 
     def equal(self, left: Vector, right: Vector) -> Mask:
         """Tell where both are there and the same."""
@@ -178,7 +201,7 @@ class Kernel:
             inside = (at >= 1) & (at <= self._sizes[nodes])
             out[rows[inside]] = table.children[table.offsets[nodes[inside]] + at[inside] - 1]
         rows = np.flatnonzero((kinds == Kind.FUNCTION) & present(argument))
-        nodes, keys = base[rows], keys_of(take(argument, rows), table)
+        nodes, keys = base[rows], self.keys(take(argument, rows))
         # Each distinct pair of function and argument is looked up once.
         first, places = distinct_rows(np.stack([nodes, keys], axis=1))
         out[rows] = self._looked_up(nodes[first], keys[first])[places]
@@ -231,7 +254,7 @@ class Kernel:
         names = np.full((len(self.table.shapes), width), ABSENT, dtype=np.int32)
         for code, shape in enumerate(self.table.shapes):
             for place, name in enumerate(shape[:width]):
-                names[code, place] = self.string(name)
+                names[code, place] = self.scalar(Kind.STR, name)
         return names
 
     def composed(self, kind: Kind, items: Sequence[Rows]) -> Rows:
@@ -264,18 +287,3 @@ class Kernel:
         there = kinds >= Kind.SET
         sizes = np.where(there, self._sizes[np.maximum(nodes, 0)], 0)
         return Numbers(np.where(kinds == Kind.FUNCTION, sizes // 2, sizes), there)
-
-
-def keys_of(argument: Vector, table: ValueTable) -> Rows:
-    """Give arguments as nodes; a number that no state has is no node."""
-    if isinstance(argument, Nodes):
-        return argument.nodes
-    if isinstance(argument, Truths):
-        distinct, places = np.unique(argument.holds, return_inverse=True)
-        kind = Kind.BOOL
-    else:
-        distinct, places = np.unique(argument.values, return_inverse=True)
-        kind = Kind.INT
-    nodes = [table.scalar_node(kind, int(value)) for value in distinct.tolist()]
-    known = np.array([ABSENT if node is None else node for node in nodes], dtype=np.int32)
-    return known[places.reshape(-1)]

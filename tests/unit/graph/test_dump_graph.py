@@ -1,0 +1,266 @@
+"""Graphs of any model: made of dumps, the same whatever order TLC took; damage and nonsense."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.graph import dump_import
+from canvass.graph.dump_import import import_dump
+from canvass.graph.dump_view import open_dump_view
+from canvass.graph.errors import GraphError
+from canvass.graph.value_builder import ValueBuilder
+from canvass.graph.view import open_view
+from canvass.tlc import (
+    DumpEdge,
+    DumpState,
+    ModelValue,
+    Value,
+    format_value,
+    from_python,
+    parse_value,
+    read_dump,
+    sort_key,
+)
+from support.state_graphs import dot_text, numbered, view_of
+from support.tlc_cases import FIXTURES
+
+atoms = st.one_of(
+    st.booleans(),
+    st.integers(-(2**31), 2**31 - 1),
+    st.text(st.sampled_from('ab "\\,<>|-:@[]{}()\n'), max_size=6),
+    st.sampled_from([ModelValue("m1"), ModelValue("m2")]),
+)
+values = st.recursive(
+    atoms,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(tuple),
+        st.lists(inner, max_size=4).map(lambda parts: from_python(tuple(parts))),
+        st.dictionaries(st.sampled_from(["aField", "b", "longName"]), inner, max_size=3),
+        st.dictionaries(st.integers(-2, 3), inner, max_size=4),
+        st.dictionaries(st.sampled_from(["x y", "z"]), inner, max_size=2),
+        st.frozensets(st.one_of(st.integers(0, 5), st.text("ab", max_size=2)), max_size=4),
+    ),
+    max_leaves=40,
+).map(from_python)
+
+
+@settings(max_examples=150)
+@given(st.lists(values, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_equal_values_are_one_node_however_they_are_given(
+    drawn: list[Value], order: random.Random
+) -> None:
+    builder, other = ValueBuilder(), ValueBuilder()
+    nodes = [builder.value(value) for value in drawn]
+    texts = [builder.text(format_value(value)) for value in drawn]
+    shuffled = list(drawn)
+    order.shuffle(shuffled)
+    for value in shuffled:
+        other.text(format_value(value))
+    table, number = builder.sealed()
+    again, _ = other.sealed()
+    table.check()
+
+    assert nodes == texts
+    assert [sort_key(table.value(int(number[node]))) for node in nodes] == [*map(sort_key, drawn)]
+    assert len({*nodes}) == len({*map(sort_key, drawn)})
+    assert table.texts == again.texts
+    for name in ("kind", "scalar", "offsets", "children"):
+        assert np.array_equal(getattr(table, name), getattr(again, name))
+
+
+@settings(max_examples=200)
+@given(values, st.data())
+def test_a_spoilt_text_is_refused_as_the_plain_reader_refuses_it(
+    value: Value, data: st.DataObject
+) -> None:
+    text = format_value(value)
+    at = data.draw(st.integers(0, len(text) - 1))
+    spoilt = text[:at] + data.draw(st.sampled_from(["", ",", "]", "<<", "|->", '"', " "]))
+    spoilt += text[at + data.draw(st.integers(0, 2)) :]
+
+    def read(reader: Any) -> Any:
+        try:
+            return sort_key(reader(spoilt))
+        except ValueError:
+            return None
+
+    def through_nodes(given: str) -> Value:
+        builder = ValueBuilder()
+        node = builder.text(given)
+        return builder.table().value(node)
+
+    assert read(through_nodes) == read(parse_value)
+
+
+@pytest.mark.parametrize("name", ["lights", "shapes", "newest"])
+def test_a_dump_becomes_a_graph_with_the_same_states_and_edges(tmp_path: Path, name: str) -> None:
+    dump = FIXTURES / f"{name}.dot"
+    manifest = import_dump(dump, tmp_path / "graph")
+    view = open_view(tmp_path / "graph")
+    items = list(read_dump(dump))
+    states = [item for item in items if isinstance(item, DumpState)]
+    edges = [item for item in items if isinstance(item, DumpEdge) and item.action]
+    key = {
+        state.id: tuple(sort_key(value) for _, value in sorted(state.values.items()))
+        for state in states
+    }
+    rows = {
+        tuple(sort_key(value) for _, value in sorted(view.state(row).items())): row
+        for row in range(view.state_count)
+    }
+    expected = {
+        (rows[key[edge.source]], edge.action, edge.arguments, rows[key[edge.target]])
+        for edge in edges
+    }
+    found = {
+        (edge.source, edge.action, edge.given.get("arguments"), edge.target)
+        for edge in map(view.edge, view.out_edge.tolist())
+    }
+
+    assert view.state_count == len(states) == manifest.counts.states
+    assert {rows[key[state.id]] for state in states if state.initial} == set(view.initial.tolist())
+    assert found == expected
+    assert sum(view.action_counts.tolist()) == view.edge_count == len(expected)
+
+
+def test_the_order_of_the_dump_and_the_numbers_of_tlc_do_not_matter(tmp_path: Path) -> None:
+    states = [{"n": number, "s": {number, 9}} for number in range(6)]
+    edges = [(0, "Go", 1), (1, "Go", 2), (1, "Go", 2), (2, "Stop", 5), (5, "Go", 0)]
+    order = [3, 0, 5, 1, 4, 2]
+    place = {number: at for at, number in enumerate(order)}
+    moved = [(place[one], action, place[two]) for one, action, two in reversed(edges)]
+    texts = [
+        dot_text(states, edges),
+        dot_text([states[number] for number in order], moved, [place[0]]),
+    ]
+    folders = []
+    for number, text in enumerate(texts):
+        dump = tmp_path / f"{number}" / "M.dot"
+        dump.parent.mkdir()
+        dump.write_text(text)
+        import_dump(dump, tmp_path / f"graph{number}")
+        folders.append(tmp_path / f"graph{number}")
+    files = [
+        {file.name: file.read_bytes() for file in folder.glob("*.parquet")} for folder in folders
+    ]
+
+    assert files[0] == files[1]
+    assert len(files[0]) == 5
+
+
+def test_a_state_without_steps_is_expanded_unless_tlc_stopped_early() -> None:
+    states, edges = [{"n": 0}, {"n": 1}], [(0, "Go", 1)]
+
+    assert view_of(states, edges).expanded.all()
+    assert view_of(states, edges, complete=True).expanded.all()
+    partial = view_of(states, edges, complete=False)
+    rows = np.flatnonzero(partial.expanded).tolist()
+    assert [partial.tree(row)["n"] for row in rows] == [0]
+
+
+def test_stuttering_is_left_out() -> None:
+    assert numbered(2, [(0, "", 0), (0, "Go", 1)]).edge_count == 1
+
+
+def test_states_are_found_by_the_beginning_of_their_ids() -> None:
+    view = numbered(40, [])
+    names = [view.id_of(row) for row in range(40)]
+
+    assert names == sorted(names)
+    assert [view.find(name) for name in names] == list(range(40))
+    assert view.find("0" * 32) is None
+    lone = next(row for row, name in enumerate(names) if sum(x[0] == name[0] for x in names) == 1)
+    assert view.find(names[lone][0].upper()) == lone
+    with pytest.raises(GraphError, match="states have an id that begins with"):
+        view.find(next(name[0] for name in names if sum(x[0] == name[0] for x in names) > 1))
+    for wrong in ("", "xyz", "0" * 33, "\u0661"):
+        with pytest.raises(GraphError, match="not a state id"):
+            view.find(wrong)
+
+
+WHOLE = 'digraph {\n1 [label="x = 1",style = filled];\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("digraph {\n}\n", "has no state"),
+        (WHOLE + "1 -> 2;\n}\n", "is of the state 2, which is not in it"),
+        (WHOLE + '2 [label="y = 1"];\n}\n', "state 2 has other variables than the first one"),
+        (WHOLE + '2 [label="x = 1\\n/\\\\ x = 2"];\n}\n', "state 2 of the dump: .*x occurs twice"),
+        (WHOLE + '2 [label="x = <<1,"];\n}\n', "state 2 of the dump"),
+        (WHOLE, "the end is missing"),
+        ("PNG\x00", "line 1: not a state graph"),
+    ],
+)
+def test_what_is_no_graph_is_one_error(tmp_path: Path, text: str, reason: str) -> None:
+    dump = tmp_path / "M.dot"
+    dump.write_text(text)
+
+    with pytest.raises(GraphError, match=reason) as raised:
+        import_dump(dump, tmp_path / "graph")
+    assert len(str(raised.value).splitlines()) == 1
+    assert not (tmp_path / "graph").exists()
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    dump = tmp_path / "M.dot"
+    dump.write_bytes(b'digraph {\n1 [label="x = \\"\xff\\""];\n}\n')
+
+    with pytest.raises(GraphError, match="not UTF-8"):
+        import_dump(dump, tmp_path / "graph")
+
+
+def test_more_states_than_are_read_are_refused(tmp_path: Path) -> None:
+    dump = tmp_path / "M.dot"
+    dump.write_text(dot_text([{"n": number} for number in range(4)], []))
+
+    assert len(dump_import.read_graph(dump, max_states=4).ids) == 4
+    with pytest.raises(GraphError, match="more than 3 states"):
+        dump_import.read_graph(dump, max_states=3)
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    dump.write_text(dot_text([{"n": number} for number in range(4)], [(0, "Go", 1)]))
+    import_dump(dump, folder)
+    for file in sorted(folder.iterdir()):
+        whole = file.read_bytes()
+        for spoilt in (b"", whole[:-9], whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]):
+            file.write_bytes(spoilt)
+            with pytest.raises(GraphError):
+                open_view(folder)
+        file.unlink()
+        with pytest.raises(GraphError):
+            open_view(folder)
+        file.write_bytes(whole)
+    open_dump_view(folder)
+
+
+def test_a_manifest_may_not_name_other_files(tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    dump.write_text(dot_text([{"n": 0}], []))
+    import_dump(dump, folder)
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("edges.parquet", "../M.dot"))
+
+    with pytest.raises(GraphError, match="no file is called"):
+        open_view(folder)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "mine"
+    dump.write_text(dot_text([{"n": 0}], []))
+    folder.mkdir()
+    (folder / "precious.txt").write_text("precious")
+
+    with pytest.raises(GraphError, match="is no state graph"):
+        import_dump(dump, folder)
+    assert (folder / "precious.txt").read_text() == "precious"

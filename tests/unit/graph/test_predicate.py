@@ -1,0 +1,199 @@
+"""Predicates: what they mean, state by state; what is wrong is one error with its column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from canvass.graph.dump_view import DumpView
+from canvass.graph.predicate import PredicateError, parse
+from canvass.graph.project import values_at
+from canvass.tlc import ModelValue
+from support.naive_predicates import conditions, holds
+from support.state_graphs import State, view_of
+
+
+@pytest.fixture(scope="module")
+def cluster() -> DumpView:
+    def member(state: str, term: int) -> dict[str, Any]:
+        return {"electionState": state, "term": term}
+
+    states: list[State] = [
+        {
+            "member": {0: member("CANVASS", -1), 1: member("CLOSED", 0)},
+            "log": {0: (), 1: (3, 4)},
+            "votes": {(0, 1)},
+            "pc": {ModelValue("p1"): ModelValue("cs")},
+            "on": True,
+            "n": 0,
+        },
+        {
+            "member": {0: member("CLOSED", 1), 1: member("CLOSED", 1)},
+            "log": {0: (5,), 1: (3, 4)},
+            "votes": set(),
+            "pc": {ModelValue("p1"): ModelValue("idle")},
+            "on": False,
+            "n": 1,
+        },
+    ]
+    return view_of(states, [(0, "Next", 1)])
+
+
+BOTH = {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('member[0].electionState = "CANVASS"', {0}),
+        ("member[0].electionState = 'CANVASS'", {0}),
+        ('any(m in member: member[m].electionState = "CLOSED")', BOTH),
+        ('all(m in member: member[m].electionState = "CLOSED")', {1}),
+        ('count(m in member: member[m].electionState = "CLOSED") >= 2', {1}),
+        (r'\E m \in DOMAIN member : member[m].electionState = "CANVASS"', {0}),
+        (r'\A m \in {0, 1} : member[m].electionState # "CANVASS"', {1}),
+        ("any(m in 0..1, member[m].term = -1)", None),
+        ("any(m in 0..1: member[m].term = -1)", {0}),
+        (r"/\ on /\ n = 0", {0}),
+        (r"~on \/ n = 0", BOTH),
+        ("on => n = 1", {1}),
+        ("not on", {1}),
+        ("log[1][2] = 4", BOTH),
+        ("log[0][1] = 5", {1}),
+        ("log[0][2] != 5", set()),
+        ("not log[0][1] = 5", {0}),
+        ("has(log[0][1])", {1}),
+        ("len(log[0]) = 0", {0}),
+        ("Len(log[1]) + 1 = 3", BOTH),
+        ("log[0] = <<>>", {0}),
+        ("log[0] = <<5>>", {1}),
+        ("votes = {}", {1}),
+        ("votes = {<<0, 1>>}", {0}),
+        (r"<<0, 1>> \in votes", {0}),
+        (r"<<0, n>> \notin votes", BOTH),
+        ("3 in log[1] and 9 not in log[1]", BOTH),
+        ("any(x in log[n]: x > 3)", {1}),
+        ("any(k in DOMAIN log[1]: log[1][k] = 4 and k = 2)", BOTH),
+        ("pc[p1] = cs", {0}),
+        ("n in {0, 7}", {0}),
+        ("n in 1..3", {1}),
+        ("n - 1 < -n", {0}),
+        ('n = "0"', set()),
+        ('n != "0"', BOTH),
+        ("on = TRUE", {0}),
+        ('"a" = "a" and "a" != "b"', BOTH),
+        ('any(s in {"zzz", "zzz"}: s = "zzz")', BOTH),
+        ('count(s in {"zzz", "zzz", "y"}: true) = 2', BOTH),
+        ('member[0]["electionState"] = "CLOSED"', {1}),
+        ("count(f in member[0]: has(member[0][f])) = 2", BOTH),
+        ("member[n].term = 1", {1}),
+        ("member[member[1].term].term = 1", {1}),
+        ("member[0] = member[1]", {1}),
+    ],
+)
+def test_a_predicate_holds_where_it_should(
+    cluster: DumpView, text: str, expected: set[int] | None
+) -> None:
+    if expected is None:
+        with pytest.raises(PredicateError):
+            parse(text)
+        return
+    found = {cluster.tree(row)["n"] for row in parse(text).rows(cluster).tolist()}
+
+    assert expected == found
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "reason"),
+    [
+        ("", 1, "a value was expected, not the end"),
+        ("nn = 1", 1, "no field nn; did you mean n"),
+        ("votess = {}", 1, "did you mean votes"),
+        ("Member[0].term = 1", 1, "did you mean member"),
+        ("n = CLOSED", 5, 'did you mean "CLOSED", in quotes'),
+        ("member[0].electonState = 1", 11, "did you mean electionState"),
+        ("n = 1 and qq", 11, "no field qq"),
+        ("false and qq", 11, "no field qq"),
+        ("any(m in member: member[x].term = 1)", 25, "no field x"),
+        ("n", 1, "a condition was expected; this is a number"),
+        ("n < on", 3, "< needs numbers; there is a truth value"),
+        ("n < 'a'", 3, "there is a string"),
+        ("n.x = 1", 3, "a number has no field x"),
+        ("n[0] = 1", 2, "a function or sequence was expected before ["),
+        ("len(n) = 1", 1, "len needs a set, sequence, function or record; this is a number"),
+        ("any(x in n: true)", 10, "a set, sequence or function was expected; this is a number"),
+        ("any(x in 0..1000000000: true)", 1, "more than 50,000,000 values"),
+        ("n = 1 n = 2", 7, "an operator or the end was expected, not 'n'"),
+        ("n = (1", 7, "')' was expected, not the end"),
+        ("n = 'x", 5, "the string has no end"),
+        ("n = 1 & on", 7, "'&' has no meaning here"),
+        ("1 < n < 3", 7, "a comparison cannot be compared"),
+        ("exec('x')", 1, "no function is called exec: there are"),
+        ("n = 99999999999999999999", 5, "the number is too large"),
+        ("DOMAIN log", 1, "DOMAIN may stand after 'in' only"),
+        ("n = 1..2", 6, "an operator or the end was expected, not '..'"),
+        ("(" * 100 + "n", 65, "nesting is deeper than 64"),
+        ("n" + " " * 5000, 4097, "longer than 4096 characters"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_column(
+    cluster: DumpView, text: str, column: int, reason: str
+) -> None:
+    with pytest.raises(PredicateError) as raised:
+        parse(text).rows(cluster)
+
+    assert reason in raised.value.reason
+    assert column == raised.value.column
+    assert str(raised.value) == f"column {column}: {raised.value.reason}"
+
+
+TEXT = (
+    "n on member [0] .term log votes any( all( count( m in : ) ( and or not = != < {0,1} .. 'a' \"b"
+    " 1 99 + - => << >> , DOMAIN len( has( \\E \\in /\\ ~ # TRUE [ ] { } . \u00e9 \x00 \ud800"
+)
+WORDS = st.sampled_from(TEXT.split(" "))
+
+
+@settings(max_examples=300)
+@given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=25).map(" ".join)))
+@example("-" * 4000)
+@example("not " * 1000)
+@example("n" + "[n" * 2000)
+@example("{" * 4000)
+@example("n=" * 2000)
+@example("n+" * 2000 + "n = 0")
+@example("any(a in member: " * 200)
+@example("any(a in 0..99: any(b in 0..99: any(c in 0..99: any(d in 0..99: a = b))))")
+def test_any_text_is_a_predicate_or_one_error(cluster: DumpView, text: str) -> None:
+    try:
+        parse(text).rows(cluster)
+    except PredicateError as error:
+        column, message = error.column, str(error)
+    else:
+        return
+
+    assert 1 <= column <= len(text) + 1
+    assert len(message.splitlines()) == 1
+
+
+@settings(max_examples=100)
+@given(conditions())
+def test_predicates_mean_in_columns_what_they_mean_state_by_state(
+    drawn: tuple[list[State], str, Any],
+) -> None:
+    states, text, tree = drawn
+    view = view_of(states, [])
+    found = set(parse(text).rows(view).tolist())
+
+    assert found == {row for row in range(view.state_count) if holds(tree, view.state(row))}
+
+
+def test_values_are_shown_as_tla(cluster: DumpView) -> None:
+    rows = parse("n = 0").rows(cluster).tolist()
+
+    assert values_at(cluster, "log, n + 1, on, pc[p1], log[0][1]", rows) == [
+        "(0 :> <<>> @@ 1 :> <<3, 4>>), 1, TRUE, cs, (absent)"
+    ]

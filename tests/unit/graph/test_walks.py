@@ -1,0 +1,220 @@
+"""Paths, components, projections, surroundings and differences, held against networkx."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from canvass.graph.around import around
+from canvass.graph.components import components
+from canvass.graph.diff import diff
+from canvass.graph.dump_view import DumpView
+from canvass.graph.errors import GraphError
+from canvass.graph.export import to_networkx
+from canvass.graph.paths import NoPath, distances, shortest_path
+from canvass.graph.predicate import parse
+from canvass.graph.project import project
+from support.state_graphs import Edge, numbered, numbers, view_of
+
+ACTIONS = ("Go", "Stop")
+
+edge_lists = st.integers(1, 12).flatmap(
+    lambda count: st.tuples(
+        st.just(count),
+        st.lists(
+            st.tuples(
+                st.integers(0, count - 1), st.sampled_from(ACTIONS), st.integers(0, count - 1)
+            ),
+            max_size=40,
+        ),
+    )
+)
+
+
+def oracle(view: DumpView, actions: tuple[str, ...] = ACTIONS) -> Any:
+    made = nx.MultiDiGraph()
+    made.add_nodes_from(range(view.state_count))
+    for number in view.out_edge.tolist():
+        edge = view.edge(number)
+        if edge.action in actions:
+            made.add_edge(edge.source, edge.target, action=edge.action)
+    return made
+
+
+@settings(max_examples=40)
+@given(edge_lists, st.sampled_from([None, ("Go",)]), st.integers(0, 11), st.integers(0, 11))
+def test_shortest_paths_are_as_short_as_those_of_networkx(
+    drawn: tuple[int, list[Edge]], actions: tuple[str, ...] | None, one: int, two: int
+) -> None:
+    count, edges = drawn
+    view = numbered(count, [*edges, (0, "Go", 0)])
+    source, target = one % count, two % count
+    made = oracle(view, actions or ACTIONS)
+    lengths = nx.single_source_shortest_path_length(made, source)
+
+    found = distances(view, [source], actions)
+    assert [lengths.get(row, -1) for row in range(count)] == found.tolist()
+    if target not in lengths:
+        with pytest.raises(NoPath):
+            shortest_path(view, [source], [target], actions)
+        return
+    hops = shortest_path(view, [source], [target], actions)
+    assert len(hops) == lengths[target]
+    ends = [source, *(hop.target for hop in hops)]
+    assert ends[-1] == target
+    for begin, hop in zip(ends, hops, strict=False):
+        edge = view.edge(hop.edge)
+        assert (edge.source, edge.action, edge.target) == (begin, hop.action, hop.target)
+        assert actions is None or hop.action in actions
+
+
+@settings(max_examples=40)
+@given(edge_lists, st.booleans())
+def test_components_are_those_of_networkx(drawn: tuple[int, list[Edge]], partial: bool) -> None:
+    count, edges = drawn
+    states = [{"n": number} for number in range(count)]
+    view = view_of(states, edges, complete=False if partial else None)
+    made = oracle(view)
+    expected = {frozenset(part) for part in nx.strongly_connected_components(made)}
+    found = components(view)
+
+    assert expected == {frozenset(found.rows(k).tolist()) for k in range(len(found))}
+    assert found.sizes.tolist() == sorted(map(len, expected), reverse=True)
+    for k in range(len(found)):
+        rows = set(found.rows(k).tolist())
+        left = any(end not in rows for row in rows for end in made.successors(row))
+        unexpanded = any(not view.expanded[row] for row in rows)
+        assert bool(found.terminal[k]) == (not left and not unexpanded)
+        assert bool(found.unexpanded[k]) == unexpanded
+        assert int(found.examples[k]) == min(rows)
+
+
+@settings(max_examples=40)
+@given(edge_lists)
+def test_a_projection_counts_states_and_edges_of_its_classes(
+    drawn: tuple[int, list[Edge]],
+) -> None:
+    count, edges = drawn
+    states = [{"n": number, "kind": "low" if number < 3 else "high"} for number in range(count)]
+    view = view_of(states, edges)
+    kinds = [view.tree(row)["kind"] for row in range(count)]
+    found = project(view, "kind")
+    expected = Counter(
+        (kinds[one], kinds[two], data["action"]) for one, two, data in oracle(view).edges(data=True)
+    )
+
+    assert dict(zip(found.keys, found.counts.tolist(), strict=True)) == Counter(kinds)
+    assert expected == {
+        (found.keys[edge.source], found.keys[edge.target], edge.action): edge.count
+        for edge in found.edges
+    }
+    for key, example in zip(found.keys, found.examples.tolist(), strict=True):
+        assert example == kinds.index(key)
+
+
+@settings(max_examples=40)
+@given(edge_lists, st.integers(1, 3), st.integers(1, 12))
+def test_surroundings_say_what_they_leave_out(
+    drawn: tuple[int, list[Edge]], depth: int, limit: int
+) -> None:
+    count, edges = drawn
+    view = numbered(count, edges)
+    made = oracle(view)
+    ahead = nx.single_source_shortest_path_length(made, 0, depth)
+    behind = nx.single_source_shortest_path_length(made.reverse(), 0, depth)
+    found = around(view, 0, depth, limit)
+    near = {row: min(ahead.get(row, 99), behind.get(row, 99)) for row in (*ahead, *behind)}
+    rows = found.rows.tolist()
+
+    assert len(rows) == min(limit, len(near))
+    assert found.left_out_states == len(near) - len(rows)
+    assert [abs(layer) for layer in found.layers.tolist()] == [near[row] for row in rows]
+    assert rows[0] == 0
+    assert max(map(abs, found.layers.tolist())) <= min(
+        [near[row] for row in near if row not in rows], default=depth
+    )
+    between = [(s, t) for s, t in made.edges() if s in rows and t in rows]
+    across = [(s, t) for s, t in made.edges() if (s in rows) != (t in rows)]
+    assert sum(arrow.count for arrow in found.arrows) == len(between)
+    assert found.left_out_edges == len(across)
+    for place, row in enumerate(rows):
+        beyond = {*made.successors(row), *made.predecessors(row)} - set(rows)
+        assert found.more[place] == len(beyond)
+
+
+@settings(max_examples=40)
+@given(edge_lists, edge_lists)
+def test_a_difference_is_that_of_the_sets(
+    one: tuple[int, list[Edge]], two: tuple[int, list[Edge]]
+) -> None:
+    first, second = numbered(*one), numbered(*two)
+
+    def parts(view: DumpView) -> tuple[set[str], set[tuple[str, str, str]]]:
+        edges = (view.edge(number) for number in view.out_edge.tolist())
+        named = {(view.id_of(e.source), e.action, view.id_of(e.target)) for e in edges}
+        return {view.id_of(row) for row in range(view.state_count)}, named
+
+    (states1, edges1), (states2, edges2) = parts(first), parts(second)
+    found = diff(first, second, limit=1000)
+
+    assert {first.id_of(row) for row in found.only_first.tolist()} == states1 - states2
+    assert {second.id_of(row) for row in found.only_second.tolist()} == states2 - states1
+    assert found.both == len(states1 & states2)
+    assert sum(row.both for row in found.actions) == len(edges1 & edges2)
+    assert sum(row.only_first for row in found.actions) == len(edges1 - edges2)
+    assert sum(row.only_second for row in found.actions) == len(edges2 - edges1)
+    disputed = {edge for edge in edges1 ^ edges2 if edge[0] in states1 & states2}
+    assert {(s.source, s.action, s.target) for s in found.changed} == disputed
+    assert found.same == (states1 == states2 and edges1 == edges2)
+
+
+def test_of_several_shortest_paths_it_is_the_same_one_each_time() -> None:
+    edges = [(0, "Go", 1), (0, "Go", 2), (1, "Go", 3), (2, "Go", 3), (0, "Stop", 1)]
+    shuffled = [edges[place] for place in (3, 0, 4, 2, 1)]
+    one, two = numbered(4, edges), numbered(4, shuffled)
+    targets = parse("n = 3").rows(one).tolist()
+
+    assert shortest_path(one, one.initial, targets) == shortest_path(two, two.initial, targets)
+
+
+def test_a_path_to_where_one_already_is_has_no_step() -> None:
+    assert shortest_path(numbered(2, [(0, "Go", 1)]), [0, 1], [1]) == []
+
+
+def test_wrong_rows_and_actions_are_refused() -> None:
+    view = numbered(2, [(0, "Go", 1)])
+
+    with pytest.raises(GraphError, match="no such row"):
+        shortest_path(view, [0], [2])
+    with pytest.raises(GraphError, match="no action is called 'Goo'; did you mean Go"):
+        components(view, ["Goo"])
+    with pytest.raises(GraphError, match="has no edge 7"):
+        view.edge(7)
+
+
+def test_a_projection_says_what_its_limit_cuts_off() -> None:
+    view = numbered(5, [(0, "Go", 1), (1, "Go", 2)])
+    found = project(view, "n, n > 1", limit=2)
+    kept = set(np.flatnonzero(found.class_of >= 0).tolist())
+
+    assert (found.left_out_classes, found.left_out_states) == (3, 3)
+    assert found.left_out_edges + sum(edge.count for edge in found.edges) == 2
+    assert kept == {0, 1}
+    assert found.labels[0] in {f"{n}, {'TRUE' if n > 1 else 'FALSE'}" for n in numbers(view)}
+
+
+def test_networkx_gets_a_graph_within_the_limit_only() -> None:
+    view = numbered(3, [(0, "Go", 1), (1, "Stop", 1), (1, "Go", 2)])
+    made = to_networkx(view)
+
+    assert nx.is_directed_acyclic_graph(made)
+    assert made.number_of_edges() == 2
+    assert to_networkx(view, ["Stop"], loops=True).number_of_edges() == 1
+    with pytest.raises(GraphError, match="more than the 1 that"):
+        to_networkx(view, limit=1)
