@@ -27,6 +27,8 @@ class FileStorage:
     sync
         Whether to force data to disk. Off, a crash of the machine can lose what was acknowledged;
         a crash of the process can not.
+    lock
+        Whether to hold the folder. Who does not may read, and nothing else.
 
     Raises
     ------
@@ -34,12 +36,17 @@ class FileStorage:
         If another process holds the folder.
     """
 
-    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+    def __init__(self, folder: Path, *, sync: bool = True, lock: bool = True) -> None:
         self.folder = folder
-        self._sync = sync
+        self._sync, self._writes = sync, lock
         self._open: dict[str, int] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._lock = -1
+        if lock:
+            self._hold(folder)
+
+    def _hold(self, folder: Path) -> None:
         self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,7 +109,8 @@ class FileStorage:
         for name in list(self._open):
             self._forget(name)
         for descriptor in (self._lock, self._folder):
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _check(self, name: str) -> None:
         if not _NAME.fullmatch(name):
@@ -112,7 +120,8 @@ class FileStorage:
         found = self._open.get(name)
         if found is None:
             self._check(name)
-            flags |= os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            access = os.O_RDWR | os.O_APPEND if self._writes else os.O_RDONLY
+            flags |= access | os.O_CLOEXEC | os.O_NOFOLLOW
             found = self._open[name] = os.open(name, flags, 0o644, dir_fd=self._folder)
         return found
 

@@ -26,6 +26,7 @@ COMMAND_MODULES = (
     "canvass.cli.simulate",
     "canvass.cli.run",
     "canvass.cli.client",
+    "canvass.cli.repair",
     "canvass.cli.import_",
     "canvass.cli.graph",
     "canvass.cli.browse",
