@@ -1,0 +1,158 @@
+"""Answers about reports: the summary, the runs page by page, and the runs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.browser import api
+from canvass.browser.reports import PAGE
+from canvass.corpus.edges import ActionSteps, GraphCoverage
+from canvass.corpus.summary import Cluster, Coverage, Listed, Summary
+from support.browse import Asked, serving
+
+MORE = 250
+"""Runs of the report that are not there any more."""
+
+
+def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> Path:
+    """Write what ``canvass batch verify`` writes, for some rows of verdicts."""
+    counts = dict.fromkeys(("CONFORMS", "INCOMPLETE", "DIVERGES", "MALFORMED"), 0)
+    for row in rows:
+        counts[str(row["verdict"])] += 1
+    clusters = [
+        Cluster("IMPLEMENTATION_STEP", "Canvass", 1, 1, "bad", str(bad_run), 1, 9, "no"),
+        Cluster("CAUSALITY", "MessageCausality", 2, 1, "gone-7", "/gone/7", 0, 3, "<b>x</b>"),
+    ]
+    summary = Summary(
+        version="0",
+        corpora=["corpus"],
+        tasks=None,
+        runs=len(rows),
+        events=1000,
+        verdicts=counts,
+        divergences=3,
+        clusters=clusters,
+        cluster_count=2,
+        listed=[Listed(str(bad_run), "bad", "DIVERGES", 300, "no")],
+        listed_count=1,
+        coverage=[Coverage("Canvass", 9), Coverage("Restart", 3)],
+        graphs=[
+            GraphCoverage("g", "m", "1.50", 3, 20, 5, [ActionSteps("Canvass", 20, 5)]),
+            GraphCoverage("h", "m", "1.50", 2, 4, 1, [ActionSteps("Canvass", 4, 1)]),
+        ],
+        never_taken=["Terminate"],
+        judged_steps=4,
+        rechecked_runs=0,
+        seconds=2.0,
+        events_per_second=500.0,
+    )
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_bytes(msgspec.json.encode(summary))
+    (folder / "verdicts").mkdir()
+    middle = len(rows) // 2
+    for number, part in enumerate((rows[:middle], rows[middle:])):
+        pq.write_table(pa.Table.from_pylist(part), folder / "verdicts" / f"part-{number}.parquet")
+    return folder
+
+
+def row(source: Path | str, run_id: str | None, verdict: str, events: int = 5) -> dict[str, object]:
+    return {
+        "source": str(source),
+        "run_id": run_id,
+        "verdict": verdict,
+        "events": events,
+        "unchecked": 0,
+        "reason": f"of {run_id}",
+    }
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, good_run: Path, bad_run: Path
+) -> Iterator[Asked]:
+    rows = [row(f"/gone/{k}", f"gone-{k}", "CONFORMS") for k in range(MORE)]
+    rows += [row(good_run, "good", "CONFORMS", 400), row("/gone/x", None, "MALFORMED")]
+    rows += [row(bad_run, "bad", "DIVERGES", 300)]
+    folder = tmp_path_factory.mktemp("report") / "night"
+    with serving([write_report(folder, rows, bad_run)]) as running:
+        yield running
+
+
+def test_the_summary_is_told(server: Asked) -> None:
+    report = server.get(api.ReportView, "/report/night")
+
+    assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
+    assert (report.events, report.divergences, report.events_per_second) == (1000, 3, 500.0)
+    assert report.never_taken == ("Terminate",)
+    assert [(one.action, one.events, one.covered, one.total) for one in report.coverage] == [
+        ("Canvass", 9, 6, 24),
+        ("Restart", 3, 0, 0),
+    ]
+
+
+def test_an_example_that_is_there_can_be_opened_and_one_that_is_gone_not(server: Asked) -> None:
+    known, gone = server.get(api.ReportView, "/report/night").clusters
+
+    assert (gone.example, gone.example_run_id, gone.message) == (None, "gone-7", "<b>x</b>")
+    assert known.example is not None
+    run = server.get(api.RunView, f"/run/{known.example}")
+    assert run.run_id == "bad"
+    checked = server.store.content("run", known.example).checked
+    assert checked.done.wait(60)
+    assert server.get(api.RunView, f"/run/{known.example}").verdict == "DIVERGES"
+    assert server.get(api.Lanes, f"/run/{known.example}/lanes").total == run.events
+
+
+def test_every_run_is_on_one_page_and_what_is_wrong_comes_first(server: Asked) -> None:
+    first = server.get(api.ReportView, "/report/night").runs
+    assert [one.verdict for one in first.runs[:3]] == ["DIVERGES", "MALFORMED", "CONFORMS"]
+    assert (first.pages, first.total) == (-(-(MORE + 3) // PAGE), MORE + 3)
+
+    told = [
+        (one.run_id, one.verdict)
+        for page in range(first.pages)
+        for one in server.get(api.ReportRuns, "/report/night/runs", page=page).runs
+    ]
+    assert len(told) == len(set(told)) == MORE + 3
+    assert server.get(api.ReportRuns, "/report/night/runs", page=99).runs == ()
+
+
+def test_runs_are_chosen_by_their_verdict(server: Asked) -> None:
+    found = server.get(api.ReportRuns, "/report/night/runs", verdict="CONFORMS", page=2)
+
+    assert (found.total, found.pages, len(found.runs)) == (MORE + 1, 3, MORE + 1 - 2 * PAGE)
+    assert {one.verdict for one in found.runs} == {"CONFORMS"}
+    assert [one.run is not None for one in found.runs if one.run_id == "good"] == [True]
+    assert all(one.run is None for one in found.runs if one.run_id != "good")
+    assert server.get(api.ReportRuns, "/report/night/runs", verdict="INCOMPLETE").runs == ()
+
+
+@pytest.mark.parametrize("name", ["night.99999", "night.-1", "night.", "night.x", "night.1.1"])
+def test_runs_that_the_report_does_not_have_are_not_found(server: Asked, name: str) -> None:
+    assert server.ask(f"/run/{name}").status == 404
+
+
+def test_a_summary_alone_is_a_report_of_what_it_lists(tmp_path: Path, bad_run: Path) -> None:
+    folder = write_report(tmp_path / "small", [row(bad_run, "bad", "DIVERGES")], bad_run)
+    for file in (folder / "verdicts").iterdir():
+        file.unlink()
+    (folder / "verdicts").rmdir()
+    with serving([folder]) as server:
+        runs = server.get(api.ReportView, "/report/small").runs
+
+        assert [(one.run_id, one.verdict) for one in runs.runs] == [("bad", "DIVERGES")]
+
+
+def test_a_damaged_report_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/1"}')
+    with serving([tmp_path]) as server:
+        reply = server.ask(f"/report/{server.ids[0]}")
+
+        assert reply.status == 422
+        assert "summary.json" in reply.problem().message

@@ -1,0 +1,114 @@
+"""Lanes of behaviours of a cluster: each message goes from the step that put it to its receipt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from canvass.browser.cluster_lanes import cluster_diagram
+from canvass.lanes.model import Diagram, Fate, Mark
+
+Tree = dict[str, Any]
+
+
+def state(channel: dict[str, list[Tree]] | None = None, **members: int) -> Tree:
+    """A cluster of members a, b and c; channels are named by sender and receiver."""
+    queues: dict[str, dict[str, list[Tree]]] = {i: {j: [] for j in "abc"} for i in "abc"}
+    for name, queue in (channel or {}).items():
+        queues[name[0]][name[1]] = queue
+    return {"member": {i: {"n": members.get(i, 0)} for i in "abc"}, "channel": queues}
+
+
+def message(number: int) -> Tree:
+    return {"type": "Vote", "number": number}
+
+
+def drawn(states: list[Tree], actions: list[str], claim: str = "") -> Diagram:
+    found = cluster_diagram(states, ["", *actions], claim)
+    assert found is not None
+    return found
+
+
+def test_messages_arrive_in_the_order_in_which_they_were_sent() -> None:
+    one, two = message(1), message(2)
+    diagram = drawn(
+        [
+            state(),
+            state({"ab": [one]}, a=1),
+            state({"ab": [one, two]}, a=2),
+            state({"ab": [two]}, a=2, b=1),
+            state(a=2, b=2),
+        ],
+        ["Send", "Send", "TakeOnVote(1, 2)", "TakeOnVote"],
+    )
+
+    assert diagram.lanes == ("member a", "member b", "member c")
+    assert [event.lane for event in diagram.events] == [0, 0, 1, 1]
+    assert [event.title for event in diagram.events] == ["Send", "Send", "OnVote(1, 2)", "OnVote"]
+    assert diagram.events[2].changes == ("n: 0 → 1",)
+    assert [(one.text, one.sent, one.received, one.fate) for one in diagram.messages] == [
+        ("number=1", 0, 2, Fate.DELIVERED),
+        ("number=2", 1, 3, Fate.DELIVERED),
+    ]
+
+
+def test_a_message_that_is_lost_arrives_nowhere() -> None:
+    diagram = drawn([state(), state({"ac": [message(1)]}, a=1), state(a=1)], ["Send", "Lose"])
+
+    assert [(one.sent, one.received, one.fate) for one in diagram.messages] == [
+        (0, None, Fate.LOST)
+    ]
+    assert diagram.events[1].lane == 2
+
+
+def test_a_restart_loses_what_was_on_its_way_to_the_member() -> None:
+    queued = [message(1), message(2)]
+    diagram = drawn(
+        [state(), state({"ab": queued}, a=1), state(a=1, b=1)], ["Send", "RestartMember(b)"]
+    )
+
+    assert [one.fate for one in diagram.messages] == [Fate.LOST, Fate.LOST]
+    assert diagram.events[1].lane == 1
+    assert diagram.events[1].mark is Mark.RESTART
+
+
+def test_an_answer_is_sent_in_the_step_that_takes_the_question() -> None:
+    diagram = drawn(
+        [
+            state(),
+            state({"ab": [message(1)]}, a=1),
+            state({"ba": [message(2)]}, a=1, b=1),
+        ],
+        ["Send", "OnVote"],
+    )
+
+    assert [(one.sender, one.receiver, one.sent, one.received) for one in diagram.messages] == [
+        (0, 1, 0, 1),
+        (1, 0, 1, None),
+    ]
+
+
+def test_a_message_that_was_there_at_the_beginning_has_no_sender_event() -> None:
+    diagram = drawn([state({"cb": [message(1)]}), state(b=1)], ["OnVote"])
+
+    assert [(one.sent, one.received) for one in diagram.messages] == [(None, 0)]
+
+
+def test_the_last_step_is_where_the_property_is_violated() -> None:
+    diagram = drawn([state(), state(a=1), state(a=2)], ["Step", "Step"], "Safe is violated")
+
+    assert [event.mark for event in diagram.events] == [None, Mark.DIVERGES]
+    assert diagram.events[-1].remark == "Safe is violated"
+
+
+def test_behaviours_of_other_models_have_no_lanes() -> None:
+    others: list[list[Tree]] = [
+        [],
+        [{"x": 1}],
+        [{"member": 1, "channel": {}}],
+        [{"member": {"a": 1}, "channel": {}}],
+        [{"member": {"a": {}}, "channel": {"b": {}}}],
+        [{"member": {"a": {}}, "channel": {"a": {"a": 1}}}],
+        [state(), {**state(), "member": {"a": {}, "b": {}}}],
+    ]
+    for states in others:
+        assert cluster_diagram(states, [""] * len(states)) is None

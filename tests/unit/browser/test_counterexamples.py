@@ -1,0 +1,118 @@
+"""Counterexamples in files: the two forms that are written, and what is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.browser.counterexamples import (
+    CounterexampleError,
+    OpenCounterexample,
+    plain,
+    read_counterexample,
+)
+from canvass.cli.counterexample import Counterexample, Step
+from canvass.tlc import Outcome, TraceState, Violation
+from canvass.tlc.changes import state_changes
+
+STATES = (
+    "/\\ x = 0\n/\\ f = (0 :> <<>> @@ 1 :> <<{}>>)",
+    "/\\ x = 1\n/\\ f = (0 :> <<7>> @@ 1 :> <<{2}>>)",
+)
+
+
+@pytest.fixture
+def violation() -> Violation:
+    states = tuple(
+        TraceState(number, None if number == 1 else "Grow", None, None, text)
+        for number, text in enumerate(STATES, 1)
+    )
+    return Violation(outcome=Outcome.SAFETY, message="no", name="Small", states=states, loop=0)
+
+
+def write(path: Path, document: Any) -> Path:
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation) -> None:
+    one, two = violation.states
+    changes = tuple(state_changes(one.values, two.values))
+    told = Counterexample(
+        "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None
+    )
+    view = OpenCounterexample(write(tmp_path / "c.json", told.document())).view("c")
+
+    assert (view.title, view.claim, view.explanation) == ("MCSmall", "Small is violated", ("why",))
+    assert [one.action for one in view.states] == ["", "Grow"]
+    assert view.states[1].tree == {"x": 1, "f": {"0": [7], "1": [[2]]}}
+    assert [(one.path, one.before, one.after) for one in view.states[1].changes] == [
+        ("x", "0", "1"),
+        ("f.0[0]", "absent", "7"),
+        ("f.1[0][0]", "absent", "2"),
+    ]
+    assert (view.loop, view.stuttering, view.lanes, view.states_total) == (1, False, None, 2)
+
+
+def test_itf_is_read(tmp_path: Path, violation: Violation) -> None:
+    view = OpenCounterexample(write(tmp_path / "c.itf.json", violation.to_itf("MCSmall.tla"))).view(
+        "c"
+    )
+
+    assert (view.title, view.claim) == ("c.itf.json", "a behaviour of MCSmall.tla")
+    assert [one.tree["x"] for one in view.states] == [0, 1]
+    assert view.loop == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        "{}",
+        '{"states": 1}',
+        '{"states": [1]}',
+        '{"states": [{"x": {"#bigint": "no"}}]}',
+        '{"states": [{"x": {"#bigint": {}}}]}',
+        '{"states": [{"x": {"#map": [[1]]}}]}',
+        '{"states": [{"x": {"#tup": 5}}]}',
+        '{"states": [], "loop": "1"}',
+        '{"states": [{"#meta": 5}]}',
+        '{"schema": "canvass.counterexample/1"}',
+        '{"schema": "canvass.counterexample/1", "model": "m", "message": "", "steps": [1]}',
+        '{"schema": "canvass.counterexample/2", "steps": []}',
+        "[" * 100_000,
+        '{"states": [' + '{"x":' * 5000 + "1" + "}" * 5000 + "]}",
+        '\ufeff{"states": []}',
+        '{"states": [{"x": {"#bigint": "' + "9" * 5000 + '"}}]}',
+    ],
+)
+def test_what_is_none_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(CounterexampleError) as refusal:
+        read_counterexample(path)
+
+    assert str(refusal.value).startswith(str(path))
+
+
+def test_bytes_that_are_no_text_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_bytes(b"\xff\xfe{}")
+    for name in ("c.json", "none.json"):
+        with pytest.raises(CounterexampleError):
+            read_counterexample(tmp_path / name)
+
+
+def test_values_of_itf_become_plain_trees() -> None:
+    assert plain(
+        {
+            "a": {"#set": [{"#bigint": "-5"}, 1]},
+            "b": {"#map": [[{"#tup": [1, "x"]}, True]]},
+            "c": {"#unserializable": "model"},
+        }
+    ) == {"a": [-5, 1], "b": {"[1, x]": True}, "c": "model"}
