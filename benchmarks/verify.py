@@ -22,9 +22,8 @@ from canvass.cli.main import run as run_command
 from canvass.conformance.batch import Batch, join, states_before
 from canvass.conformance.check import check_corpus
 from canvass.conformance.judge import Judge
-from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.conformance.steps import StepChecker, keys_of, rules_of, step_at
 from canvass.graph.canonical import canonical
-from canvass.graph.kernel import canonical_keys, flavour
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 
@@ -52,26 +51,7 @@ def show(name: str, count: int, unit: str, seconds: float) -> None:
 def measure_form(batch: Batch) -> None:
     """Measure the canonical form of a batch."""
     columns, states = batch.columns, states_before(batch)
-    flavours = np.array([flavour(rules_of(run)) for run in batch.runs], dtype=np.int64)
-
-    def keys() -> object:
-        return canonical_keys(
-            flavours=flavours[columns.run],
-            member=columns.member,
-            action=columns.action,
-            before=states.before,
-            after=np.arange(len(columns), dtype=np.int64),
-            inputs=columns.inputs,
-            message=columns.message,
-            state=states.state,
-            members=states.members,
-            log_offsets=states.log_offsets,
-            log=states.log,
-            send_offsets=columns.send_offsets,
-            sends=columns.sends,
-        )
-
-    compiled = median_cpu(keys)
+    compiled = median_cpu(lambda: keys_of(batch, states))
     rows = np.linspace(0, len(columns) - 1, PLAIN_STEPS).astype(int).tolist()
     steps = [step_at(columns, states, row) for row in rows]
     rules = [rules_of(batch.runs[int(columns.run[row])]) for row in rows]

@@ -6,6 +6,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
+from canvass.lanes.model import visible
 
 _SUITE: Final = "canvass verify"
 
@@ -33,14 +34,15 @@ def _result(case: ElementTree.Element, run: RunVerdict) -> None:
     if run.verdict is Verdict.DIVERGES:
         first = run.divergences[0]
         failure = ElementTree.SubElement(
-            case, "failure", type=first.kind.value, message=f"{first.name}: {first.text}"
+            case, "failure", type=first.kind.value, message=visible(f"{first.name}: {first.text}")
         )
         failure.text = "\n".join(
-            f"member {each.member}, step {each.step}: {each.kind.value}: {each.name}: {each.text}"
+            f"member {each.member}, step {each.step}: {each.kind.value}: {each.name}:"
+            f" {visible(each.text)}"
             for each in run.divergences
         )
     elif run.verdict is Verdict.MALFORMED:
-        ElementTree.SubElement(case, "error", type=run.verdict.value, message=run.reason)
+        ElementTree.SubElement(case, "error", type=run.verdict.value, message=visible(run.reason))
     elif run.verdict is Verdict.INCOMPLETE:
         facts = ", ".join(f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts)
         message = facts or f"{run.unchecked} steps from an unknown state"

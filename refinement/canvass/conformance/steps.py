@@ -97,6 +97,35 @@ class StepResults:
         return example
 
 
+def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints, Ints]:
+    """Give the key of each event's canonical step, its `Status` and a detail, rules left out.
+
+    Parameters
+    ----------
+    batch
+        The events.
+    states
+        As `states_before` gives them.
+    """
+    columns = batch.columns
+    flavours = np.array([flavour(rules_of(run)) for run in batch.runs], dtype=np.int64)
+    return canonical_keys(
+        flavours=flavours[columns.run],
+        member=columns.member,
+        action=columns.action,
+        before=states.before,
+        after=np.arange(len(columns), dtype=np.int64),
+        inputs=columns.inputs,
+        message=columns.message,
+        state=states.state,
+        members=states.members,
+        log_offsets=states.log_offsets,
+        log=states.log,
+        send_offsets=columns.send_offsets,
+        sends=columns.sends,
+    )
+
+
 @dataclass(slots=True)
 class StepChecker:
     """Numbers the distinct canonical steps of all events that it is given."""
@@ -108,22 +137,7 @@ class StepChecker:
         columns = batch.columns
         states = states_before(batch)
         rules = [rules_of(run) for run in batch.runs]
-        flavours = np.array([flavour(each) for each in rules], dtype=np.int64)
-        keys, status, detail = canonical_keys(
-            flavours=flavours[columns.run],
-            member=columns.member,
-            action=columns.action,
-            before=states.before,
-            after=np.arange(len(columns), dtype=np.int64),
-            inputs=columns.inputs,
-            message=columns.message,
-            state=states.state,
-            members=states.members,
-            log_offsets=states.log_offsets,
-            log=states.log,
-            send_offsets=columns.send_offsets,
-            sends=columns.sends,
-        )
+        keys, status, detail = keys_of(batch, states)
         checked = rows_to_check(columns)
         status[~checked] = Status.UNKNOWN_BEFORE
         salts = np.array([salt_of(each) for each in rules], dtype=np.uint64)[columns.run]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,10 +20,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from canvass.conformance.check import check_corpus, check_run
+from canvass.conformance.batch import rows_of
+from canvass.conformance.check import check_corpus, check_run, settle_all
+from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.parquet import DatasetWriter
-from canvass.traces.run import Corpus, write_dataset
+from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
 from support.corruptions import corrupted
 from support.judging import core_judge
@@ -84,9 +88,11 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
     for stream in sorted(runs[number].glob("member-*.ndjson")):
         factor = data.draw(st.sampled_from((0, 1, 7, -1)))
         skew = data.draw(st.integers(-(2**60), 2**60))
+        jumps = data.draw(st.integers(0, 2**60), label="how far a clock jumps between two steps")
+        chance = random.Random(skew)
         lines = [json.loads(line) for line in stream.read_text().splitlines()]
         for line in lines:
-            line["timeNs"] = line["timeNs"] * factor + skew
+            line["timeNs"] = line["timeNs"] * factor + skew + chance.randint(-jumps, jumps)
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         suffix = data.draw(st.sampled_from(("", ".gz", ".zst")))
         cuts = data.draw(st.lists(st.floats(0, 1), max_size=4))
@@ -99,6 +105,35 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
             write_dataset(Corpus(folder), writer)
 
     (found,) = check_corpus([where], JUDGE).runs
+
+    assert essence(found) == plain[number]
+
+
+@given(data=st.data())
+@settings(max_examples=20)
+def test_verdict_it_does_not_matter_where_streams_are_split(
+    runs: list[Path], plain: list[object], data: st.DataObject
+) -> None:
+    """Between any two events, whether what comes before is screened together with it or not."""
+    number = data.draw(st.integers(0, RUNS - 1))
+    folder = RunFolder(runs[number])
+    run_id = folder.run.run_id
+    screening = Screening(JUDGE)
+    state = RunState(runs[number], run_id, folder.run)
+    screening.runs.append(state)
+    for columns in folder.columns():
+        first, count = columns.context, len(columns)
+        cuts = data.draw(st.sets(st.integers(first, count), max_size=4))
+        for start, end in pairwise(sorted({first, count, *cuts})):
+            part = rows_of(columns, max(start - 1, 0), end, run_id)
+            screening.take({run_id: state}, replace(part, context=min(start, 1)))
+            if data.draw(st.booleans(), label="screened alone"):
+                screening.flush()
+    state.facts = tuple(folder.facts)
+    screening.end(state)
+    screening.ask()
+
+    (found,) = settle_all(screening, JUDGE).runs
 
     assert essence(found) == plain[number]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+import jsonschema
 import pytest
 
 from canvass.conformance.check import check_units
@@ -23,6 +25,7 @@ from canvass.spec.files import spec_root
 from support import corruptions
 from support.corruptions import Streams, corrupted
 from support.judging import core_judge
+from support.report_schemas import SARIF
 
 LEVELS = {"none", "note", "warning", "error"}
 
@@ -46,6 +49,34 @@ def found(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> CorpusVer
     shutil.copytree(good_run, root / "malformed")
     (root / "malformed" / "member-1.ndjson").write_text('{"step":0,"no":1}\n')
     return check_units([good_run, *sorted(root.iterdir())], core_judge())
+
+
+def test_the_log_is_one_of_the_standard(found: CorpusVerdict) -> None:
+    document = json.loads(json.dumps(to_sarif(found)))
+    checker = jsonschema.Draft202012Validator(SARIF, format_checker=jsonschema.FormatChecker())
+
+    assert [error.message for error in checker.iter_errors(document)] == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda log: log.pop("version"),
+        lambda log: log["runs"][0].pop("tool"),
+        lambda log: log["runs"][0]["results"][0].pop("message"),
+        lambda log: log["runs"][0]["results"][0].update(level="fatal"),
+        lambda log: log["runs"][0]["results"][0].update(colour="red"),
+        lambda log: log["runs"][0]["invocations"][0].pop("executionSuccessful"),
+        lambda log: log["runs"][0]["tool"]["driver"]["rules"][0].pop("id"),
+    ],
+)
+def test_a_log_that_is_none_of_the_standard_is_refused(
+    found: CorpusVerdict, spoil: Callable[[dict[str, Any]], object]
+) -> None:
+    document = json.loads(json.dumps(to_sarif(found)))
+    spoil(document)
+
+    assert not jsonschema.Draft202012Validator(SARIF).is_valid(document)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,61 @@
+"""Verdicts as JUnit: a document that CI servers read, whatever the runs are called."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from canvass.conformance.junit import to_junit
+from canvass.conformance.verdict import (
+    CorpusVerdict,
+    Divergence,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+)
+from canvass.traces.facts import Fact, FactKind
+from support.report_schemas import JUNIT_ATTRIBUTES, JUNIT_OUTCOMES
+
+WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")
+CORPUS = CorpusVerdict(
+    (
+        RunVerdict("good", "good", Verdict.CONFORMS, events=3),
+        RunVerdict("bad", "bad", Verdict.DIVERGES, events=3, divergences=(WRONG, WRONG)),
+        RunVerdict("no-trace", "no", Verdict.MALFORMED, reason="no/\x1b[1m: no trace\ufffe"),
+        RunVerdict("gap", "gap", Verdict.INCOMPLETE, facts=(Fact(FactKind.GAP, "gap", 1),)),
+        RunVerdict("unknown", "unknown", Verdict.INCOMPLETE, unchecked=2),
+    )
+)
+
+
+def test_junit_each_run_is_a_case_with_one_outcome_at_most() -> None:
+    suite = ElementTree.fromstring(to_junit(CORPUS))
+    outcomes = [[outcome.tag for outcome in case] for case in suite]
+
+    assert suite.tag == "testsuite"
+    assert [case.get("name") for case in suite] == [run.run_id for run in CORPUS.runs]
+    assert outcomes == [[], ["failure"], ["error"], ["skipped"], ["skipped"]]
+
+
+def test_junit_the_suite_counts_what_is_in_it() -> None:
+    suite = ElementTree.fromstring(to_junit(CORPUS))
+    tags = [outcome.tag for case in suite for outcome in case]
+    counted = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+    assert suite.get("tests") == str(len(suite))
+    assert {name: suite.get(name) for name in counted} == {
+        name: str(tags.count(tag)) for name, tag in counted.items()
+    }
+    assert float(suite.get("time", "")) >= 0
+
+
+def test_junit_elements_have_the_attributes_that_servers_read_and_no_others() -> None:
+    for element in ElementTree.fromstring(to_junit(CORPUS)).iter():
+        assert set(element.attrib) == JUNIT_ATTRIBUTES[element.tag]
+        assert element.tag in ("testsuite", "testcase", *JUNIT_OUTCOMES)
+
+
+def test_junit_what_xml_cannot_hold_is_written_as_an_escape() -> None:
+    text = to_junit(CORPUS)
+
+    assert "\\x00 more" in text
+    assert "\\x1b[1m" in text
