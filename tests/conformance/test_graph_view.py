@@ -1,0 +1,152 @@
+"""The graph of a member, asked: columns say what states say, twins are one, ids lead back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from canvass.cluster.member import Member, ModuleState
+from canvass.graph.components import components
+from canvass.graph.diff import diff
+from canvass.graph.export import to_itf
+from canvass.graph.member_view import MemberView
+from canvass.graph.paths import distances, shortest_path
+from canvass.graph.predicate import parse
+from canvass.graph.project import project
+from canvass.tlc.convert import from_itf_value
+from canvass.traces.layout import NONE
+from support.graphs import graph_of
+
+pytestmark = pytest.mark.tlc
+
+
+@pytest.fixture(scope="module")
+def view(pytestconfig: pytest.Config) -> MemberView:
+    return MemberView(graph_of(pytestconfig, "MCMemberGraph3", 1), Path("MCMemberGraph3"))
+
+
+@pytest.fixture(scope="module")
+def members(view: MemberView) -> list[Member]:
+    return [view.graph.member(view.artifact_row(row)) for row in range(view.state_count)]
+
+
+CONDITIONS: dict[str, Callable[[Member], bool]] = {
+    'electionState = "LEADER_READY"': lambda m: m.election_state.value == "LEADER_READY",
+    "not logSubscription and commitPosition + 1 <= appendPosition": lambda m: (
+        not m.log_subscription and m.commit_position + 1 <= m.append_position
+    ),
+    "count(m in members: members[m].vote = 1) >= 2": lambda m: (
+        sum(record.vote == 1 for record in m.members) >= 2
+    ),
+    "members[leaderMemberId].logPosition = 2": lambda m: (
+        m.leader_member_id >= 0 and m.members[m.leader_member_id].log_position == 2
+    ),
+    "recordingLog[len(recordingLog)].logPosition = -1": lambda m: (
+        len(m.recording_log) > 0 and m.recording_log[-1].log_position == -1
+    ),
+    "any(e in recordingLog: e.leadershipTermId = moduleLeadershipTermId)": lambda m: any(
+        e.leadership_term_id == m.module_leadership_term_id for e in m.recording_log
+    ),
+    "members[1] = members[2]": lambda m: m.members[1] == m.members[2],
+}
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_a_predicate_holds_where_the_state_says_so(
+    view: MemberView, members: list[Member], text: str
+) -> None:
+    expected = [row for row, member in enumerate(members) if CONDITIONS[text](member)]
+
+    assert 0 < len(expected) < len(members)
+    assert expected == parse(text).rows(view).tolist()
+
+
+def test_columns_and_trees_say_the_same(view: MemberView) -> None:
+    for row in range(0, view.state_count, 997):
+        tree, state = view.tree(row), view.state(row)
+        assert tree.keys() == state.keys() == set(view.fields)
+        assert all(
+            state[name] == value and isinstance(state[name], bool) == isinstance(value, bool)
+            for name, value in tree.items()
+            if not isinstance(value, (list, tuple))
+        )
+        assert len(state["recordingLog"]) == len(tree["recordingLog"])  # type: ignore[arg-type]
+
+
+def test_twins_are_one_state_and_edges_keep_their_numbers(view: MemberView) -> None:
+    graph = view.graph
+    twins = np.flatnonzero(graph.representative != np.arange(len(graph.representative)))
+    enabled = np.flatnonzero(graph.target != NONE)
+
+    assert len(twins)
+    assert view.state_count == len(np.unique(graph.representative))
+    assert view.out_edge.tolist() == enabled.tolist()
+    for twin in twins[:50].tolist():
+        row = view.find(graph.id_of(twin))
+        assert row == view.row_of(twin)
+        assert view.artifact_row(row) == graph.representative[twin]
+    for number in enabled[::50_000].tolist():
+        edge, step = view.edge(number), graph.step(number)
+        assert edge.action == step.action.value
+        assert edge.source == view.find(graph.id_of(int(graph.source[number])))
+        assert edge.target == view.row_of(int(graph.target[number]))
+        assert len(edge.sends) == len(step.sends)
+
+
+def test_the_way_begins_with_nothing_on_disk(view: MemberView) -> None:
+    (first,) = view.initial.tolist()
+    member = view.graph.member(view.artifact_row(first))
+    hops = shortest_path(view, [first], parse('electionState = "LEADER_READY"').rows(view))
+    itf = to_itf(view, first, hops)
+
+    assert member.module_state is ModuleState.CLOSED
+    assert (member.recording_log, member.recorded_position) == ((), 0)
+    assert hops[0].action == "Restart"
+    assert [state["electionState"] for state in itf["states"]][-1] == "LEADER_READY"
+    assert from_itf_value(itf["states"][0]["members"]) == view.state(first)["members"]
+
+
+def test_what_is_terminal_is_not_guessed_for_states_that_are_not_expanded(
+    view: MemberView,
+) -> None:
+    found = components(view)
+    depth = distances(view, view.initial.tolist())
+
+    assert found.sizes.sum() == view.state_count
+    assert found.unexpanded.sum() > 0
+    assert not (found.terminal & found.unexpanded).any()
+    assert depth[view.initial].tolist() == [0]
+
+
+def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
+    found = project(view, "electionState, role")
+
+    assert found.counts.sum() == view.state_count
+    assert sum(edge.count for edge in found.edges) == view.edge_count
+    assert (found.left_out_classes, found.left_out_states, found.left_out_edges) == (0, 0, 0)
+
+
+def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> None:
+    """The hashes by which graphs are compared tell all states apart, and twins not."""
+    from canvass.graph.identity import identities_of
+
+    graph = view.graph
+    every = identities_of(graph, np.arange(len(graph.representative)))
+
+    assert len(np.unique(view.identities, axis=0)) == view.state_count
+    assert np.array_equal(every, every[graph.representative])
+    assert diff(view, view).same
+
+
+def test_a_graph_differs_from_one_of_another_revision(
+    view: MemberView, pytestconfig: pytest.Config
+) -> None:
+    other = MemberView(graph_of(pytestconfig, "MCMemberGraph1"), Path("MCMemberGraph1"))
+    found = diff(view, other)
+
+    assert found.both == 0
+    assert len(found.only_first) == view.state_count
+    assert not found.changed

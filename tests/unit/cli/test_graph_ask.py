@@ -1,0 +1,214 @@
+"""``canvass graph`` on a graph of any model: questions, exports, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.dom import minidom
+
+import networkx as nx
+import pytest
+
+from canvass.graph.view import open_view
+from support.state_graphs import dot_text
+from support.tlc_cases import FIXTURES
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from canvass.graph.dump_import import import_dump
+
+    made = tmp_path_factory.mktemp("graphs") / "lights"
+    import_dump(FIXTURES / "lights.dot", made)
+    return made
+
+
+def test_a_dump_is_imported_and_told_of(command: Command, tmp_path: Path, folder: Path) -> None:
+    code, out, _ = command(
+        "graph", "import", FIXTURES / "lights.dot", "--out", tmp_path / "made", "--model", "Lights"
+    )
+    told, stats, _ = command("graph", "stats", tmp_path / "made", "--format", "json")
+    counts = json.loads(stats)["manifest"]["counts"]
+
+    assert (code, told) == (0, 0)
+    assert out.startswith("Lights: variables lamp, last, queue")
+    assert (counts["states"], counts["edges"], counts["initial"]) == (63, 186, 1)
+    for name in ("states.parquet", "values.parquet"):
+        assert (tmp_path / "made" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_states_are_found_by_id_and_by_condition(command: Command, folder: Path) -> None:
+    where = 'lamp.east.colour = "green"'
+    code, out, _ = command("graph", "find", folder, "--where", where, "--format", "json")
+    found = json.loads(out)
+    one, state, _ = command("graph", "find", folder, found["shown"][0]["id"], "--format", "json")
+    _, human, _ = command(
+        "graph", "find", folder, "--where", where, "--show", "lamp.east.colour, last[2]",
+        "--limit", 2,
+    )  # fmt: skip
+
+    assert (code, one) == (0, 0)
+    assert (found["count"], found["of"], len(found["shown"])) == (9, 63, 9)
+    assert json.loads(state)["state"]["lamp"]["east"]["colour"] == "green"
+    assert human.splitlines()[0] == "9 of 63 states"
+    assert '"green", ' in human.splitlines()[1]
+    assert human.splitlines()[-1] == "  ... 7 more; --limit shows them"
+
+
+def test_a_path_leads_to_the_nearest_state_where_a_condition_holds(
+    command: Command, folder: Path
+) -> None:
+    where = 'lamp.east.colour = "green"'
+    code, out, _ = command("graph", "path", folder, "--where", where, "--format", "json")
+    hops = json.loads(out)
+    itf_code, itf, _ = command("graph", "export", folder, "--format", "itf", "--where", where)
+    states = json.loads(itf)["states"]
+    same, _, _ = command("graph", "path", folder, "initial", hops[-1]["state"])
+
+    assert (code, itf_code, same) == (0, 0, 0)
+    assert [hop["action"] for hop in hops] == [one["#meta"].get("action") for one in states[1:]]
+    assert states[-1]["lamp"]["east"]["colour"] == "green"
+    assert all(state["lamp"]["east"]["colour"] != "green" for state in states[:-1])
+
+
+def test_neighbours_components_and_projections(command: Command, folder: Path) -> None:
+    _, out, _ = command("graph", "neighbours", folder, "initial", "--format", "json")
+    near = json.loads(out)
+    _, out, _ = command("graph", "components", folder, "--format", "json")
+    parts = json.loads(out)
+    _, out, _ = command("graph", "project", folder, "--by", "lamp.east.colour", "--format", "json")
+    classes = json.loads(out)
+    _, human, _ = command("graph", "neighbours", folder, "initial", "--out", "--limit", 2)
+
+    assert near["leftOut"]["states"] == 0
+    assert near["states"][0] == {"id": near["root"], "layer": 0, "more": 0}
+    assert {edge["action"] for edge in near["edges"]} >= {"Arrive", "Go"}
+    assert (parts["count"], parts["largest"][0]["size"], parts["terminal"]) == (10, 54, 1)
+    assert {row["key"] for row in classes["classes"]} == {"red", "green", "amber"}
+    assert sum(row["count"] for row in classes["classes"]) == 63
+    assert sum(edge["count"] for edge in classes["edges"]) == 186
+    assert human.splitlines()[-1].endswith("states more; --limit shows them")
+
+
+@pytest.mark.parametrize("form", ["dot", "graphml", "json"])
+def test_the_part_around_a_state_is_exported(
+    command: Command, tmp_path: Path, folder: Path, form: str
+) -> None:
+    file = tmp_path / "part"
+    code, out, err = command(
+        "graph", "export", folder, "--format", form, "--around", "initial", "--depth", 1,
+        "--out", file,
+    )  # fmt: skip
+    view = open_view(folder)
+    (start,) = view.initial.tolist()
+    ahead = view.out_target[view.out_offsets[start] : view.out_offsets[start + 1]].tolist()
+    behind = view.in_source[view.in_offsets[start] : view.in_offsets[start + 1]].tolist()
+    expected = {view.id_of(row) for row in {start, *ahead, *behind}}
+    text = file.read_text()
+    if form == "graphml":
+        minidom.parseString(text)
+        found = set(nx.parse_graphml(text))
+    elif form == "json":
+        found = {state["id"] for state in json.loads(text)["states"]}
+    else:
+        found = {line.split('"')[1] for line in text.splitlines() if "[label=" in line}
+
+    assert (code, out, err) == (0, "", "")
+    assert found == expected
+
+
+def test_hostile_names_do_not_break_out_of_an_export(command: Command, tmp_path: Path) -> None:
+    name = 'a"];\\ <b>&\x01'
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    dump.write_text(dot_text([{"s": name[:-1]}], []))
+    command("graph", "import", dump, "--out", folder, "--model", name)
+    _, graphml, _ = command("graph", "export", folder, "--format", "graphml")
+    _, dot, _ = command("graph", "export", folder, "--format", "dot")
+
+    minidom.parseString(graphml)
+    assert dot.splitlines()[0] == 'digraph "a\\"];\\\\ <b>&\ufffd" {'
+
+
+def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> None:
+    other = tmp_path / "other"
+    lines = (FIXTURES / "lights.dot").read_text().splitlines(keepends=True)
+    gone = next(place for place, line in enumerate(lines) if " -> " in line)
+    dump = tmp_path / "lights.dot"
+    dump.write_text("".join(lines[:gone] + lines[gone + 1 :]))
+    command("graph", "import", dump, "--out", other)
+    same, out, _ = command("graph", "diff", folder, folder)
+    code, differs, _ = command("graph", "diff", folder, other, "--format", "json")
+    told = json.loads(differs)
+
+    assert (same, out) == (0, "the same: 63 states\n")
+    assert code == 1
+    assert told["states"]["both"] == 63
+    assert sum(row["onlyFirst"] for row in told["actions"]) == 1
+    assert len(told["changed"]) == 1
+    assert command("graph", "diff", folder, other)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "phrase"),
+    [
+        (("find", "--where", "last[1] = 'nowhere'"), 1, ""),
+        (("path", "--where", "last[1] = 'nowhere'"), 1, "no path leads from an initial state"),
+        (("find", "--where", "lmp = 1"), 2, "column 1: no field lmp; did you mean lamp"),
+        (("find",), 2, "name a STATE, or a condition"),
+        (("find", "zz"), 2, "not a state id: 'zz'"),
+        (("find", "00000000000000000000000000000000"), 2, "no state has an id that begins with"),
+        (("path", "initial"), 2, "name the state TO"),
+        (("project", "--by", ""), 2, "column 1: a value was expected, not the end"),
+        (("components", "--action", "Gone"), 2, "no action is called 'Gone'; did you mean Go"),
+        (("export", "--format", "itf"), 2, "a path needs its end"),
+        (("export", "--format", "dot", "--limit", "9"), 2, "63 states are more than --limit 9"),
+        (("export", "--format", "dot", "--out", "/no/such/file"), 2, "cannot be written"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    command: Command, folder: Path, words: tuple[str, ...], code: int, phrase: str
+) -> None:
+    found, _, err = command("graph", words[0], folder, *words[1:])
+
+    assert found == code
+    assert phrase in err
+    assert len(err.splitlines()) == (1 if phrase else 0)
+
+
+@pytest.mark.tlc
+def test_a_graph_of_a_specification_of_ones_own_is_built(command: Command, tmp_path: Path) -> None:
+    spec = tmp_path / "Clock.tla"
+    spec.write_text(
+        "---- MODULE Clock ----\nEXTENDS Integers\nVARIABLE hour\n"
+        "Init == hour = 0\nTick == hour' = (hour + 1) % 4\nSpec == Init /\\ [][Tick]_hour\n"
+        "Early == hour < 2\n====\n"
+    )
+    (tmp_path / "Clock.cfg").write_text("SPECIFICATION Spec\n")
+    (tmp_path / "Early.cfg").write_text("SPECIFICATION Spec\nINVARIANT Early\n")
+    whole, out, _ = command("graph", "build", spec, "--out", tmp_path / "a", "--format", "json")
+    part, cut, _ = command(
+        "graph", "build", spec, "--config", tmp_path / "Early.cfg", "--out", tmp_path / "b"
+    )
+    manifest = json.loads(out)["manifest"]
+
+    assert (whole, part) == (0, 0)
+    assert manifest["complete"] is True
+    assert manifest["counts"]["actions"] == {"Tick": 4}
+    assert set(manifest["origin"]["modules"]) == {"Clock.tla"}
+    assert "TLC did not come to the end" in cut
+    assert command("graph", "diff", tmp_path / "a", tmp_path / "b")[0] == 1
+
+
+@pytest.mark.tlc
+def test_a_graph_of_a_model_of_the_manifest_is_built(command: Command, tmp_path: Path) -> None:
+    code, _, _ = command("graph", "build", "MCHazard8Hardened", "--out", tmp_path / "graph")
+    found, out, _ = command(
+        "graph", "find", tmp_path / "graph", "--format", "json",
+        "--where", r'\E m \in DOMAIN member : member[m].role = "LEADER"',
+    )  # fmt: skip
+
+    assert (code, found) == (0, 0)
+    assert json.loads(out)["of"] == 73
