@@ -121,7 +121,7 @@ class Clocks:
             self._extended_canvass = False
         self.last_state_change_ns = self.now_ns
         self.last_update_ns = self.last_commit_ns = LONG_AGO_NS
-        self._progress_position = NULL_VALUE
+        self._progress_position, self._progress_ns = NULL_VALUE, self.now_ns
         match after.election_state:
             case ElectionState.NOMINATE:
                 limit_ns = max(1, self._timing.election_timeout_ns // 2)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input
 from canvass.cluster.messages import NULL_VALUE
@@ -31,25 +31,10 @@ _LEADER_WAITS: Final = (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEAD
 class ElectionWork(Stepping):
     """The part of a duty cycle that is done while an election runs."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._elect: Mapping[ElectionState, Callable[[], bool]] = {
-            ElectionState.FOLLOWER_LOG_REPLICATION: self._follower_log_replication,
-            ElectionState.FOLLOWER_REPLAY: self._follower_replay,
-            ElectionState.FOLLOWER_CATCHUP_INIT: self._follower_sends,
-            ElectionState.FOLLOWER_CATCHUP_AWAIT: self._follower_awaits_log,
-            ElectionState.FOLLOWER_CATCHUP: self._follower_catchup,
-            ElectionState.FOLLOWER_LOG_AWAIT: self._follower_awaits_log,
-            ElectionState.FOLLOWER_READY: self._follower_sends,
-            ElectionState.CANDIDATE_BALLOT: self._candidate_ballot,
-            ElectionState.LEADER_LOG_REPLICATION: self._leader,
-            ElectionState.LEADER_REPLAY: self._leader,
-            ElectionState.LEADER_READY: self._leader,
-        }
-
     def election_work(self) -> bool:
         """Do the work of the election state; say whether there was anything to do."""
-        return self._elect.get(self.member.election_state, self._tick)()
+        work = _WORK_OF.get(self.member.election_state, ElectionWork._tick)
+        return work(self)
 
     def _tick(self, *, interval: bool | None = None, timeout: bool | None = None) -> bool:
         """Take the step of the election state, with the facts of the clocks."""
@@ -156,3 +141,19 @@ class ElectionWork(Stepping):
         if not worked and (stalled or self._port.log_closed() is not None):
             return self._take("ElectionError")
         return self._report() or worked
+
+
+_WORK_OF: Final[Mapping[ElectionState, Callable[[ElectionWork], bool]]] = {
+    ElectionState.FOLLOWER_LOG_REPLICATION: ElectionWork._follower_log_replication,
+    ElectionState.FOLLOWER_REPLAY: ElectionWork._follower_replay,
+    ElectionState.FOLLOWER_CATCHUP_INIT: ElectionWork._follower_sends,
+    ElectionState.FOLLOWER_CATCHUP_AWAIT: ElectionWork._follower_awaits_log,
+    ElectionState.FOLLOWER_CATCHUP: ElectionWork._follower_catchup,
+    ElectionState.FOLLOWER_LOG_AWAIT: ElectionWork._follower_awaits_log,
+    ElectionState.FOLLOWER_READY: ElectionWork._follower_sends,
+    ElectionState.CANDIDATE_BALLOT: ElectionWork._candidate_ballot,
+    ElectionState.LEADER_LOG_REPLICATION: ElectionWork._leader,
+    ElectionState.LEADER_REPLAY: ElectionWork._leader,
+    ElectionState.LEADER_READY: ElectionWork._leader,
+}
+"""What is done in an election state beyond taking its step."""

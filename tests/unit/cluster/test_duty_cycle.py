@@ -280,6 +280,17 @@ def test_waits_without_a_deadline_have_one_where_all_hardenings_are_in_force(
     assert ("ElectionError" in desk.taken) is gives_up
 
 
+def test_a_position_that_is_not_known_stalls_from_the_last_change_of_state_on() -> None:
+    clocks = clocks_at(50 * S)
+    before = candidate()
+    after = replace(before, election_state=ElectionState.LEADER_LOG_REPLICATION)
+    clocks.on_transition(before, after)
+    assert not clocks.has_stalled(NULL_VALUE)
+
+    clocks.now_ns = 60 * S
+    assert clocks.has_stalled(NULL_VALUE)
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, active: bool) -> None:
     duty = started(desk)
