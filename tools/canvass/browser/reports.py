@@ -17,7 +17,7 @@ from canvass.browser import api
 from canvass.browser.guard import bad_request
 from canvass.browser.limits import shortened
 from canvass.browser.sources import Lazy
-from canvass.corpus.summary import SUMMARY_FILE, VERDICTS, Cluster, Summary, read_summary
+from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 
 PAGE: Final = 100
 _COLUMNS: Final = ("source", "run_id", "verdict", "events", "reason")
@@ -67,8 +67,8 @@ class OpenReport:
     def _place(self, row: dict[str, Any]) -> tuple[Path, str] | None:
         if row["run_id"] is None:
             return None
-        path = Path(row["source"])
-        return (path, row["run_id"]) if path.exists() else None
+        path = Path(row["source"] or "")
+        return (path, row["run_id"]) if _may_hold_a_run(path) else None
 
     def view(self, source_id: str) -> api.ReportView:
         """Tell everything but the further pages of runs."""
@@ -163,6 +163,9 @@ def run_name(report_id: str, number: int) -> str:
     return f"{report_id}.{number}"
 
 
-def is_report(folder: Path) -> bool:
-    """Whether a folder is a report."""
-    return (folder / SUMMARY_FILE).is_file()
+def _may_hold_a_run(path: Path) -> bool:
+    """Whether something is a folder, or a file of a data set: a report may name anything."""
+    try:
+        return path.is_dir() or (path.suffix == ".parquet" and path.is_file())
+    except (OSError, ValueError):
+        return False  # No name of a file, or one that we may not look at.

@@ -55,9 +55,15 @@ class RunSource:
                 if name:
                     raise
                 continue  # What is wrong with the graph is told where it is asked for.
-            if steps is not None and (name or steps.fits(rules_of(self.opened.run))):
+            if steps is not None and (name or self._fits(steps)):
                 return found, graph, steps
         return None
+
+    def _fits(self, steps: MemberSteps) -> bool:
+        try:
+            return steps.fits(rules_of(self.opened.run))
+        except ValueError:
+            return False  # The run is of rules that there are not; its verdict says so.
 
     def view(self, source_id: str) -> api.RunView:
         """Tell what is known of the run."""
