@@ -119,6 +119,7 @@ def serving(
     judge: Judge | None = None,
     seconds: float | None = None,
     sources: Iterable[Any] = (),
+    files: Mapping[str, PageFile] = PAGE,
 ) -> Iterator[Asked]:
     """Run a server on some paths, on a free port, until the end of the context.
 
@@ -132,6 +133,8 @@ def serving(
         Another deadline of requests.
     sources
         To be added as they are.
+    files
+        The page.
     """
     opener = Opener(Checker(judge or core_judge()))
     store = Store()
@@ -140,10 +143,9 @@ def serving(
     opened = listen(0)
     port = opened.getsockname()[1]
     access = Access(port, make_token())
-    server = make_server(Browser(store, PAGE).application(access))
+    server = make_server(Browser(store, dict(files)).application(access))
     if seconds is not None:
         server.config.http = type("Hasty", (Protocol,), {"seconds": seconds})
-    opened.listen()  # Who asks before the loop runs waits in the queue.
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
     try:

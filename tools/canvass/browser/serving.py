@@ -45,6 +45,7 @@ def listen(port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((LOOPBACK, port))
+        opened.listen(CONNECTIONS)  # Who has the address may ask before the loop runs.
     except OSError as error:
         opened.close()
         raise ListenError(f"port {port}: {error.strerror}; --port 0 takes a free one") from None

@@ -1,0 +1,212 @@
+"""The command: the address that it prints, how it ends, and what it says when it cannot begin."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from canvass.browser import opening, page_files
+from canvass.browser.opening import Opener, OpenError
+from canvass.browser.serving import listen
+from canvass.browser.verdicts import Checker
+from canvass.cli import browse, main
+from support.browse import PAGE
+from support.judging import core_judge
+
+ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{22})")
+SCRIPT = """
+import canvass.browser.page_files as files
+files.page_files = lambda: {"/": files.PageFile(b"page", "text/html")}
+from canvass.cli.main import main
+main()
+"""
+"""The command with another page, as the real one is built elsewhere."""
+
+
+@contextmanager
+def started(*words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", SCRIPT, "browse", "--no-open", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def said(capsys: pytest.CaptureFixture[str], words: Sequence[str]) -> tuple[int, str]:
+    code = main.run(["browse", "--no-open", *words])
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return code, printed.err
+
+
+def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: Path) -> None:
+    with started(str(good_run)) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        match = ADDRESS.fullmatch(line.rstrip("\n"))
+        assert match is not None
+        port, token = match.groups()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/api/session", headers={"X-Canvass-Token": token}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            session = json.load(answer)
+        assert [one["title"] for one in session["sources"]] == ["good"]
+
+        assert interrupted(process) == (130, "", "canvass: interrupted\n")
+
+
+def test_the_address_is_told_to_machines_too(good_run: Path) -> None:
+    with started("--format", "json", str(good_run)) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        assert ADDRESS.fullmatch(json.loads("".join(lines))["url"])
+        assert interrupted(process)[0] == 130
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_files, "page_files", lambda: PAGE)
+
+
+@pytest.mark.usefixtures("built")
+def test_what_cannot_be_opened_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text.txt").write_text("no")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "line\nbreak").mkdir()
+    for name in ("none", "text.txt", "empty", "line\nbreak"):
+        code, line = said(capsys, [str(tmp_path / name)])
+        assert code == 2
+        assert line.startswith("canvass: ")
+
+
+@pytest.mark.usefixtures("built")
+def test_a_port_that_is_taken_is_told_in_one_line(
+    good_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listen(0) as taken:
+        port = taken.getsockname()[1]
+        code, line = said(capsys, ["--port", str(port), str(good_run)])
+
+    assert code == 2
+    assert line.startswith(f"canvass: port {port}: ")
+
+
+def test_a_page_that_is_not_built_is_told_with_how_to_build_it(
+    good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_files, "files", lambda _: Path("/nowhere"))
+
+    assert said(capsys, [str(good_run)]) == (
+        2,
+        "canvass: the page is not built: `make page` builds it (a wheel has it already)\n",
+    )
+
+
+def test_an_extra_that_is_not_installed_is_named(
+    good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse, "find_spec", lambda name: None if name == "uvicorn" else name)
+    code, line = said(capsys, [str(good_run)])
+
+    assert code == 2
+    assert line == "canvass: uvicorn is not installed: pip install 'canvass[browse]'\n"
+
+
+@pytest.mark.usefixtures("built")
+def test_the_browser_is_opened_unless_it_is_not_wanted(
+    good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+
+    assert main.run(["browse", str(good_run)]) == 130
+    assert [ADDRESS.fullmatch(one) is not None for one in shown] == [True]
+    assert capsys.readouterr().out.strip() == shown[0]
+    assert main.run(["browse", "--no-open", str(good_run)]) == 130
+    assert len(shown) == 1
+
+
+def test_without_a_word_the_sample_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "cached_graph_folder", lambda: None)
+    opener = Opener(Checker(core_judge()))
+    try:
+        (source,) = opener.open_all([])
+        run = source.content.get()
+
+        assert (source.kind, source.detail) == ("run", "a shipped sample")
+        assert run.opened.run.run_id == "b-leader-killed"
+        assert run.opened.total > 4000
+    finally:
+        opener.close()
+
+
+def test_a_graph_in_the_cache_is_opened_beside_the_sample(
+    monkeypatch: pytest.MonkeyPatch, small_graph: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "canvass" / "graphs").mkdir(parents=True)
+    (tmp_path / "canvass" / "graphs" / small_graph.name).symlink_to(small_graph)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sources = list(Opener(Checker(core_judge())).open_all([]))
+
+    assert [source.kind for source in sources] == ["run", "graph"]
+
+
+def test_an_installation_without_the_sample_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_PACKAGED_SAMPLE", Path("/nowhere"))
+    monkeypatch.setattr(opening, "_CHECKOUT_SAMPLE", Path("/nowhere"))
+    with pytest.raises(OpenError, match="carries no sample"):
+        list(Opener(Checker(core_judge())).open_all([]))
+
+
+def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for file in good_run.iterdir():
+            (tmp_path / name / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "member-0.log").write_text("nothing of Aeron\n")
+    sources = list(Opener(Checker(core_judge())).open(tmp_path))
+
+    assert [(one.kind, one.title, one.imported) for one in sources] == [
+        ("run", "a", False),
+        ("run", "b", False),
+        ("run", "logs", True),
+    ]
+
+
+def test_the_page_is_a_table_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page" / "assets").mkdir(parents=True)
+    for name in ("index.html", "app.js", "secret.py", "assets/font.woff2"):
+        (tmp_path / "page" / name).write_text(name)
+    monkeypatch.setattr(page_files, "files", lambda _: tmp_path)
+
+    found = page_files.page_files()
+    assert {path: file.content.decode() for path, file in found.items()} == {
+        "/": "index.html",
+        "/assets/app.js": "app.js",
+        "/assets/font.woff2": "assets/font.woff2",
+    }
