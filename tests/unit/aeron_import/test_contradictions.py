@@ -242,8 +242,8 @@ def test_a_search_that_met_its_bound_says_nothing_of_the_line_it_stopped_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """These logs are true; to explain them messages have to be moved, which is forbidden here."""
-    cluster = HostileCluster(8, 3, "chaos")
-    cluster.run(12_000)
+    cluster = HostileCluster(188, 3, "pauses")
+    cluster.run(15_000)
     texts = texts_of({i: node.lines for i, node in enumerate(cluster.nodes)})
     folder = write_logs(tmp_path / "logs", texts)
     monkeypatch.setattr(search, "TRIES", 0)
@@ -253,7 +253,8 @@ def test_a_search_that_met_its_bound_says_nothing_of_the_line_it_stopped_at(
 
     assert code == 3
     assert re.search(r"missing: an explanation of member-\d\.log:\d+: ", printed)
-    assert "did not send this NewLeadershipTerm, as far as was searched" in printed
+    assert "did not send this" in printed
+    assert "the search met its bound, and the run ends before the line" in printed
     assert "--effort 10 searches longer" in printed
     assert verdict.verdict is Verdict.INCOMPLETE
-    assert verdict.events > 1000
+    assert verdict.events > 100

@@ -25,7 +25,7 @@ from canvass.traces.aeron_import.evidence import (
 from canvass.traces.aeron_import.lost_lines import LostLines
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.search import EFFORT
-from canvass.traces.aeron_log.records import LifeStart, NewElection
+from canvass.traces.aeron_log.records import DamagedLine, LifeStart, NewElection
 
 _CUT_OFF_COUNT: Final = 3
 """So many messages heard of a member after the end of its log say that the log goes on elsewhere;
@@ -145,20 +145,31 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
     for member_id, evidence in members.items():
         times = sorted(heard.get(member_id, []))
         for index in range(1, len(evidence.records)):
-            begin, end = evidence.times[index - 1 : index + 1]
-            if end - begin < _SILENCE_NS or isinstance(evidence.records[index], LifeStart):
+            damaged = isinstance(evidence.records[index], DamagedLine)
+            if not (damaged or _is_hole(evidence, index, times)):
                 continue
-            count = _moments(times[bisect_right(times, begin) : bisect_left(times, end)], begin)
-            shows = any(
+            end = len(evidence.records)
+            known = next((place for place in evidence.elections if place >= index), end)
+            shown = evidence.times[index] + _SILENCE_NS
+            if damaged:
+                shown = evidence.times[known] + UNDER_WAY_NS if known < end else NEVER
+            begin = evidence.times[index - 1]
+            if any(
                 (one.member_id == member_id and one.index >= index)
-                or (one.sender == member_id and begin <= one.time <= end + _SILENCE_NS)
+                or (one.sender == member_id and begin <= one.time <= shown)
                 for one in found.failures
-            )
-            if count < _HEARD_COUNT or not shows:
-                continue
-            later = (place for place in evidence.elections if place >= index)
-            holes.setdefault(member_id, {})[index] = next(later, len(evidence.records))
+            ):
+                holes.setdefault(member_id, {})[index] = known
     return holes
+
+
+def _is_hole(evidence: MemberEvidence, index: int, heard: Sequence[int]) -> bool:
+    """Whether a member was silent before a record, and others heard of it all the time."""
+    begin, end = evidence.times[index - 1 : index + 1]
+    if end - begin < _SILENCE_NS or isinstance(evidence.records[index], LifeStart):
+        return False
+    within = heard[bisect_right(heard, begin) : bisect_left(heard, end)]
+    return _moments(within, begin) >= _HEARD_COUNT
 
 
 def _moments(times: Sequence[int], begin: int) -> int:

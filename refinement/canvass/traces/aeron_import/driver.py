@@ -119,6 +119,7 @@ def drive(
     if proposal.steps:
         proposal.steps[-1].lines += proposal.waiting
         proposal.waiting = []
+        proposal.steps[-1].gap |= proposal.gap
     return proposal, None
 
 

@@ -50,8 +50,10 @@ from canvass.traces.schema import (
 
 __all__ = ["ImportFault", "events_of", "import_logs", "message_id", "summarise", "write_run"]
 
-_UNSENT: Final = 10**14
-"""Running numbers from here on are of messages that nobody sent: no member sends so many."""
+_UNSENT: Final = 0
+"""The running number of a message that nobody sent: those that are sent are counted from 1. With a
+number beyond all others the stream of its sender would seem to have been cut.
+"""
 
 _FACTS: Final = attrgetter(
     *(name for name in member.Input.__dataclass_fields__ if name != "message")
@@ -107,7 +109,7 @@ def _input_of(step: Step, form: WireForm) -> Input:
 
 def message_id(delivery: Delivery) -> str:
     """The id of the message that was received."""
-    number = delivery.number if delivery.number >= 0 else _UNSENT + delivery.index
+    number = delivery.number if delivery.number >= 0 else _UNSENT
     return f"{delivery.sender}:{number}"
 
 
@@ -222,9 +224,12 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
     failure, stopped = imported.failure, imported.stopped
     if stopped is not None:
         place = _place(imported, stopped)
+        why = "the search met its bound"
+        if not stopped.is_bound_met:
+            why = "lines that are missing before it may tell why"
         missing.append(
-            f"an explanation of {place.file}:{place.line}: {place.reason}, as far as was searched;"
-            " the search met its bound, and the run ends before the line"
+            f"an explanation of {place.file}:{place.line}: {place.reason}, as far as is known;"
+            f" {why}, and the run ends before the line"
         )
     outcome = CONTRADICTED if failure else INCOMPLETE if missing else EXPLAINED
     total = sum(one.lines for one in members)

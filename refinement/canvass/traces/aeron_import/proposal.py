@@ -90,7 +90,7 @@ class Proposal:
         self.waiting: list[int] = []
         self.changes: deque[Change] = deque()
         self.unsent: list[Delivery] = []
-        self.numbers = 0
+        self.numbers = 1
         self.received = 0
         self.gap = False
         self.others = [j for j in range(rules.member_count) if j != self.member_id]

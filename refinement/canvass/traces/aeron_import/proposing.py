@@ -6,7 +6,7 @@ Nothing here is written anywhere.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -32,6 +32,7 @@ from canvass.traces.aeron_import.evidence import (
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.records import LifeStart, TruncatedLine
 from canvass.traces.limits import MAX_MEMBERS
 
 REVISION: Final = "1.50"
@@ -61,8 +62,8 @@ class Imported:
     failure
         The first record that nothing explains, if there is one; the proposals end there.
     stopped
-        The first record for which no explanation was found by a search that met its bound, if there
-        is one; the proposals end before it.
+        The first record for which no explanation was found by a search that met its bound, or where
+        lines are missing; the proposals end before it.
     """
 
     rules: Rules
@@ -107,9 +108,40 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
     found = _explain(setting, logs, members)
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
-    if found.failure is not None and found.failure.is_bound_met:
+    if found.failure is not None and (found.failure.is_bound_met or _is_torn(found, members)):
         _stop(found)
     return found
+
+
+def _is_torn(found: Imported, members: Mapping[int, MemberEvidence]) -> bool:
+    """Whether lines are missing that may have explained what is not: of the member that has not
+    sent a message, or before a record in the life that it is of.
+    """
+    failure = found.failure
+    assert failure is not None
+    sent = failure.sender != NULL_VALUE
+    shown = found.proposals[failure.member_id].steps
+    first = len(shown) == 1 and any(one.unknown_past for one in found.proposals.values())
+    if not shown:
+        return True
+    last = shown[-1]
+    received = last.delivery is not None and last.delivery.number < 0
+    if not received and (not last.impossible or last.gap or first):
+        return True
+    evidence = members.get(failure.sender if sent else failure.member_id)
+    if evidence is None:
+        return True
+    proposal = found.proposals.get(evidence.member_id)
+    if sent and proposal is not None and (proposal.late or any(s.gap for s in proposal.steps)):
+        return True
+    end = bisect_right(evidence.times, failure.time) if sent else failure.index
+    for index in range(end - 1, -1, -1):
+        record = evidence.records[index]
+        if isinstance(record, TruncatedLine):
+            return True
+        if isinstance(record, LifeStart) and not sent:
+            return False
+    return False
 
 
 def _explain(
@@ -150,9 +182,7 @@ def _first_false(
 
 
 def _stop(found: Imported) -> None:
-    """End the run before the record at which a search met its bound: whether it can be explained is
-    not known.
-    """
+    """End the run before a record of which it is not known whether it can be explained."""
     failure = found.failure
     assert failure is not None
     found.failure, found.stopped = None, failure
@@ -180,8 +210,9 @@ def _ends_with(found: Imported, members: Mapping[int, MemberEvidence], time: int
         reason = (
             f"with this line {evidence.files[line.file]}:{line.line} is not explained: {reason}"
         )
-    bound = found.failure.is_bound_met
-    found.failure = Failure(member_id, index, time, reason, is_bound_met=bound)
+    found.failure = replace(
+        found.failure, member_id=member_id, index=index, time=time, reason=reason
+    )
     proposal = found.proposals.get(member_id)
     if proposal is None:
         proposal = begin(found.rules, found.plan, members[member_id])

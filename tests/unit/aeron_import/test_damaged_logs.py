@@ -1,0 +1,79 @@
+"""Whatever has happened to log files, an import ends with an outcome or one line of error; and what
+it says is what the checker says of the run that it wrote.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from canvass.conformance.check import check_run
+from canvass.conformance.verdict import Verdict
+from canvass.traces.aeron_import.importer import ImportFault, import_logs
+from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
+from canvass.traces.aeron_log.errors import AeronLogError
+from support.aeron_damage import DAMAGES, Files, damaged, write_files
+from support.aeron_runs import SAMPLES, captures, lines_of
+from support.judging import core_judge
+
+VERDICTS = {
+    EXPLAINED: Verdict.CONFORMS,
+    CONTRADICTED: Verdict.DIVERGES,
+    INCOMPLETE: Verdict.INCOMPLETE,
+}
+
+
+def files_of(path: Path) -> Files:
+    return {
+        f"member-{member_id}.log": ("\n".join(lines_of(path, member_id)) + "\n").encode()
+        for member_id in range(3)
+    }
+
+
+def import_and_check(files: Files, folder: Path) -> None:
+    refused = ""
+    try:
+        summary = import_logs([write_files(folder / "logs", files)], folder / "run")
+    except (AeronLogError, ImportFault) as error:
+        refused = str(error)
+    if refused:
+        assert len(refused.splitlines()) == 1
+        return
+    verdict = check_run(folder / "run", core_judge())
+
+    if summary.outcome == INCOMPLETE and not verdict.events:
+        # Not even the first line is known to be possible: nothing was checked.
+        assert verdict.verdict is Verdict.MALFORMED
+    else:
+        assert verdict.verdict is VERDICTS[summary.outcome], (summary, verdict)
+    assert (summary.outcome == INCOMPLETE) == bool(summary.missing and not summary.contradiction)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_sample(seed: int, tmp_path: Path) -> None:
+    import_and_check(damaged(files_of(SAMPLES[0]), Random(seed)), tmp_path)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_damaged_captures(path: Path, seed: int, tmp_path: Path) -> None:
+    import_and_check(damaged(files_of(path), Random(seed)), tmp_path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_damage_does_something(damage: object) -> None:
+    """What left the bytes as they are would test nothing."""
+    data = files_of(SAMPLES[0])["member-0.log"]
+    assert callable(damage)
+
+    assert any(damage(data, Random(seed)) != data for seed in range(5))
+
+
+def test_ends_of_lines_as_windows_writes_them_change_nothing(tmp_path: Path) -> None:
+    files = {name: data.replace(b"\n", b"\r\n") for name, data in files_of(SAMPLES[0]).items()}
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+
+    assert summary.outcome == EXPLAINED
