@@ -56,12 +56,12 @@ class Asked:
     store: Store
     ids: list[str] = field(default_factory=list)
 
-    def ask(self, path: str, **query: object) -> Reply:
+    def ask(self, path: str, /, **query: object) -> Reply:
         """Ask as the page does."""
         target = f"/api{path}{'?' + urlencode(query) if query else ''}"
         return self.request(target, {"X-Canvass-Token": self.token})
 
-    def get(self, kind: type[T], path: str, **query: object) -> T:
+    def get(self, kind: type[T], path: str, /, **query: object) -> T:
         """Ask as the page does, for an answer of a kind."""
         reply = self.ask(path, **query)
         assert reply.status == 200, reply.body

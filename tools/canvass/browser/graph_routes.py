@@ -7,13 +7,15 @@ from typing import Final
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
 from canvass.browser.coverage import Coverages
-from canvass.browser.graph_answers import asked, find, path, quotient, strong_components
+from canvass.browser.exports import checked_format, export_part, export_path
+from canvass.browser.graph_answers import asked, find, find_path, path, quotient, strong_components
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
 from canvass.browser.sources import Store
-from canvass.browser.surroundings import Extent, draw, drawn_edges
+from canvass.browser.surroundings import Extent, draw, drawn_edges, find_near
 
 EXTENT: Final = ("depth", "limit", "actions", "include")
+EXPORT: Final = ("format", "around", "path", "from", "to", "where", *EXTENT)
 
 
 class GraphRoutes:
@@ -78,6 +80,23 @@ class GraphRoutes:
             by = arguments.required("by")
             return quotient(self._graph(arguments), by, arguments.names("actions"))
 
+    def export(self, arguments: Arguments) -> Answer:
+        """Give a file of the part around a state, of a path, or of the whole graph."""
+        graph = self._graph(arguments)
+        form = checked_format(arguments.required("format"))
+        actions = arguments.names("actions")
+        with asked():
+            if arguments.text("around"):
+                row = graph.row(arguments.text("around"))
+                near = find_near(graph, row, _extent(graph, arguments))
+                return export_part(graph, form, near.rows.tolist(), actions)
+            if not arguments.text("path") and not arguments.text("from"):
+                return export_part(graph, form, None, actions)
+            end = arguments.text("path") or arguments.text("to")
+            start = arguments.text("from") or "initial"
+            hops, first = find_path(graph, start, end, arguments.text("where"), actions)
+            return export_path(graph, form, first, hops)
+
     def components(self, arguments: Arguments) -> Answer:
         """Tell of the strongly connected components."""
         graph = self._graph(arguments)
@@ -105,6 +124,7 @@ def graph_questions(store: Store) -> list[Question]:
         Question("/graph/{graph}/find", ("where", "limit"), routes.find),
         Question("/graph/{graph}/path", ("from", "to", "where", "actions"), routes.path),
         Question("/graph/{graph}/project", ("by", "actions"), routes.project),
+        Question("/graph/{graph}/export", EXPORT, routes.export),
         Question("/graph/{graph}/components", (), routes.components),
         Question("/graph/{graph}/coverage", ("run", "around", *EXTENT), routes.coverage),
     ]

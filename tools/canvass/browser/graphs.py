@@ -106,9 +106,12 @@ class OpenGraph:
         view = self.view
         tree = view.tree(row)
         first, last = int(view.out_offsets[row]), int(view.out_offsets[row + 1])
-        leaving = [view.edge(int(one)) for one in view.out_edge[first : min(last, first + limit)]]
+        # Steps that lead back to the state come last: most of a member's do, and change nothing.
+        order = np.argsort(view.out_target[first:last] == row, kind="stable")[:limit]
+        leaving = [view.edge(int(one)) for one in view.out_edge[first + order]]
         start, end = int(view.in_offsets[row]), int(view.in_offsets[row + 1])
-        entering = range(start, min(end, start + limit))
+        back = np.argsort(view.in_source[start:end] == row, kind="stable")[:limit]
+        entering = (start + back).tolist()
         counts = np.bincount(view.out_action[first:last], minlength=len(view.actions)).tolist()
         return api.StateView(
             id=view.id_of(row),

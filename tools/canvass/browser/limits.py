@@ -32,6 +32,8 @@ TREE_DEPTH: Final = 48
 DRAWN_STATES: Final = 1000
 """At most, around a state: a browser draws ten times as many, a person sees nothing in them."""
 DRAWN_EDGES: Final = 5000
+EXPORTED_STATES: Final = 5000
+"""Of a file that is saved from the page: what a browser takes at once."""
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
 QUOTIENT_NODES: Final = 500

@@ -10,6 +10,7 @@ from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
 from canvass.browser.counterexamples import OpenCounterexample
+from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import not_found
 from canvass.browser.limits import LANE_EVENTS
@@ -65,6 +66,13 @@ class RunRoutes:
             return replace(told, graph_pending=True)
         return replace(told, graph=_in_graph(run, row, found))
 
+    def export(self, arguments: Arguments) -> Answer:
+        """Give a file of some events."""
+        opened = self._run(arguments).opened
+        checked_format(arguments.required("format"), ("itf",))
+        start = arguments.number("from", 0, max(0, opened.total))
+        return export_run(opened, start, arguments.number("count", LANE_EVENTS, LANE_EVENTS, 1))
+
     def strip(self, arguments: Arguments) -> Answer:
         """Tell the whole run at a glance."""
         run = self._run(arguments)
@@ -118,6 +126,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}", (), routes.info),
         Question("/run/{run}/lanes", ("from", "count"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
+        Question("/run/{run}/export", ("format", "from", "count"), routes.export),
         Question("/run/{run}/strip", (), routes.strip),
         Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
         Question("/report/{report}", (), routes.report),
