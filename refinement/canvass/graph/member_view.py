@@ -28,7 +28,7 @@ from canvass.graph.member_columns import MemberColumns
 from canvass.graph.salt import salt_of
 from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
-from canvass.tlc import Value
+from canvass.tlc import Function, Value, from_python
 from canvass.traces import wire
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.names import wire_name
@@ -160,9 +160,11 @@ class MemberView(Adjacency):
         return MemberColumns(self.graph, self._state)
 
     def state(self, row: int) -> dict[str, Value]:
-        """Give a state as TLA+ values."""
-        columns = self.columns(self.fields)
-        return {name: columns.values.value(int(columns.nodes[name][row])) for name in self.fields}
+        """Give a state as TLA+ values; ``members`` is a function over the ids of the members."""
+        tree = self.tree(row)
+        members = Function(enumerate(from_python(record) for record in tree.pop("members")))
+        values = {name: from_python(value) for name, value in tree.items()}
+        return {name: members if name == "members" else values[name] for name in self.fields}
 
     def tree(self, row: int) -> Tree:
         """Give a state as the trace format writes it."""

@@ -6,7 +6,7 @@ Exit code 1 says that there is nothing of what was asked for.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -34,6 +34,10 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from canvass.graph.around import Direction
     from canvass.graph.view import StateGraph
+
+
+CHANGES: Final = 12
+"""Changes of a step that are printed."""
 
 
 def add(group: typer.Typer) -> None:
@@ -136,6 +140,7 @@ def path(
     """
     from canvass.graph.paths import NoPath, shortest_path
     from canvass.graph.view import open_view
+    from canvass.tlc.changes import state_changes
 
     if bool(target) == (where is not None):
         raise CommandError("name the state TO, or a condition with --where, and not both")
@@ -162,6 +167,11 @@ def path(
         console.print("the state is there from the beginning: no step is needed")
     for hop in hops:
         console.print(f"{hop.action:<32} {opened.id_of(hop.target)}{note_of(opened, hop.target)}")
+        changes = state_changes(opened.state(hop.source), opened.state(hop.target))
+        for change in changes[:CHANGES]:
+            console.print(f"    {change}")
+        if len(changes) > CHANGES:
+            console.print(f"    ... {len(changes) - CHANGES} changes more")
 
 
 def neighbours(

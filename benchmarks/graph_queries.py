@@ -1,0 +1,91 @@
+"""How fast state graphs of 10,000 to 1,000,000 states are opened and asked.
+
+``python benchmarks/graph_queries.py [SIDE...]`` writes grids of SIDE x SIDE states (100, 316 and
+1000 by default) and prints one table. Times are of the process, not of the wall; each figure is the
+median of five rounds after one that compiles and loads. The ratio is the time for each state
+against that in the smallest graph: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from canvass.graph.around import around
+from canvass.graph.components import components
+from canvass.graph.paths import shortest_path
+from canvass.graph.predicate import parse
+from canvass.graph.project import project
+from canvass.graph.view import StateGraph, open_view
+
+# The grids are those of the tests: benchmarks measure what tests check.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.grid_graph import write_grid
+
+ROUNDS = 5
+SIDES = (100, 316, 1000)
+
+
+def median_cpu(action: Callable[[], object]) -> float:
+    """Median CPU seconds of an action after a first round."""
+    action()
+    times = []
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return statistics.median(times)
+
+
+def measure(folder: Path) -> tuple[int, dict[str, float]]:
+    """Measure all questions to one graph."""
+    view = open_view(folder)
+    end = parse("corner").rows(view).tolist()
+    start = view.initial.tolist()
+
+    def edges_from_both_ends() -> StateGraph:
+        opened = open_view(folder, verify=False)
+        assert len(opened.out_target) == len(opened.in_source)
+        return opened
+
+    times = {
+        "open, files verified": median_cpu(lambda: open_view(folder)),
+        "open, edges from both ends": median_cpu(edges_from_both_ends),
+        "condition on a field": median_cpu(lambda: parse("not corner").rows(view)),
+        "condition on a part": median_cpu(lambda: parse("at[0].place > 3").rows(view)),
+        "quantifier over two members": median_cpu(
+            lambda: parse("any(m in at: at[m].place = 0)").rows(view)
+        ),
+        "path through all states": median_cpu(lambda: shortest_path(view, start, end)),
+        "components": median_cpu(lambda: components(view)),
+        "projection": median_cpu(lambda: project(view, "at[0].place")),
+        "200 states around one": median_cpu(lambda: around(view, end[0], 30, 200)),
+        "one state as a tree": median_cpu(lambda: view.tree(end[0])),
+    }
+    return view.state_count, times
+
+
+def main() -> None:
+    """Write the grids and print the table."""
+    sides = [int(word) for word in sys.argv[1:]] or list(SIDES)
+    told: list[tuple[int, dict[str, float]]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for side in sides:
+            folder = Path(scratch) / str(side)
+            write_grid(folder, side)
+            told.append(measure(folder))
+    head = "".join(f"{count:>13,} states" for count, _ in told)
+    print(f"{'':<28}{head}  ratio of each state, largest to smallest")
+    for name in told[0][1]:
+        cells = "".join(f"{times[name] * 1000:>17,.1f} ms" for _, times in told)
+        (least, first), (most, last) = told[0], told[-1]
+        ratio = (last[name] / most) / max(first[name] / least, 1e-12)
+        print(f"{name:<28}{cells}  {ratio:>6.2f}")
+
+
+if __name__ == "__main__":
+    main()

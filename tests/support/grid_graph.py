@@ -1,0 +1,69 @@
+"""Large state graphs without TLC: a grid of states, each leading right and down."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
+from canvass.graph.ids import ID_BYTES
+from canvass.graph.value_builder import ValueBuilder
+
+
+def write_grid(folder: Path, side: int) -> DumpManifest:
+    """Write a graph of ``side * side`` states.
+
+    A state has a row and a column in ``at``, a function of two members, and ``corner``, which is
+    true in the last one. Steps ``Right`` and ``Down`` lead on, ``Back`` from the end of each row to
+    its beginning.
+    """
+    count = side * side
+    builder = ValueBuilder()
+    numbers = [builder.integer(number) for number in range(max(side, 2))]
+    truth = [builder.boolean(False), builder.boolean(True)]
+    members = [builder.record({"place": numbers[place]}) for place in range(side)]
+    at = np.empty((side, side), dtype=np.int32)
+    for row in range(side):
+        for column in range(side):
+            at[row, column] = builder.function(
+                {numbers[0]: members[row], numbers[1]: members[column]}
+            )
+    values, number = builder.sealed()
+    ids = np.frombuffer(
+        b"".join(hashlib.sha256(b"%d" % place).digest()[:ID_BYTES] for place in range(count)),
+        dtype=np.uint8,
+    ).reshape(count, ID_BYTES)
+    words = ids.view(">u8")
+    order = np.lexsort((words[:, 1], words[:, 0]))
+    rows = np.empty(count, dtype=np.int32)
+    rows[order] = np.arange(count, dtype=np.int32)
+    grid = rows.reshape(side, side)
+    ends = (
+        (grid[:, :-1], grid[:, 1:], 2),
+        (grid[:-1], grid[1:], 1),
+        (grid[:, -1], grid[:, 0], 0),
+    )
+    source = np.concatenate([one.ravel() for one, _, _ in ends])
+    target = np.concatenate([two.ravel() for _, two, _ in ends])
+    action = np.concatenate([np.full(one.size, code) for one, _, code in ends])
+    by_source = np.lexsort((action, target, source))
+    corner = np.full(count, number[truth[0]], dtype=np.int32)
+    corner[grid[-1, -1]] = number[truth[1]]
+    initial = np.zeros(count, dtype=np.bool_)
+    initial[grid[0, 0]] = True
+    arrays = DumpArrays(
+        values=values,
+        ids=ids[order],
+        initial=initial,
+        expanded=np.ones(count, dtype=np.bool_),
+        nodes={"at": number[at.reshape(-1)[order]], "corner": corner},
+        source=source[by_source].astype(np.int32),
+        target=target[by_source].astype(np.int32),
+        action=action[by_source].astype(np.int32),
+        action_names=("Back", "Down", "Right"),
+        arguments=np.full(len(source), -1, dtype=np.int32),
+        argument_texts=(),
+    )
+    return write_dump_graph(folder, arrays, model=f"Grid{side}", complete=True, origin=DumpOrigin())
