@@ -76,7 +76,9 @@ def line_of_1_52(record: LogRecord) -> str:
         return _header(record) + ", enabled loggers: {CLUSTER: version=1.52.2 commit=5b62f21d91}"
     assert isinstance(record, ClusterEvent)
     row = _BY_RECORD[type(record)]
-    fields = " ".join(_agent(field, values) for field, values in _values(row, record))
+    # Of one event the agent prints the version as the number that it is encoded in.
+    printed = _built_in if row.name in _ORDER_1_53 else _agent
+    fields = " ".join(printed(field, values) for field, values in _values(row, record))
     begin = f"{_stamp(record.time_ns)} CLUSTER: {row.name} [99/99]:"
     return f"{begin} memberId={record.member_id} {fields}"
 

@@ -1,0 +1,71 @@
+"""What the agent of 1.52 and the built-in logger of 1.53 print of a run is imported as one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from support.aeron_hostile import HostileCluster
+from support.aeron_runs import SAMPLES, lines_of, write_logs
+from support.aeron_text import line_of_1_52, line_of_1_53, texts_of
+
+Printed = Callable[[LogRecord], str]
+Lines = dict[int, list[LogRecord]]
+
+
+def run_of(lines: Lines, printed: Printed, folder: Path) -> dict[str, bytes]:
+    """The files of the run that is imported of a printed log."""
+    logs = write_logs(folder / "logs", texts_of(lines, printed))
+    import_logs([logs], folder / "run")
+    return {path.name: path.read_bytes() for path in sorted((folder / "run").iterdir())}
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5, 7])
+def test_a_made_up_run_in_both_forms(seed: int, tmp_path: Path) -> None:
+    cluster = HostileCluster(seed)
+    cluster.run(6_000)
+    lines = {i: list(node.lines) for i, node in enumerate(cluster.nodes)}
+    agent, built_in = (
+        run_of(lines, printed, tmp_path / printed.__name__)
+        for printed in (line_of_1_52, line_of_1_53)
+    )
+
+    assert agent.keys() == {"run.json", "member-0.ndjson", "member-1.ndjson", "member-2.ndjson"}
+    assert agent == built_in
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_captured_run_in_both_forms(path: Path, tmp_path: Path) -> None:
+    """The lines of the cluster component only; no other is known how 1.53 would print it."""
+    logs = read_cluster([path])
+    lines: Lines = {
+        member_id: [
+            line
+            for line in log.records
+            if isinstance(line, LifeStart) or hasattr(line, "member_id")
+        ]
+        for member_id, log in logs.members.items()
+    }
+    agent, built_in = (
+        run_of(lines, printed, tmp_path / printed.__name__)
+        for printed in (line_of_1_52, line_of_1_53)
+    )
+
+    assert agent == built_in
+
+
+def test_the_lines_are_those_that_aeron_prints() -> None:
+    """What is printed of a captured line's record is the line, but for the lengths in brackets."""
+    for path in SAMPLES:
+        for member_id, log in read_cluster([path]).members.items():
+            text = lines_of(path, member_id)
+            for record in log.records:
+                if hasattr(record, "member_id"):
+                    line = re.sub(r" \[\d+/\d+\]:", " [99/99]:", text[record.line - 1])
+                    assert line == line_of_1_52(record)
