@@ -6,9 +6,10 @@
 (* The first election is told (First in MCRefinement.tla; MCElection.tla   *)
 (* explores what elections of equal logs can do): member 0 leads term 0,   *)
 (* the others are closed followers, and it has written the first entry of  *)
-(* the term, which nobody has recorded.  If Start is "won", the second one *)
-(* is told as well (Second): members 0 and 2 have recorded the entry, 1    *)
-(* and 2 have lost member 0, and 2 has won term 1 with the vote of 1.      *)
+(* the term, which nobody has recorded.  If Start is "lost", members 1 and *)
+(* 2 have lost it since.  If Start is "won", the second election is told   *)
+(* as well (Second): members 0 and 2 have recorded the entry, 1 and 2 have *)
+(* lost member 0, and 2 has won term 1 with the vote of 1.                 *)
 (*                                                                         *)
 (* From there everything is explored: what is recorded where, reported and *)
 (* committed; members of Impatient lose their leader at any time and as    *)
@@ -19,8 +20,8 @@
 (* committed and applied.  With ClientEntries leaders write further        *)
 (* entries, up to MaxPosition in all.                                      *)
 (*                                                                         *)
-(* What bounds the search, and why nothing is lost by it that the          *)
-(* properties could see:                                                   *)
+(* What bounds the search, each with the reason why it loses nothing that  *)
+(* the properties could see, or with what it leaves out:                   *)
 (*                                                                         *)
 (* 1. What would change nothing is not sent.  A message that its receiver  *)
 (*    would ignore, were it to arrive at once, is dropped (Matters), and   *)
@@ -32,21 +33,23 @@
 (*                                                                         *)
 (* 2. MaxUnderWay messages are under way at once, any that fit; others are *)
 (*    lost.  Every message may be lost anyway.  Left out is what needs     *)
-(*    more of them at once.  A message that is under way may stay so for   *)
-(*    ever, which is a loss; what it leaves out besides is that the room   *)
-(*    that it takes would be free again.                                   *)
+(*    more of them at once: with one, no message is so slow that others    *)
+(*    are sent and arrive meanwhile; with two, one may be.  HZ3 and HZ8    *)
+(*    are about a slow message.                                            *)
 (*                                                                         *)
 (* 3. Local steps come first (TEUrgent).  Each of them reads and changes   *)
 (*    nothing but the member's own state, or reads of its leader only that *)
-(*    it leads; none sends anything but FOLLOWER_READY, whose report is    *)
-(*    repeated by UpdateFollowerPosition.  What could come between is      *)
-(*    ignored there, or has the same effect before or after.  A crash      *)
-(*    between finds on disk what a crash before or after them finds: with  *)
-(*    HZ2 and HZ5 a term is on disk before any of these steps.  What they  *)
-(*    consume they consume earlier, so a committed entry that is lost, or  *)
-(*    two that differ, are seen earlier, not later.  A nomination deadline *)
-(*    passes at once: who votes or canvasses in NOMINATE does in CANVASS   *)
-(*    what it would do there.                                              *)
+(*    it leads.  What it sends can be sent before or after as well: the    *)
+(*    report of FOLLOWER_READY is repeated by UpdateFollowerPosition, what *)
+(*    a leader says in LEADER_REPLAY it says in LEADER_READY too.  What    *)
+(*    could arrive between has the same effect before or after, or is      *)
+(*    ignored, as if it were lost.  A crash between finds on disk what a   *)
+(*    crash before or after them finds: where one of them opens a term,    *)
+(*    the archive has recorded nothing of it yet.  What they consume they  *)
+(*    consume earlier, so a committed entry that is lost, or two that      *)
+(*    differ, are seen earlier, not later.  A nomination deadline passes   *)
+(*    at once: who votes or canvasses in NOMINATE does in CANVASS what it  *)
+(*    would do there.                                                      *)
 (*                                                                         *)
 (* 4. A ballot request goes to one member at a time; a leader announces    *)
 (*    itself or says what is committed, not both in one step: two steps    *)
@@ -60,7 +63,7 @@
 EXTENDS MCRefinement
 
 CONSTANTS
-    Start,          \* "led" or "won"
+    Start,          \* "led", "lost" or "won"
     ClientEntries,  \* do leaders write more than the first entries of their terms?
     MaxCrashes,
     MaxUnderWay
@@ -175,7 +178,9 @@ TELeaderTick(i) ==
 
 -----------------------------------------------------------------------------
 TEInit ==
-    LET c == IF Start = "won" THEN Second ELSE First
+    LET c == CASE Start = "led"  -> First
+               [] Start = "lost" -> EnterElections(First, {1, 2})
+               [] Start = "won"  -> Second
     IN  /\ member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
         /\ auxCrashes = 0
 
