@@ -276,6 +276,113 @@ LifeOfOther ==
       Receives(AppendPosition(1, 1, 1, 0)),
       OpensLog(2)>>
 
+(***************************************************************************)
+(* Lives of three terms, for models in which they are within the bounds:   *)
+(* there terms may differ by more than one, and a log may hold more terms  *)
+(* than a message tells of.                                                *)
+(*                                                                         *)
+(* A veteran's life: it follows member 1 in term 0, member 2 in term 1,    *)
+(* and leads term 2.                                                       *)
+(***************************************************************************)
+LifeOfVeteran ==
+    JoinsNewTerm \o
+    <<Does("EnterElection"),
+      Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 2)),
+      Does("FollowerReplay"),
+      Does("FollowerLogInit"),
+      Does("FollowerLogAwait"),
+      Does("FollowerReady"),
+      DoesBy("RecordLog", 2),
+      Receives(CommitPosition(1, 2, 2)),
+      Enters(1, 1, 2),
+      <<"EnterElection", [NoInput EXCEPT !.gracefulClosedLeaderId = 2]>>,
+      Receives(CanvassPosition(1, 2, 1, 1)),
+      IntervalPasses("Canvass"),
+      TimesOut("Nominate"),
+      <<"CandidateBallot", [NoInput EXCEPT !.accepted = {1}]>>,
+      Receives(Vote(2, 1, 2, Self, 1, TRUE)),
+      Does("CandidateBallot")>>
+    \o OpenedBy(1, 2, 2) \o
+    <<Leads("LeaderLogReplication"),
+      Leads("LeaderReplay"),
+      Does("LeaderInit"),
+      Receives(AppendPosition(2, 2, 1, 0)),
+      OpensLog(3),
+      DoesBy("RecordLog", 3),
+      Receives(AppendPosition(2, 3, 1, 0)),
+      Leads("UpdateLeaderPosition"),
+      Receives(CanvassPosition(0, 1, 0, 2)),
+      Receives(CatchupPosition(2, 1, 2))>>
+
+(***************************************************************************)
+(* A sleeper's life: new to the cluster in term 2, it copies terms 0 and 1 *)
+(* one after the other before it joins.                                    *)
+(***************************************************************************)
+LifeOfSleeper ==
+    <<Does("Restart"),
+      Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 1, 2, 2, 2, Commit(0), 1)),
+      Does("FollowerLogReplication"),
+      DoesBy("RecordLog", 1),
+      Receives(CommitPosition(2, 1, 1)),
+      IntervalPasses("FollowerLogReplication"),
+      Receives(NewLeadershipTerm(0, 1, 1, 2, 2, 2, 2, Commit(1), 1)),
+      Does("FollowerLogReplication"),
+      DoesBy("RecordLog", 2),
+      Receives(CommitPosition(2, 2, 1)),
+      IntervalPasses("FollowerLogReplication"),
+      Receives(NewLeadershipTerm(1, 2, 2, NULL_POSITION, 2, 2, 2, Commit(2), 1)),
+      Does("FollowerReplay"),
+      Enters(0, 0, 1),
+      Enters(1, 1, 2),
+      Does("FollowerReplay"),
+      Does("FollowerLogInit"),
+      Does("FollowerLogAwait"),
+      Does("FollowerReady")>>
+
+(***************************************************************************)
+(* A skipper's life: no ballot of term 1 was won, so that its log holds    *)
+(* term 2 on top of term 0; it catches up in term 2 and starts again.      *)
+(***************************************************************************)
+LifeOfSkipper ==
+    JoinsNewTerm \o
+    <<Does("EnterElection"),
+      Receives(NewLeadershipTerm(0, 2, 1, NULL_POSITION, 2, 1, 2, Commit(1), 2)),
+      Does("FollowerReplay"),
+      Does("FollowerCatchupInit"),
+      Does("FollowerCatchupAwait"),
+      DoesBy("RecordLog", 2),
+      Receives(CommitPosition(2, 2, 2)),
+      Enters(2, 1, 2),
+      Receives(StopCatchup(2, Self)),
+      IntervalPasses("FollowerCatchup"),
+      Does("FollowerLogInit"),
+      Does("FollowerReady"),
+      Does("Restart")>>
+
+(***************************************************************************)
+(* A stubborn member's life: it refuses a candidate of term 1 whose log is *)
+(* shorter, which uses that term up, and wins term 2 on top of term 0.     *)
+(***************************************************************************)
+LifeOfStubborn ==
+    JoinsNewTerm \o
+    <<Does("EnterElection"),
+      Receives(RequestVote(NULL_VALUE, 0, 1, 2)),
+      Receives(CanvassPosition(0, 1, 0, 1)),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 2)),
+      IntervalPasses("Canvass"),
+      TimesOut("Nominate"),
+      <<"CandidateBallot", [NoInput EXCEPT !.accepted = Peers]>>,
+      Receives(Vote(2, 0, 1, Self, 1, TRUE)),
+      TimesOut("CandidateBallot")>>
+    \o OpenedBy(1, 2, 1) \o
+    <<Leads("LeaderLogReplication"),
+      Leads("LeaderReplay"),
+      Does("LeaderInit"),
+      Receives(AppendPosition(2, 1, 1, 0)),
+      OpensLog(2)>>
+
+LongLives == {LifeOfVeteran, LifeOfSleeper, LifeOfSkipper, LifeOfStubborn}
+
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
     ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
@@ -297,6 +404,10 @@ IsLived(s, life) ==
 LivedRoots == UNION {StatesOf(NewMember, life) : life \in Lives}
 
 ASSUME MemberCount \in {2, 3} => \A life \in Lives : IsLived(NewMember, life)
+
+LongLivedRoots == LivedRoots \cup UNION {StatesOf(NewMember, life) : life \in LongLives}
+
+ASSUME MemberCount = 3 /\ MaxTerm >= 2 => \A life \in LongLives : IsLived(NewMember, life)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-import shutil
+import re
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +15,7 @@ from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.graph.oracle import Ruleset, ask
 from canvass.graph.steps import Step
 from canvass.spec.files import spec_root
+from canvass.tlc import TlcConfig
 from support.random_steps import allowed, random_step, renumbered, shuffled
 
 pytestmark = pytest.mark.tlc
@@ -55,17 +56,34 @@ def test_spec_a_step_its_form_and_its_like_under_other_names_are_judged_alike(ru
     assert STEPS // 5 < sum(own) < STEPS
 
 
+def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> None:
+    """Let the oracle judge by the spec with one operator replaced, as a mutant's model does."""
+    folder = spec_root() / "mutants"
+    family = folder.joinpath(f"{module}.tla").read_text(encoding="utf-8")
+    config_text = folder.joinpath(f"{mutant}.cfg").read_text(encoding="utf-8")
+    replaced = re.search(r"^\s*(\w+) <- (Mut\w+)$", config_text, re.MULTILINE)
+    assert replaced is not None
+    name, by = replaced.groups()
+    definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
+    assert definition is not None
+    module_text, config = oracle.module_text, Ruleset.config
+
+    def with_definition(steps: Sequence[Step]) -> str:
+        return module_text(steps).replace("GivenSteps ==", f"{definition[0]}\nGivenSteps ==")
+
+    def with_replacement(rules: Ruleset) -> TlcConfig:
+        found = config(rules)
+        return replace(found, constants={**found.constants, name: f"<- {by}"})
+
+    monkeypatch.setattr(oracle, "module_text", with_definition)
+    monkeypatch.setattr(Ruleset, "config", with_replacement)
+
+
 def test_spec_a_rule_that_looks_at_the_size_of_a_number_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spec = tmp_path / "spec"
-    shutil.copytree(spec_root(), spec)
-    module = spec / "MemberState.tla"
-    text = module.read_text(encoding="utf-8")
-    wrong = text.replace("(p > 0 /\\ reached(p))", "(p > 40 /\\ reached(p))")
-    assert wrong != text
-    module.write_text(wrong, encoding="utf-8")
-    monkeypatch.setattr(oracle, "spec_root", lambda: spec)
+    """TLC finds the same mutant on the steps of a graph: a model of the manifest."""
+    mutated_by(monkeypatch, "SizeMutants", "MUT_LargePositionsCountForNothing")
     rules = RULES[0]
     pairs = sound_steps(rules, 17, 2 * STEPS)
 
