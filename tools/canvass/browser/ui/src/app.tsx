@@ -64,9 +64,13 @@ export function sourceOf(route: Route, session: Session | undefined): SourceInfo
   if (kind === undefined) {
     return sources.find((source) => source.id === session?.opened) ?? sources[0];
   }
+  const known = sources.find((source) => source.id === id);
+  if (known) return known;
+  // The runs of a report are not listed one by one; the server knows them by their ids.
+  if (kind === "run" && id !== undefined) return { id, kind, title: id, detail: "of a report" };
   // Ids of states are digests of their contents, so a link into a graph that was built again, under
   // another id, still leads to its state.
-  return sources.find((source) => source.id === id) ?? sources.find((source) => source.kind === kind);
+  return sources.find((source) => source.kind === kind);
 }
 
 function View({ route, session }: { route: Route; session: Session }) {

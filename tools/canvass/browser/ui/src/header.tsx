@@ -37,6 +37,8 @@ export function Header(
           }}
         >
           {source ? null : <option value="">nothing open</option>}
+          {source && !session?.sources.includes(source)
+            ? <option value={source.id}>{shortened(source.title, 80)}</option> : null}
           {kinds.filter((one) => one.sources.length > 0).map((one) => (
             <optgroup key={one.kind} label={KIND_WORDS[one.kind]}>
               {one.sources.map((each) => (

@@ -66,5 +66,6 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
     const known = keptAnswer<T>(path);
     if (known !== undefined) return { data: known, error: undefined, loading: false, path };
   }
-  return path === null ? NOTHING : answer;
+  if (path === null) return NOTHING;
+  return answer.path === path ? answer : { ...answer, error: undefined, loading: true };
 }

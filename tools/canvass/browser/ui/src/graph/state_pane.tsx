@@ -14,13 +14,16 @@ export function StatePane({ context, answer }: { context: GraphContext; answer: 
   return (
     <aside class="inspector" aria-label="The state">
       <Awaited answer={answer} what="the state">
-        {(view) => <Inspected context={context} view={view} />}
+        {(view) => <Inspected context={context} view={view} late={answer.loading} />}
       </Awaited>
     </aside>
   );
 }
 
-function Inspected({ context, view }: { context: GraphContext; view: StateView }) {
+/** `late`: another state was asked for, this one is still shown; steps from it would mislead. */
+function Inspected(
+  { context, view, late }: { context: GraphContext; view: StateView; late: boolean },
+) {
   const { graph, query, change, visit } = context;
   const [onlyDifferent, setOnlyDifferent] = useState(false);
   const [at, setAt] = useState(0);
@@ -33,11 +36,11 @@ function Inspected({ context, view }: { context: GraphContext; view: StateView }
   const pinned = query.pin === view.id;
   const step = (): void => {
     const chosen = orderedSteps(view)[at];
-    if (chosen) visit(chosen.target, view.id);
+    if (chosen && !late) visit(chosen.target, view.id);
   };
   const back = (): void => {
     const source = query.from ?? view.in.find((edge) => edge.source !== view.id)?.source;
-    if (source !== undefined) visit(source);
+    if (source !== undefined && !late) visit(source);
   };
   const pin = (): void => change({ pin: pinned ? undefined : view.id });
   useKeys("The state", [

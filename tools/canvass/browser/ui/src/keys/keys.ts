@@ -1,6 +1,6 @@
 // Keys: every part of the page says which ones it listens to, and `?` lists what is listened to now.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Key {
   /** As `KeyboardEvent.key` has it; several with the same meaning. */
@@ -20,7 +20,7 @@ const groups: { current: KeyGroup }[] = [];
 export function useKeys(title: string, keys: readonly Key[]): void {
   const holder = useRef<KeyGroup>({ title, keys });
   holder.current = { title, keys };
-  useEffect(() => {
+  useLayoutEffect(() => {
     groups.push(holder);
     return () => {
       groups.splice(groups.indexOf(holder), 1);

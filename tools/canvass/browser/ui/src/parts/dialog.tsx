@@ -15,8 +15,13 @@ export function Dialog(
   const outside = (event: MouseEvent): void => {
     if (event.target === holder.current) close();
   };
+  // Escape closes it through us, so that the page knows before the next key comes.
+  const cancelled = (event: Event): void => {
+    event.preventDefault();
+    close();
+  };
   return (
-    <dialog ref={holder} aria-label={title} onClose={close} onClick={outside}>
+    <dialog ref={holder} aria-label={title} onCancel={cancelled} onClose={close} onClick={outside}>
       <header class="dialog-head">
         <h2>{title}</h2>
         <button type="button" class="quiet" onClick={close}>Close</button>

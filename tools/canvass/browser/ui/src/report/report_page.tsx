@@ -30,7 +30,7 @@ export function ReportPage({ source, query }: Place) {
 function Loaded({ report, query }: { report: ReportView; query: Place["query"] }) {
   const view = query["view"] ?? "clusters";
   const verdict = query["verdict"] ?? "";
-  const page = Math.max(1, Number(query["page"]) || 1);
+  const page = Math.max(0, Math.trunc(Number(query["page"])) || 0);
   const change = (by: { view?: string; verdict?: string; page?: number }): void =>
     go(formatRoute(["report", report.id], { view, verdict, page, ...by }));
   const [at, setAt] = useState(0);
@@ -43,7 +43,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
   };
   useKeys("Report", [
     { keys: ["1"], does: "divergences", run: () => change({ view: "clusters" }) },
-    { keys: ["2"], does: "runs", run: () => change({ view: "runs", page: 1 }) },
+    { keys: ["2"], does: "runs", run: () => change({ view: "runs", page: 0 }) },
     { keys: ["3"], does: "coverage", run: () => change({ view: "coverage" }) },
     { keys: ["j"], does: "next divergence", run: () => setAt((one) => Math.min(report.clusters.length - 1, one + 1)) },
     { keys: ["k"], does: "the one before", run: () => setAt((one) => Math.max(0, one - 1)) },
@@ -68,12 +68,12 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
         </div>
         <div class="counts" aria-label="Runs by verdict">
           {Object.entries(report.counts).map(([name, count]) => (
-            <button key={name} type="button" class="count" data-verdict={name} onClick={() => change({ view: "runs", verdict: name, page: 1 })}>
+            <button key={name} type="button" class="count" data-verdict={name} onClick={() => change({ view: "runs", verdict: name, page: 0 })}>
               <strong>{count.toLocaleString("en")}</strong> <VerdictWord verdict={name} />
             </button>
           ))}
         </div>
-        <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 1 })} />
+        <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 0 })} />
       </div>
       <section class="view scroll padded" data-export aria-label={`View: ${view}`}>
         {view === "runs" ? (
@@ -84,7 +84,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
           : report.clusters.length === 0 ? (
             <Empty title="No run diverges.">
               <p>Every run that could be read conforms as far as its lines go.</p>
-              <button type="button" onClick={() => change({ view: "runs", verdict: "", page: 1 })}>Look at the runs</button>
+              <button type="button" onClick={() => change({ view: "runs", verdict: "", page: 0 })}>Look at the runs</button>
             </Empty>
           ) : <Clusters report={report} at={at} setAt={setAt} show={show} />}
       </section>

@@ -19,12 +19,12 @@ export function RunsTable(
         <span role="status">
           {verdict ? <>{plural(runs.total, "run")} with the verdict <VerdictWord verdict={verdict} /></> : plural(runs.total, "run")}
         </span>
-        {verdict ? <button type="button" onClick={() => change({ verdict: "", page: 1 })}>all verdicts</button> : null}
+        {verdict ? <button type="button" onClick={() => change({ verdict: "", page: 0 })}>all verdicts</button> : null}
         {runs.pages > 1 ? (
           <span class="stepper">
-            <button type="button" disabled={runs.page <= 1} onClick={() => change({ page: runs.page - 1 })} aria-label="Page before">◀</button>
-            <span>{`page ${runs.page} of ${runs.pages}`}</span>
-            <button type="button" disabled={runs.page >= runs.pages} onClick={() => change({ page: runs.page + 1 })} aria-label="Next page">▶</button>
+            <button type="button" disabled={runs.page <= 0} onClick={() => change({ page: runs.page - 1 })} aria-label="Page before">◀</button>
+            <span>{`page ${runs.page + 1} of ${runs.pages}`}</span>
+            <button type="button" disabled={runs.page >= runs.pages - 1} onClick={() => change({ page: runs.page + 1 })} aria-label="Next page">▶</button>
           </span>
         ) : null}
       </div>

@@ -49,7 +49,6 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
         <p class="soft">{[divergence.kind, divergence.about].filter(Boolean).join(": ")}</p>
         <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
       </section>
-      {divergence.changed.length > 0 ? <Compared rows={divergence.changed} title="Observed" /> : null}
       {divergence.expected.map((rows, at) => (
         <Compared
           key={at}
@@ -59,6 +58,8 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
             : `Against another outcome (${at + 1} of ${divergence.expected.length})`}
         />
       ))}
+      {divergence.expected.length === 0 && divergence.changed.length > 0
+        ? <Changed rows={divergence.changed} /> : null}
       {divergence.failing.length > 0 ? (
         <section>
           <h3>Parts of the guard that do not hold</h3>
@@ -88,8 +89,28 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
   );
 }
 
+/** What the step changed, where there is nothing to hold it against. */
+function Changed({ rows }: { rows: readonly Difference[] }) {
+  return (
+    <section>
+      <h3>What the step changed</h3>
+      <div class="scroll-x">
+        <table class="compare">
+          <thead><tr><th scope="col">field</th><th scope="col">before</th><th scope="col">after</th></tr></thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.field} data-field={row.field}>
+                <th scope="row">{row.field}</th><td>{row.before}</td><td class="observed">{row.allowed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
 function Compared({ rows, title }: { rows: readonly Difference[]; title: string }) {
-  const allowed = rows.some((row) => row.allowed !== "");
   return (
     <section>
       <h3>{title}</h3>
@@ -100,18 +121,18 @@ function Compared({ rows, title }: { rows: readonly Difference[]; title: string 
               <th scope="col">field</th>
               <th scope="col">before</th>
               <th scope="col">observed</th>
-              {allowed ? <th scope="col">allowed</th> : null}
+              <th scope="col">allowed</th>
             </tr>
           </thead>
           <tbody>
             {rows.map((row) => {
-              const differs = allowed && row.allowed !== row.observed;
+              const differs = row.allowed !== row.observed;
               return (
-                <tr key={row.field} class={differs ? "differs" : ""}>
+                <tr key={row.field} class={differs ? "differs" : ""} data-field={row.field}>
                   <th scope="row">{differs ? <span class="sign" title="differs">≠ </span> : null}{row.field}</th>
                   <td>{row.before}</td>
                   <td class="observed">{row.observed}</td>
-                  {allowed ? <td class="allowed">{row.allowed}</td> : null}
+                  <td class="allowed">{row.allowed}</td>
                 </tr>
               );
             })}

@@ -1,0 +1,169 @@
+"""A server with all kinds of things to look at, and Debian's Chromium to look at them with.
+
+Playwright keeps an event loop in the main thread as long as it runs, and no other test may start
+one then: it runs for the tests of this folder alone, however many others there are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Playwright, sync_playwright
+
+from canvass.browser.page_files import page_files
+from support.browse import Asked, serving
+from support.grid_graph import write_grid
+from support.page_material import write_counterexample, write_report
+
+SAMPLE: Final = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
+GRID: Final = 320
+"""Side of the large graph: 102,400 states."""
+FLAGS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WITHOUT: Final = "there is no Chromium: `make browser` installs Debian's"
+
+Open = Callable[..., Page]
+Scheme = Literal["light", "dark"]
+
+
+def chromium() -> str | None:
+    """Where Chromium is."""
+    named = os.environ.get("CANVASS_CHROMIUM")
+    return named or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without Chromium, leave the tests out; not where the tests decide what is let in."""
+    if chromium() is None and not os.environ.get("CI"):
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason=WITHOUT))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say loudly what was not tried."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(WITHOUT in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
+        terminalreporter.line(f"{count} tests drive the page of `canvass browse`, and {WITHOUT}")
+
+
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    path = chromium()
+    assert path is not None, WITHOUT
+    launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+    yield launched
+    launched.close()
+
+
+@pytest.fixture(scope="package")
+def browser_context_args() -> dict[str, Any]:
+    """One size and one way to look, unless a test asks for another."""
+    return {
+        "viewport": {"width": 1280, "height": 800},
+        "accept_downloads": True,
+    }
+
+
+@pytest.fixture(scope="package")
+def grid(pytestconfig: pytest.Config) -> Path:
+    """A graph of more than 100,000 states; pytest's cache keeps it."""
+    assert pytestconfig.cache is not None
+    folder: Path = pytestconfig.cache.mkdir("graphs") / f"grid-{GRID}"
+    if not (folder / "manifest.json").is_file():
+        write_grid(folder, GRID)
+    return folder
+
+
+@pytest.fixture(scope="package")
+def server(
+    member_graph: Path,
+    grid: Path,
+    bad_run: Path,
+    good_run: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Asked]:
+    """One server for all tests; the sample comes first."""
+    folder = tmp_path_factory.mktemp("page")
+    counterexample = write_counterexample(folder / "lights.json")
+    report = write_report(folder / "report", bad_run, good_run)
+    paths = [SAMPLE, member_graph, grid, bad_run, good_run, counterexample, report]
+    with serving(paths, files=page_files()) as running:
+        yield running
+
+
+@pytest.fixture
+def problems() -> Iterator[list[str]]:
+    """What the page complains of; nothing, or the test fails."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+def watch(context: BrowserContext, port: int, problems: list[str]) -> None:
+    """Take down errors of scripts and policy, dialogs, and requests to anybody else."""
+
+    def console(message: Any) -> None:
+        # That an answer is an error is no error of the page: it says so to the reader.
+        refused = re.search("Failed to load resource.* status of 4", message.text)
+        if message.type == "error" and not refused:
+            problems.append(f"console: {message.text}")
+
+    def opened(dialog: Dialog) -> None:
+        problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def requested(request: Any) -> None:
+        url: str = request.url
+        if not url.startswith((f"http://127.0.0.1:{port}/", "blob:")):
+            problems.append(f"request: {url[:200]}")
+
+    context.on("console", console)
+    context.on("weberror", lambda error: problems.append(f"script: {error.error}"))
+    context.on("dialog", opened)
+    context.on("request", requested)
+
+
+@pytest.fixture
+def open_page(new_context: Any, server: Asked, problems: list[str]) -> Open:
+    """Open the page at a place, as the printed address would."""
+
+    def opened(route: str = "/", at: Asked = server, scheme: Scheme = "light") -> Page:
+        context = new_context()
+        watch(context, at.port, problems)
+        page: Page = context.new_page()
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_default_timeout(20_000)
+        page.goto(f"http://127.0.0.1:{at.port}/#token={at.token}&to={route}")
+        return page
+
+    return opened
+
+
+@pytest.fixture(scope="package")
+def ids(server: Asked) -> dict[str, str]:
+    """Ids of what is open, by what it is."""
+    names = ("sample", "graph", "grid", "bad", "good", "counterexample", "report")
+    return dict(zip(names, server.ids, strict=True))

@@ -1,0 +1,125 @@
+"""What a view can be kept as: pictures and a page made by the page, files made by the server."""
+
+from __future__ import annotations
+
+import json
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.browse import Asked
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def kept(page: Page, what: str, folder: Path) -> Path:
+    """Export the view, and give the file."""
+    page.keyboard.press("x")
+    with page.expect_download() as waited:
+        page.get_by_role("dialog", name="Export").get_by_role("button", name=what).click()
+    path = folder / waited.value.suggested_filename
+    waited.value.save_as(path)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    return path
+
+
+def pixels(path: Path) -> tuple[int, int, int]:
+    """Width, height and number of different colours of a PNG with 8 bits each of RGBA."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    assert (depth, kind) in ((8, 6), (8, 2))
+    size = 4 if kind == 6 else 3
+    at, packed = 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    rows = zlib.decompress(packed)
+    # Filtered bytes differ wherever the picture does; how many kinds of them is enough here.
+    return width, height, len({rows[i : i + size] for i in range(1, len(rows), 997)})
+
+
+def test_the_election_is_kept_as_svg_and_png(open_page: Open, ids: Ids, tmp_path: Path) -> None:
+    page = open_page(f"/run/{ids['sample']}")
+    expect(page.locator(".machine [data-member]")).to_have_count(3)
+    drawing = ET.parse(kept(page, "SVG", tmp_path)).getroot()
+    texts = {"".join(one.itertext()) for one in drawing.iter(f"{SVG}text")}
+    assert {"LEADER_READY", "CANVASS", "0", "1", "2"} <= texts
+    assert all(one.get("fill") for one in drawing.iter(f"{SVG}text"))
+    assert not [one for one in drawing.iter() if one.get("class") or one.get("style")]
+    width, height, colours = pixels(kept(page, "PNG", tmp_path))
+    assert width > 1000
+    assert height > 600
+    assert colours > 10
+
+
+def test_a_graph_is_kept_as_svg_though_it_is_drawn_on_a_canvas(
+    open_page: Open, ids: Ids, tmp_path: Path
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}")
+    canvas = page.locator(".graph-canvas canvas[data-words]")
+    expect(canvas).to_be_visible()
+    drawing = ET.parse(kept(page, "SVG", tmp_path)).getroot()
+    nodes = int(page.locator(".graph-canvas").get_attribute("data-nodes") or "")
+    circles = [one for one in drawing.iter(f"{SVG}circle") if one.get("fill") != "none"]
+    assert len(circles) == nodes
+    assert pixels(kept(page, "PNG", tmp_path))[2] > 10
+
+
+def test_lanes_are_kept_as_png(open_page: Open, ids: Ids, tmp_path: Path) -> None:
+    page = open_page(f"/run/{ids['sample']}?view=lanes")
+    expect(page.locator("svg.lanes .event").first).to_be_visible()
+    assert pixels(kept(page, "PNG", tmp_path))[2] > 10
+
+
+@pytest.mark.parametrize("where", ["/run/{bad}?view=verdict", "/graph/{graph}"])
+def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
+    open_page: Open, ids: Ids, tmp_path: Path, new_context: Any, where: str
+) -> None:
+    page = open_page(where.format(**ids))
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+    title = page.locator("h1").inner_text()
+    heading = page.locator(".inspector h2").inner_text()
+    path = kept(page, "HTML", tmp_path)
+    text = path.read_text()
+    for word in ("<script", " src=", " href=", "javascript:", "@import", "url("):
+        assert word not in text.lower(), word
+    alone = new_context(offline=True, java_script_enabled=False).new_page()
+    alone.goto(path.as_uri())
+    expect(alone.locator("h1")).to_have_text(title)
+    expect(alone.locator("h2", has_text=heading)).to_be_visible()
+    assert alone.evaluate("1") == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "suffix"),
+    [("DOT", ".dot"), ("GraphML", ".graphml"), ("JSON", ".json"), ("ITF", ".json")],
+)
+def test_a_graph_is_kept_as_files_for_other_tools(
+    open_page: Open, server: Asked, ids: Ids, tmp_path: Path, what: str, suffix: str
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}")
+    expect(page.locator("[data-state-shown]")).to_be_visible()
+    page.keyboard.press("l")
+    path = kept(page, what, tmp_path)
+    assert path.name.endswith(suffix)
+    text = path.read_text()
+    if what == "DOT":
+        assert text.startswith("digraph")
+    elif what == "GraphML":
+        assert ET.fromstring(text).tag.endswith("graphml")
+    else:
+        assert json.loads(text)

@@ -1,0 +1,235 @@
+"""State graphs on the page: the member graph of the push, and one of more than 100,000 states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.browser import api
+from support.browse import Asked
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+
+
+@pytest.fixture
+def start(server: Asked, ids: Ids) -> str:
+    """An initial state of the member graph."""
+    return server.get(api.GraphInfo, f"/graph/{ids['graph']}").initial[0]
+
+
+def test_the_states_around_are_drawn_and_the_rest_is_counted(
+    open_page: Open, server: Asked, ids: Ids, start: str
+) -> None:
+    around = server.get(
+        api.Around, f"/graph/{ids['graph']}/around/{start}", depth=2, limit=24, actions=""
+    )
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    canvas = page.locator(".graph-canvas")
+    expect(canvas).to_have_attribute("data-nodes", str(len(around.nodes)))
+    expect(canvas.locator("canvas[data-words]")).to_be_visible()
+    assert around.left_out.states > 0
+    expect(page.get_by_role("button", name=f"{around.left_out.states} states")).to_be_visible()
+    page.keyboard.press("m")
+    expect(canvas).to_have_attribute("data-nodes", "48")
+    assert "limit=48" in page.url
+
+
+def test_the_list_mirrors_the_drawing(open_page: Open, ids: Ids, start: str) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    canvas = page.locator(".graph-canvas")
+    expect(canvas).to_have_attribute("data-nodes", re.compile(r"\d+"))
+    nodes = int(canvas.get_attribute("data-nodes") or "")
+    links = int(canvas.get_attribute("data-links") or "")
+    page.keyboard.press("v")
+    expect(page.locator(".scene-list > li")).to_have_count(nodes)
+    expect(page.locator(".scene-list > li li")).to_have_count(links)
+    expect(page.locator(".scene-list > li.is-current")).to_have_count(1)
+
+
+def test_steps_go_forward_and_back_and_say_what_they_changed(
+    open_page: Open, server: Asked, ids: Ids, start: str
+) -> None:
+    state = server.get(api.StateView, f"/graph/{ids['graph']}/state/{start}")
+    first = next(edge for edge in state.out if edge.target != start)
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    expect(page.locator(f'[data-state-shown="{start}"]')).to_be_visible()
+    page.keyboard.press("l")
+    expect(page.locator(f'[data-state-shown="{first.target}"]')).to_be_visible()
+    # The difference from the state before is marked in the tree, and counted.
+    expect(page.locator(".inspector .tree .is-changed").first).to_be_visible()
+    page.keyboard.press("d")
+    rows = page.locator(".inspector .tree .tree-row")
+    assert rows.count() == page.locator(".inspector .tree .tree-row:not(.is-same)").count() > 0
+    page.keyboard.press("h")
+    expect(page.locator(f'[data-state-shown="{start}"]')).to_be_visible()
+    page.go_back()
+    expect(page.locator(f'[data-state-shown="{first.target}"]')).to_be_visible()
+
+
+def test_a_pinned_state_is_what_others_are_compared_with(
+    open_page: Open, ids: Ids, start: str
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    pane = page.locator(".inspector")
+    expect(pane.locator("[data-state-shown]")).to_be_visible()
+    page.keyboard.press("p")
+    expect(pane.get_by_role("button", name="Pinned")).to_be_visible()
+    page.keyboard.press("l")
+    expect(page.locator(f'[data-state-shown="{start}"]')).to_have_count(0)
+    expect(pane).to_contain_text("(pinned)")
+    second = pane.locator(".steps [data-target]").nth(1).get_attribute("data-target")
+    page.keyboard.press("j")
+    page.keyboard.press("l")
+    expect(page.locator(f'[data-state-shown="{second}"]')).to_be_visible()
+    expect(pane).to_contain_text("(pinned)")
+    assert f"pin={start}" in page.url
+
+
+def test_a_click_on_a_step_and_on_a_node_go_there(
+    open_page: Open, server: Asked, ids: Ids, start: str
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}?depth=1")
+    canvas = page.locator(".graph-canvas")
+    expect(canvas).to_have_attribute("data-nodes", re.compile(r"\d+"))
+    page.locator(".steps [data-target]").first.click()
+    expect(page.locator(f'[data-state-shown="{start}"]')).to_have_count(0)
+    shown = page.locator("[data-state-shown]").get_attribute("data-state-shown")
+    # By keys on the drawing: make a node out, and go to it.
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(f'[data-state-shown="{shown}"]')).to_have_count(0)
+
+
+def test_action_chips_leave_only_their_steps(
+    open_page: Open, server: Asked, ids: Ids, start: str
+) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", re.compile(r"\d+"))
+    page.keyboard.press("f")
+    page.locator(".chips").get_by_role("button", name=re.compile("^Restart ")).click()
+    around = server.get(
+        api.Around, f"/graph/{ids['graph']}/around/{start}", depth=2, limit=24, actions="Restart"
+    )
+    assert {edge.action for edge in around.edges} == {"Restart"}
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", str(len(around.nodes)))
+    expect(page.locator(".chips").get_by_role("button", name="✓ Restart")).to_be_visible()
+
+
+def test_a_predicate_finds_states_and_an_error_stands_under_its_column(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    where = 'electionState = "CANDIDATE_BALLOT"'
+    found = server.get(api.Found, f"/graph/{ids['graph']}/find", where=where, limit=200)
+    page = open_page(f"/graph/{ids['graph']}")
+    expect(page.locator("[data-state-shown]")).to_be_visible()
+    page.keyboard.press("/")
+    box = page.get_by_label("States in which")
+    expect(box).to_be_focused()
+    box.fill(where)
+    box.press("Enter")
+    expect(page.get_by_role("status").filter(has_text=f"{found.count:,} states")).to_be_visible()
+    expect(page.locator(".find .scene-list li")).to_have_count(len(found.shown))
+    if found.count > len(found.shown):
+        expect(page.locator(".find .note")).to_contain_text("left out")
+
+    box.fill("electionState = = 3")
+    box.press("Enter")
+    problem = server.ask(
+        f"/graph/{ids['graph']}/find", where="electionState = = 3", limit=200
+    ).problem()
+    expect(page.locator(".expression-error p")).to_have_text(
+        f"column {problem.column}: {problem.message}"
+    )
+    caret = page.locator(".expression-error pre").inner_text()
+    assert caret.index("▲") + 1 == problem.column
+
+
+def test_a_found_state_is_opened_and_the_way_to_it_shown(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    where = 'electionState = "LEADER_READY"'
+    path = server.get(
+        api.PathView, f"/graph/{ids['graph']}/path", where=where, **{"from": "initial"}
+    )
+    page = open_page(f"/graph/{ids['graph']}?view=find&where={where.replace(' ', '%20')}")
+    page.get_by_role("button", name="shortest path to one of them").click()
+    expect(page.locator("[data-hops]")).to_have_attribute("data-hops", str(len(path.hops)))
+    page.keyboard.press("v")
+    expect(page.locator(".hops li")).to_have_count(len(path.hops) + 1)
+    for place, hop in enumerate(path.hops):
+        expect(page.locator(".hops li").nth(place + 1)).to_contain_text(hop.action)
+    page.locator(".hops li").last.get_by_role("button").click()
+    expect(page.locator(".inspector h2")).to_contain_text("LEADER_READY")
+
+
+def test_a_projection_shows_the_whole_graph(open_page: Open, server: Asked, ids: Ids) -> None:
+    whole = server.get(
+        api.Projection, f"/graph/{ids['graph']}/project", by="electionState", actions=""
+    )
+    page = open_page(f"/graph/{ids['graph']}?view=project")
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", str(len(whole.nodes)))
+    page.keyboard.press("v")
+    expect(page.locator(".scene-list > li")).to_have_count(len(whole.nodes))
+    info = server.get(api.GraphInfo, f"/graph/{ids['graph']}")
+    assert sum(node.count for node in whole.nodes) == info.states
+    page.locator(".scene-list .state-link", has_text="CANDIDATE_BALLOT").click()
+    expect(page.locator(".inspector h2")).to_contain_text("CANDIDATE_BALLOT")
+
+
+def test_components_and_coverage_are_told(open_page: Open, server: Asked, ids: Ids) -> None:
+    components = server.get(api.Components, f"/graph/{ids['graph']}/components")
+    page = open_page(f"/graph/{ids['graph']}?view=components")
+    expect(page.locator(".view")).to_contain_text(f"{components.count:,} strongly connected")
+    coverage = server.get(api.GraphCoverage, f"/graph/{ids['graph']}/coverage")
+    page.keyboard.press("6")
+    expect(page.locator(".coverage tbody tr")).to_have_count(len(coverage.actions))
+    expect(page.locator(".view p").first).to_contain_text(f"{coverage.covered:,} of")
+    assert coverage.covered > 0
+    page.locator(".coverage").get_by_role("button", name="OnRequestVote").click()
+    expect(page.get_by_role("button", name=re.compile("^Coverage"))).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    assert "heat=1" in page.url
+    assert "actions=OnRequestVote" in page.url
+
+
+def test_a_link_survives_a_rebuild_of_the_graph(open_page: Open, server: Asked, ids: Ids) -> None:
+    found = server.get(api.Found, f"/graph/{ids['graph']}/find", where='role = "LEADER"', limit=1)
+    state = found.shown[0].id
+    page = open_page(f"/graph/membergraph-built-elsewhere/state/{state}?depth=1")
+    expect(page.locator(f'[data-state-shown="{state}"]')).to_be_visible()
+    expect(page.locator(".head")).to_contain_text("another build")
+
+
+def test_a_graph_of_more_than_a_hundred_thousand_states_is_walked_searched_and_projected(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    info = server.get(api.GraphInfo, f"/graph/{ids['grid']}")
+    assert info.states > 100_000
+    page = open_page(f"/graph/{ids['grid']}?limit=80&depth=6")
+    expect(page.locator(".head")).to_contain_text(f"{info.states:,} states")
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", re.compile(r"\d+"))
+    page.keyboard.press("l")
+    expect(page.locator(".inspector h2")).to_contain_text("x=")
+    page.keyboard.press("/")
+    page.keyboard.type("x = 3 and y < 5")
+    page.keyboard.press("Enter")
+    expect(page.locator(".find .scene-list li")).to_have_count(5)
+    page.locator(".find .scene-list button").last.click()
+    expect(page.locator("[data-path=x] .tree-value")).to_have_text("3")
+    page.keyboard.press("s")
+    hops = page.locator("[data-hops]")
+    expect(hops).to_have_attribute("data-hops", re.compile("^[3-7]$"))
+    page.keyboard.press("4")
+    page.get_by_label("One node for each value of").fill("x")
+    page.keyboard.press("Enter")
+    projected = server.get(api.Projection, f"/graph/{ids['grid']}/project", by="x", actions="")
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", str(len(projected.nodes)))
+    if projected.left_out.states:
+        expect(page.get_by_role("status").filter(has_text="left out")).to_be_visible()

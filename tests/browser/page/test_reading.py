@@ -1,0 +1,179 @@
+"""How the page is read: keys, themes, widths, names for those who hear it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.browse import Asked
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+
+CUT = """() => [...document.querySelectorAll(
+    "button, h1, h2, h3, th, td, .tag, .verdict, .legend li, .lane-head, .tree-name, .tree-value")]
+  .filter((one) => one.checkVisibility() && one.clientWidth > 0 &&
+    (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 4) &&
+    getComputedStyle(one).overflow !== "visible")
+  .map((one) => one.textContent.slice(0, 60))"""
+"""Elements whose text is cut off by their own edge."""
+
+BESIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
+"""How much wider the page is than the window."""
+
+OVERLAPPING = """() => {
+  const boxes = [...document.querySelectorAll(".machine .state rect, .machine .move-label")]
+    .map((one) => one.getBoundingClientRect());
+  let count = 0;
+  boxes.forEach((one, at) => boxes.slice(at + 1).forEach((other) => {
+    if (one.left < other.right - 1 && other.left < one.right - 1 &&
+        one.top < other.bottom - 1 && other.top < one.bottom - 1) count += 1;
+  }));
+  return count;
+}"""
+
+UNNAMED = """() => [...document.querySelectorAll("button, a, input, select, [role=img]")]
+  .filter((one) => one.checkVisibility())
+  .filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") ||
+    one.getAttribute("title") || (one.labels && one.labels.length)))
+  .map((one) => one.className || one.localName)"""
+
+CONTRAST = """() => {
+  const number = (colour) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext("2d");
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (colour) => {
+    const [r, g, b] = number(colour).map((one) => one / 255)
+      .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => light(style.getPropertyValue(name).trim());
+  const ratio = (one, other) => {
+    const [a, b] = [read(one), read(other)].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05);
+  };
+  const pairs = [["--ink", "--paper"], ["--ink", "--ground"], ["--soft", "--paper"],
+    ["--soft", "--ground"], ["--accent", "--paper"], ["--accent", "--accent-paper"],
+    ["--bad", "--bad-paper"], ["--good", "--paper"], ["--warn", "--warn-paper"],
+    ["--ink", "--mark"], ["--warn", "--mark"]];
+  for (const one of ["start", "candidate", "leader", "follower", "outside"]) {
+    pairs.push([`--${one}-ink`, `--${one}`], ["--ink", `--${one}`]);
+  }
+  return pairs.filter(([one, other]) => ratio(one, other) < 4.5).map((pair) => pair.join(" on "));
+}"""
+
+
+@pytest.fixture(params=["election", "lanes", "verdict", "graph", "list", "find", "report"])
+def place(request: pytest.FixtureRequest, ids: Ids) -> str:
+    return {
+        "election": f"/run/{ids['sample']}",
+        "lanes": f"/run/{ids['sample']}?view=lanes",
+        "verdict": f"/run/{ids['bad']}?view=verdict",
+        "graph": f"/graph/{ids['graph']}",
+        "list": f"/graph/{ids['graph']}?view=coverage",
+        "find": f"/graph/{ids['graph']}?view=find",
+        "report": f"/report/{ids['report']}",
+    }[str(request.param)]
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing is awaited any more."""
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+
+
+def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
+    open_page: Open, place: str
+) -> None:
+    page = open_page(place)
+    settled(page)
+    for width, height in ((1280, 800), (700, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(BESIDE) <= 0, width
+        assert page.evaluate(CUT) == [], width
+        assert page.evaluate(OVERLAPPING) == 0, width
+    assert page.evaluate(UNNAMED) == []
+
+
+def test_each_theme_can_be_read(open_page: Open) -> None:
+    page = open_page(scheme="dark")
+    settled(page)
+    assert page.evaluate(CONTRAST) == []
+    for theme in ("light", "dark", "contrast"):
+        page.get_by_label("Colours").select_option(theme)
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        assert page.evaluate(CONTRAST) == []
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "contrast")
+    page.locator("h1").click()
+    page.keyboard.press("T")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_question_mark_lists_the_keys_of_the_view(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}")
+    settled(page)
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keys")
+    for word in ("shortest path to this state", "find states by a predicate", "list the keys"):
+        expect(keys).to_contain_text(word)
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    page.keyboard.press("?")
+    expect(keys).to_be_visible()
+
+
+def test_keys_in_a_field_are_text(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}")
+    settled(page)
+    page.keyboard.press("/")
+    page.keyboard.type("x?1l")
+    expect(page.get_by_label("States in which")).to_have_value("x?1l")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect(page.locator(".graph-canvas")).to_be_visible()
+
+
+def test_everything_that_can_be_pressed_is_reached_by_tab_and_shows_it(open_page: Open) -> None:
+    page = open_page()
+    settled(page)
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "() => document.activeElement.getAttribute('aria-label')"
+                " || document.activeElement.textContent.slice(0, 20)"
+            )
+        )
+        outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+        at_body = page.evaluate("() => document.activeElement === document.body")
+        assert at_body or outline != "none"
+        if at_body:
+            break
+    assert {"Play", "Next event", "Place in the run"} <= reached
+
+
+def test_without_a_token_the_page_says_what_to_do(new_context: Any, server: Asked) -> None:
+    page = new_context().new_page()
+    page.goto(f"http://127.0.0.1:{server.port}/")
+    expect(page.locator(".empty")).to_contain_text("Open the address that canvass browse printed")
+
+
+def test_what_is_not_there_is_said(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}/state/{'0' * 32}")
+    expect(page.locator(".inspector .failed")).to_be_visible()
+    page.evaluate("() => { location.hash = '#/run/no-such-run' }")
+    expect(page.locator("main .failed")).to_be_visible()

@@ -1,0 +1,205 @@
+"""Runs on the page: the election with the members in it, lanes, steps, verdicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from canvass.browser import api
+from canvass.cluster.member import ElectionState
+from support.browse import Asked
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+
+
+def lit(page: Page, state: str) -> Locator:
+    """The members drawn in a state of the overview."""
+    return page.locator(f'.machine [data-state="{state}"] [data-member]')
+
+
+def show(page: Page, route: str) -> None:
+    """Follow a link within the page."""
+    page.evaluate("(route) => { location.hash = route }", f"#{route}")
+
+
+def test_the_page_opens_on_the_sample_where_its_first_leader_is_elected(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("b-leader-killed")
+    expect(page.locator("[data-state]")).to_have_count(len(ElectionState))
+    expect(lit(page, "LEADER_READY")).to_have_count(1)
+    at = int(page.locator("output.place").get_attribute("data-place") or "")
+
+    told = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=at)
+    for member in told.members:
+        expect(
+            page.locator(
+                f'.machine [data-state="{member.election_state}"] [data-member="{member.member}"]'
+            )
+        ).to_have_count(1)
+    assert "token" not in page.url
+
+
+def test_keys_scrub_through_the_run_and_light_what_moves(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    place = page.locator("output.place")
+    expect(place).to_have_text(re.compile("^event 1 of"))
+    page.keyboard.press("ArrowRight")
+    expect(place).to_have_text(re.compile("^event 2 of"))
+    page.keyboard.press("PageDown")
+    expect(place).to_have_text(re.compile("^event 27 of"))
+    page.keyboard.press("ArrowLeft")
+    expect(place).to_have_text(re.compile("^event 26 of"))
+    page.keyboard.press("End")
+    expect(page.get_by_role("button", name="Next event")).to_be_disabled()
+    page.keyboard.press("Home")
+    expect(place).to_have_text(re.compile("^event 1 of"))
+    page.keyboard.press("]")
+    expect(lit(page, "LEADER_READY")).to_have_count(1)
+    expect(page.locator(".machine [data-move]")).to_have_count(1)
+    expect(page.locator(".machine .move-label")).to_have_text("LeaderInit")
+
+
+def test_the_further_changes_are_counted_and_drawn_when_asked_for(
+    open_page: Open, server: Asked
+) -> None:
+    overview = server.get(api.Overview, "/overview")
+    seeds = sum(edge.seeds for edge in overview.edges)
+    page = open_page()
+    # Two lines may be lit as the way of a member, none is drawn twice.
+    expect(page.locator(".machine .line")).to_have_count(seeds)
+    expect(page.locator(".legend-row")).to_contain_text(str(len(overview.edges) - seeds))
+    page.keyboard.press("e")
+    expect(page.locator(".machine .line")).to_have_count(len(overview.edges))
+
+
+def test_the_strip_has_each_members_states_and_a_click_goes_there(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
+    drawn = sum(bool(one.election_state) for each in strip.members for one in each.segments)
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    expect(page.locator(".strip-segment")).to_have_count(drawn)
+    expect(page.locator(".strip-mark")).to_have_count(len(strip.marks))
+    picture = page.locator(".strip-picture")
+    box = picture.bounding_box()
+    assert box is not None
+    picture.click(position={"x": box["width"] / 2, "y": 5})
+    expect(page.locator("output.place")).not_to_have_attribute("data-place", "0")
+
+
+def test_play_goes_on_by_itself_and_pauses(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("output.place")).to_have_attribute("data-place", "2")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_a_step_says_what_was_given_sent_and_changed(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    member, step = next(
+        (event.reference.split(":"))
+        for event in server.get(
+            api.Lanes, f"/run/{ids['sample']}/lanes", **{"from": 0, "count": 100}
+        ).events
+        if event.title == "OnRequestVote"
+    )
+    told = server.get(api.StepView, f"/run/{ids['sample']}/step/{member}/{step}")
+    page = open_page(f"/run/{ids['sample']}/step/{member}/{step}")
+    pane = page.locator(f'[data-step="{member}:{step}"]')
+    expect(pane.locator("h2")).to_have_text("OnRequestVote")
+    expect(pane).to_contain_text("RequestVote")
+    changed = {change.path.split(".")[0].split("[")[0] for change in told.changes}
+    for name in changed:
+        expect(pane.locator(".tree", has_text=name).last).to_be_visible()
+    pane.get_by_label("only what the step changed").uncheck()
+    expect(pane.locator('[data-path="role"]')).to_be_visible()
+
+
+def test_lanes_draw_only_what_is_in_sight_of_a_long_run(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
+    expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
+    assert page.locator("svg.lanes .event").count() < 60
+    height = page.locator(".lanes-scroll").evaluate("(one) => one.scrollHeight")
+    assert height > 4000 * 62
+    page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = one.scrollHeight }")
+    last = int(re.findall(r"of ([\d,]+)", page.locator(".place").inner_text())[0].replace(",", ""))
+    expect(page.locator(f'[data-event="{last - 1}"]')).to_be_visible()
+    assert page.locator("svg.lanes .event").count() < 60
+
+
+def test_lanes_have_messages_as_arrows_and_faults_as_marks(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
+    restart = next(mark for mark in strip.marks if mark.kind == "RESTART")
+    page = open_page(f"/run/{ids['sample']}?at={restart.number}&view=lanes")
+    expect(page.locator(f'.is-restart[data-event="{restart.number}"]')).to_contain_text("↻")
+    expect(page.locator(".arrow.is-delivered").first).to_be_attached()
+    page.keyboard.press("v")
+    row = page.locator(f'tr[data-event="{restart.number}"]')
+    expect(row).to_contain_text("RESTART")
+    expect(row).to_have_class(re.compile("is-chosen"))
+
+
+def test_a_click_in_the_lanes_chooses_the_event(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=20&view=lanes")
+    page.locator('[data-event="22"]').click()
+    expect(page.locator("output.place")).to_have_attribute("data-place", "22")
+
+
+def test_a_conforming_run_says_so_and_what_happened(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['good']}?view=verdict")
+    expect(page.locator(".verdict-line .verdict")).to_contain_text("CONFORMS")
+    expect(page.locator(".milestones li").first).to_be_visible()
+
+
+def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['bad']}")
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("d")
+    expect(page.locator(".divergence h2")).to_contain_text("member 1")
+    divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
+    assert divergence is not None
+    nearest = page.locator(".compare").filter(has=page.locator("th", has_text="allowed")).first
+    for row in divergence.expected[0]:
+        line = nearest.locator(f'[data-field="{row.field}"]')
+        expect(line.locator(".observed")).to_have_text(row.observed)
+        expect(line.locator(".allowed")).to_have_text(row.allowed)
+    expect(page.locator("output.place")).to_have_attribute(
+        "data-place", str(divergence.event_number)
+    )
+    page.keyboard.press("2")
+    expect(page.locator(f'.is-diverges[data-event="{divergence.event_number}"]')).to_be_visible()
+
+
+def test_the_run_is_followed_in_the_member_graph_step_by_step(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}?view=graph")
+    taken = page.locator("[data-edge]")
+    expect(taken).to_contain_text("takes the thick line: LeaderInit")
+    page.keyboard.press("v")
+    expect(page.locator(".scene-list .is-lit")).to_contain_text("LeaderInit")
+    edge = taken.get_attribute("data-edge")
+    page.keyboard.press("ArrowLeft")
+    expect(taken).not_to_have_attribute("data-edge", str(edge))
+    page.get_by_role("link", name="Open the state after this step").click()
+    expect(page.locator("[data-state-shown]")).to_be_visible()
+    assert f"/graph/{ids['graph']}/state/" in page.url
+
+
+def test_a_step_that_is_not_allowed_is_in_no_graph_and_says_why(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['bad']}?view=graph")
+    expect(page.locator(".empty")).to_contain_text("does not allow")
+    page.locator(".empty").get_by_role("button").click()
+    expect(page.locator(".divergence")).to_be_visible()
