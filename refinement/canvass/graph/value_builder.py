@@ -41,6 +41,9 @@ _REMEMBERED: Final = 1 << 26
 _STRUCTURE: Final = re.compile(
     r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|<<|>>|\|->|:>|@@|[\[\](){},]', re.ASCII
 )
+_SIMPLE_FIELD: Final = re.compile(
+    r'\s*([A-Za-z_][A-Za-z0-9_]*) *\|->\s*("[^"\\\n]*"|-?[0-9A-Za-z_]+)\s*(,|\Z)', re.ASCII
+)
 _CLOSER: Final = {"<<": ">>", "{": "}", "[": "]", "(": ")"}
 _OPENERS: Final = frozenset(_CLOSER)
 _CLOSERS: Final = frozenset(_CLOSER.values())
@@ -167,24 +170,34 @@ class ValueBuilder:
         opener = "<<" if text.startswith("<<") else text[0]
         if opener not in _OPENERS or not text.endswith(_CLOSER[opener]) or depth > MAX_DEPTH:
             return self.value(parse_value(text))
-        pieces = _pieces(text, len(opener), len(text) - len(opener))
         if opener == "[":
-            return self.record(self._fields(text, pieces, depth))
+            return self.record(self._fields(text, depth))
+        pieces = _pieces(text, len(opener), len(text) - len(opener))
         if opener == "(":
             return self.function(self._pairs(text, pieces, depth))
         nodes = [self.text(text[start:end].strip(), depth + 1) for start, _, end in pieces]
         return self.set(nodes) if opener == "{" else self.sequence(nodes)
 
-    def _fields(self, text: str, pieces: list[tuple[int, int, int]], depth: int) -> dict[str, int]:
+    def _fields(self, text: str, depth: int) -> dict[str, int]:
         fields: dict[str, int] = {}
-        for start, arrow, end in pieces:
-            name = text[start:arrow].strip()
-            if arrow < 0 or text[arrow : arrow + 3] != "|->" or not IDENTIFIER.match(name):
-                raise ValueSyntaxError("'name |->' was expected", text, start)
+        at, end = 1, len(text) - 1
+        while True:
+            # Most fields hold an atom: one match gives name and value, and the comma after it.
+            simple = _SIMPLE_FIELD.match(text, at, end)
+            if simple:
+                name, part, at = simple[1], simple[2], simple.end()
+                more = simple[3] == ","
+            else:
+                arrow, stop, following = _piece(text, at, end)
+                name = text[at:arrow].strip()
+                if arrow < 0 or text[arrow : arrow + 3] != "|->" or not IDENTIFIER.match(name):
+                    raise ValueSyntaxError("'name |->' was expected", text, at)
+                part, at, more = text[arrow + 3 : stop].strip(), following, stop < end
             if name in fields:
-                raise ValueSyntaxError(f"the record has the field {name} twice", text, start)
-            fields[name] = self.text(text[arrow + 3 : end].strip(), depth + 1)
-        return fields
+                raise ValueSyntaxError(f"the record has the field {name} twice", text, at)
+            fields[name] = self.text(part, depth + 1)
+            if not more:
+                return fields
 
     def _pairs(self, text: str, pieces: list[tuple[int, int, int]], depth: int) -> dict[int, int]:
         pairs: dict[int, int] = {}
@@ -293,7 +306,7 @@ def _in_order(plain: ValueTable, number: Rows) -> Rows:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Cut what stands between two brackets at the commas, or ``@@``, that no bracket encloses.
+    """Cut what stands between two brackets; see `_piece`.
 
     Returns
     -------
@@ -301,7 +314,24 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
         For each piece where it begins, where its arrow is, -1 without one, and where it ends.
     """
     pieces: list[tuple[int, int, int]] = []
-    depth, arrow, begin = 0, -1, start
+    while True:
+        arrow, stop, following = _piece(text, start, end)
+        pieces.append((start, arrow, stop))
+        if stop >= end:
+            return pieces
+        start = following
+
+
+def _piece(text: str, start: int, end: int) -> tuple[int, int, int]:
+    """Find the first comma, or ``@@``, that no bracket encloses.
+
+    Returns
+    -------
+    tuple
+        Where the arrow of the piece before it is, -1 without one; where that piece ends; and where
+        the next one begins.
+    """
+    depth, arrow = 0, -1
     for found in _STRUCTURE.finditer(text, start, end):
         token = found.group()
         if token in _OPENERS:
@@ -312,11 +342,9 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int, int]]:
                 break
         elif depth == 0:
             if token in (",", "@@"):
-                pieces.append((begin, arrow, found.start()))
-                arrow, begin = -1, found.end()
-            elif token in ("|->", ":>") and arrow < 0:
+                return arrow, found.start(), found.end()
+            if token in ("|->", ":>") and arrow < 0:
                 arrow = found.start()
     if depth:
         raise ValueSyntaxError("the brackets do not match", text, start)
-    pieces.append((begin, arrow, end))
-    return pieces
+    return arrow, end, end
