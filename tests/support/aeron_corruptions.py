@@ -16,7 +16,6 @@ Logs: TypeAlias = Mapping[int, Sequence[str]]
 
 _WON: Final = "CANDIDATE_BALLOT -> LEADER_LOG_REPLICATION"
 _STOOD: Final = "NOMINATE -> CANDIDATE_BALLOT"
-_CHANGE: Final = " ELECTION_STATE_CHANGE "
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,12 @@ def unelected_leaders(logs: Logs) -> Iterator[FalseCopy]:
 
 def swapped_changes(logs: Logs) -> Iterator[FalseCopy]:
     """Two changes of the election state that follow each other have changed places."""
+    yield from _swapped(logs, "swapped changes", " ELECTION_STATE_CHANGE ")
+
+
+def _swapped(logs: Logs, kind: str, event: str) -> Iterator[FalseCopy]:
     for member_id, lines in logs.items():
-        changes = [k for k, line in enumerate(lines) if _CHANGE in line]
+        changes = [k for k, line in enumerate(lines) if event in line]
         for first, second in pairwise(changes):
             if any("log started" in line for line in lines[first:second]):
                 continue
@@ -134,7 +137,21 @@ def swapped_changes(logs: Logs) -> Iterator[FalseCopy]:
             texts = [lines[k].split("]", 1)[1] for k in (second, first)]
             for k, begin, text in zip((first, second), begins, texts, strict=True):
                 swapped[k] = f"{begin}]{text}"
-            yield _copy(logs, "swapped changes", member_id, first, swapped)
+            yield _copy(logs, kind, member_id, first, swapped)
+
+
+def swapped_states(logs: Logs) -> Iterator[FalseCopy]:
+    """Two changes of the module's state that follow each other have changed places."""
+    yield from _swapped(logs, "swapped states", " STATE_CHANGE ")
+
+
+def false_roles(logs: Logs) -> Iterator[FalseCopy]:
+    """A change of the role leads to another role."""
+    for member_id, index, line in _places(logs, "CLUSTER: ROLE_CHANGE "):
+        old, new = re.findall("FOLLOWER|CANDIDATE|LEADER", line)
+        (other,) = {"FOLLOWER", "CANDIDATE", "LEADER"} - {old, new}
+        forged = line.replace(f"{old} -> {new}", f"{old} -> {other}")
+        yield _copy(logs, "false role", member_id, index, forged)
 
 
 def deep_cuts(logs: Logs) -> Iterator[FalseCopy]:
@@ -158,6 +175,8 @@ KINDS: Final[dict[str, Callable[[Logs], Iterator[FalseCopy]]]] = {
     "commit beyond": commits_beyond,
     "no votes": unelected_leaders,
     "swapped changes": swapped_changes,
+    "swapped states": swapped_states,
+    "false role": false_roles,
     "deep cut": deep_cuts,
     "false leader": false_leaders,
 }

@@ -88,7 +88,9 @@ class HostileCluster(AeronCluster):
     def _befall(self, kind: str) -> None:
         what, _, whom = kind.partition(" ")
         everyone = range(len(self.nodes))
-        leaders = [i for i in everyone if self.nodes[i].state.role is Role.LEADER]
+        leaders = [
+            i for i in everyone if self.nodes[i].alive and self.nodes[i].state.role is Role.LEADER
+        ]
         chosen = leaders if whom == "leader" and leaders else everyone
         i = self.random.choice(chosen)
         until = self.now + self.random.randint(100, 5000) * MS

@@ -152,7 +152,7 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
             if isinstance(proposal.evidence.records[index], records.ClusterEvent):
                 proposal.waiting.append(index)
             proposal.changes.clear()
-            proposal.module = "ACTIVE"
+            proposal.module = ""
             return True
         if index == end:
             _begin_late(proposal, index, again=True)
@@ -202,6 +202,7 @@ def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
     proposal.gap = True
     if not again:
         proposal.unknown_past = proposal.late = True
+        proposal.module = ""
         proposal.waiting += [
             index
             for index in range(begin)

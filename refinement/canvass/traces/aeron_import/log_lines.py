@@ -90,7 +90,9 @@ def on_service_ack(proposal: Proposal, index: int, record: records.ServiceAck) -
 
 def on_state_change(proposal: Proposal, index: int, record: records.StateChange) -> None:
     """Snapshot, ask for termination or terminate, as the module's state shows it."""
-    old, proposal.module = proposal.module, record.new_state
+    old = proposal.module or record.old_state
+    require(old == record.old_state, index, f"the module is in {old}")
+    proposal.module = record.new_state
     s = proposal.state
     if old == "INIT" and proposal.steps:
         proposal.attach(index, proposal.steps[-1], ["state.moduleState"])
@@ -147,6 +149,8 @@ def on_role_change(proposal: Proposal, index: int, record: records.RoleChange) -
     if proposal.changes and proposal.state.role.value == record.new_state:
         proposal.attach(index, proposal.changes[0].step, ["state.role"])
     else:
+        role = proposal.state.role.value
+        require(role == record.old_state, index, f"the role is {role}")
         proposal.waiting.append(index)
 
 

@@ -313,6 +313,10 @@ def _on_election_state_change(
         if taken is None:
             raise Contradiction(index, f"no step leads from {state} to {record.new_state} here")
         step = taken
+    shown = proposal.evidence.records[index - 1] if index else None
+    if isinstance(shown, records.RoleChange):
+        role = step.state.role.value
+        require(role == shown.new_state, index - 1, f"the role becomes {role} here")
     proposal.changes.popleft()
     proposal.attach(index, step, ["state.electionState"])
     _check_change(step, index, record)
