@@ -300,5 +300,9 @@ def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
     for rows, count in columns:
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < count:
             raise GraphError(f"{folder}: the tables refer to rows that are not there")
+    words = arrays.ids.view(">u8")
+    same, above = words[1:, 0] == words[:-1, 0], words[1:] > words[:-1]
+    if not bool(np.where(same, above[:, 1], above[:, 0]).all()):
+        raise GraphError(f"{folder}: the states are not in the order of their ids")
     if (states, len(arrays.source)) != (manifest.counts.states, manifest.counts.edges):
         raise GraphError(f"{folder}: the tables are not as long as the manifest says")

@@ -145,6 +145,7 @@ class ValueTable:
             and bool(((self.children >= 0) & (self.children < owners)).all())
             and not counts[self.kind < COMPOSITE].any()
             and not (counts[self.kind == Kind.FUNCTION] % 2).any()
+            and all(isinstance(text, str) for text in self.texts)
         )
         for kind, size in coded.items():
             codes = self.scalar[self.kind == kind]

@@ -10,7 +10,11 @@ from xml.dom import minidom
 import networkx as nx
 import pytest
 
+from canvass.graph.build import cache_folder, load_model
 from canvass.graph.view import open_view
+from canvass.traces.layout import ACTION_NAMES
+from canvass.traces.run import RunFolder
+from support.graphs import graph_of
 from support.state_graphs import dot_text
 from support.tlc_cases import FIXTURES
 
@@ -212,3 +216,32 @@ def test_a_graph_of_a_model_of_the_manifest_is_built(command: Command, tmp_path:
 
     assert (code, found) == (0, 0)
     assert json.loads(out)["of"] == 73
+
+
+@pytest.mark.tlc
+def test_the_steps_that_runs_take_are_found_in_the_graph(
+    command: Command, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    graph_of(pytestconfig, "MCMemberGraph3", 1)
+    assert pytestconfig.cache is not None
+    model = load_model("MCMemberGraph3").with_steps(1)
+    graph = cache_folder(model, pytestconfig.cache.mkdir("graphs"))
+    runs, options = tmp_path / "runs", ("--seeds", 1, "--steps", 200)
+    made, *_ = command("simulate", "--revision", "1.50", *options, "--out", runs)
+    code, out, _ = command("graph", "coverage", graph, runs, "--format", "json")
+    told = json.loads(out)
+    counts = told["coverage"]
+    by_action = {row["action"]: row["covered"] for row in counts["actions"]}
+    taken = {
+        ACTION_NAMES[action]
+        for folder in runs.iterdir()
+        for columns in RunFolder(folder).columns()
+        for action in columns.action.tolist()
+    }
+
+    assert (made, code) == (0, 0)
+    assert sum(by_action.values()) == counts["covered"] > 0
+    assert by_action["Restart"] == 1
+    assert {action for action, covered in by_action.items() if covered} <= taken
+    assert len(told["missed"]) == 10
+    assert command("graph", "coverage", graph, tmp_path / "none")[0] == 2

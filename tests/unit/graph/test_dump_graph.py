@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from canvass.graph import dump_import
+from canvass.graph.dump_folder import DumpArrays, DumpOrigin, write_dump_graph
 from canvass.graph.dump_import import import_dump
 from canvass.graph.dump_view import open_dump_view
 from canvass.graph.errors import GraphError
+from canvass.graph.interned import Kind, ValueTable
 from canvass.graph.value_builder import ValueBuilder
 from canvass.graph.view import open_view
 from canvass.tlc import (
@@ -253,6 +257,45 @@ def test_a_manifest_may_not_name_other_files(tmp_path: Path) -> None:
 
     with pytest.raises(GraphError, match="no file is called"):
         open_view(folder)
+
+
+def spoil_ids(arrays: DumpArrays) -> DumpArrays:
+    return replace(arrays, ids=arrays.ids[::-1].copy())
+
+
+def spoil_targets(arrays: DumpArrays) -> DumpArrays:
+    return replace(arrays, target=arrays.target + 99)
+
+
+def spoil_values(arrays: DumpArrays) -> DumpArrays:
+    """A set that holds itself."""
+    values = arrays.values
+    table = ValueTable(
+        kind=np.append(values.kind, np.uint8(Kind.SET)),
+        scalar=np.append(values.scalar, 0),
+        offsets=np.append(values.offsets, values.offsets[-1] + 1),
+        children=np.append(values.children, np.int32(len(values))),
+        texts=values.texts,
+        shapes=values.shapes,
+    )
+    return replace(arrays, values=table)
+
+
+@pytest.mark.parametrize("spoil", [spoil_ids, spoil_targets, spoil_values])
+def test_tables_that_do_not_fit_together_are_refused(
+    tmp_path: Path, spoil: Callable[[DumpArrays], DumpArrays]
+) -> None:
+    """Also if the digests in the manifest are theirs."""
+    dump = tmp_path / "M.dot"
+    dump.write_text(dot_text([{"n": number} for number in range(4)], [(0, "Go", 1)]))
+    arrays = dump_import.read_graph(dump)
+    options: Any = {"model": "M", "complete": None, "origin": DumpOrigin()}
+    write_dump_graph(tmp_path / "sound", arrays, **options)
+    write_dump_graph(tmp_path / "spoilt", spoil(arrays), **options)
+
+    open_view(tmp_path / "sound")
+    with pytest.raises(GraphError):
+        open_view(tmp_path / "spoilt")
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""``canvass graph diff|export``: compare two state graphs, give a part of one to other tools."""
+"""``canvass graph diff|coverage|export``: hold a state graph against another one or against runs,
+and give a part of it to other tools.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,7 @@ class ExportFormat(str, Enum):
 def add(group: typer.Typer) -> None:
     """Add the commands to the group."""
     group.command("diff")(diff)
+    group.command("coverage")(coverage)
     group.command("export")(export)
 
 
@@ -132,6 +135,66 @@ def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
     ):
         for state in rows[:limit].tolist():
             console.print(f"  {title:<6} {graph.id_of(state)}")
+
+
+def coverage(
+    graph: Folder,
+    corpora: Annotated[
+        list[Path], typer.Argument(metavar="CORPUS...", help="Runs, folders of runs, data sets.")
+    ],
+    limit: Limit = 10,
+    output: Output = Format.HUMAN,
+) -> None:
+    """Say which steps of a member's graph some runs take, and which they never take."""
+    from canvass.corpus.local_coverage import covered_by
+    from canvass.graph.member_view import MemberView
+    from canvass.graph.view import open_view
+
+    opened = open_view(graph)
+    if not isinstance(opened, MemberView):
+        raise CommandError(f"{graph}: steps of runs are found in graphs of a member only")
+    found = covered_by(graph, corpora)
+    if not found.events:
+        raise CommandError(
+            f"there is no event in the {found.runs} runs, {found.malformed} malformed"
+        )
+    missed = [opened.edge(number) for number in found.missed[:limit].tolist()]
+    if output is Format.JSON:
+        write_json(
+            {
+                "coverage": found.coverage,
+                "runs": found.runs,
+                "malformed": found.malformed,
+                "events": found.events,
+                "missed": [
+                    {
+                        "edge": edge.edge,
+                        "source": opened.id_of(edge.source),
+                        "action": edge.action,
+                        "target": opened.id_of(edge.target),
+                        "input": edge.given,
+                    }
+                    for edge in missed
+                ],
+            }
+        )
+        return
+    console, told = result_console(), found.coverage
+    console.print(
+        f"{told.covered:,} of {told.steps:,} distinct steps of {told.model} are taken in"
+        f" {found.events:,} events of {found.runs:,} runs"
+    )
+    if not told.covered:
+        complain(
+            "no step of the runs is in the graph: are members, revision and hardenings the same?"
+        )
+    if found.malformed:
+        complain(f"{found.malformed} runs are malformed; canvass verify says why")
+    for row in told.actions:
+        console.print(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
+    for edge in missed:
+        ends = f"{opened.id_of(edge.source)[:12]} -> {opened.id_of(edge.target)[:12]}"
+        console.print(f"  never taken: {ends}  {edge.action}")
 
 
 def export(
