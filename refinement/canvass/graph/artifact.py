@@ -2,8 +2,8 @@
 
 A folder holds ``manifest.json`` (schema ``canvass.graph/1``), four Parquet tables whose columns
 `canvass.graph.tabular` names, and the `KeyTable` of the edges' canonical forms. Rows refer to rows
-of other tables by their numbers. Making one is in `canvass.graph.build`, questions about paths are
-in `canvass.graph.query`.
+of other tables by their numbers. Making one is in `canvass.graph.build`; questions
+are asked of `canvass.graph.member_view`.
 """
 
 from __future__ import annotations
