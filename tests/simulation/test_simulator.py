@@ -146,6 +146,14 @@ def test_without_deadlines_it_waits_for_ever(monkeypatch: pytest.MonkeyPatch) ->
     assert "LEADER_LOG_REPLICATION: waits for followers without a deadline (L-A)" in told
 
 
+def test_what_is_rotten_does_not_become_the_tail_of_a_log_that_is_cut_off() -> None:
+    """A seed that lost a committed entry: the cut took away what told rotten from torn."""
+    result = run(swarm(Options(237, steps=1_000)))
+
+    assert (result.findings, result.stuck) == ((), ())
+    assert result.counts["damage repaired"] > 0
+
+
 def test_a_cluster_that_comes_to_no_leader_is_told_as_stuck_with_a_reason() -> None:
     """A core whose followers never get ready keeps the cluster from serving."""
 

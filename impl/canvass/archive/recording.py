@@ -151,11 +151,14 @@ class Recording:
         ------
         ArchiveError
             If no entry ends there.
+        DamageError
+            If what would be the tail is rotten. What is cut off is all that tells this.
         """
         if position >= self.end:
             return
         if not self.is_boundary(position):
             raise ArchiveError(f"no entry ends at {position}, so nothing can be cut off there")
+        self._look_at_tail(position)
         removed = False
         while self._starts and self._starts[-1] >= position:
             self._storage.remove(self._name(self._starts.pop()))
@@ -170,6 +173,16 @@ class Recording:
         keep = bisect_right(self._ends, position)
         del self._ends[keep:], self._checksums[keep:]
         self.synced_position = self.end
+
+    def _look_at_tail(self, position: int) -> None:
+        """See that the entries are sound that a recovery could take for torn, if they were last."""
+        last = bisect_right(self._ends, position) - 1
+        if last < 0:
+            return
+        begin = self._ends[last - 1] if last else 0
+        (frame,) = self.replay(begin, position)
+        for _ in self.replay(begin - frame.unsynced, begin):
+            pass
 
     def replay(self, position: int, stop_position: int) -> Iterator[Frame]:
         """Read the entries from one position up to another, at which an entry ends or not."""

@@ -124,3 +124,26 @@ def test_a_rotten_entry_is_not_handed_on() -> None:
     assert recording.raw(0, recording.end)
     with pytest.raises(DamageError, match="does not read back"):
         recording.sound(0, recording.end)
+
+
+@pytest.mark.parametrize("rotten", [1, 2, 3])
+def test_what_is_rotten_does_not_become_the_tail_by_a_cut(rotten: int) -> None:
+    """Entries 1 to 3 were synced together: only the one that is cut off says that they were."""
+    source, storage = MemoryStorage(), MemoryStorage()
+    for one in (source, storage):
+        recording = Recording(one)
+        for number in range(5):
+            recording.append(bytes([number]) * 40)
+            if number in (0, 3, 4):
+                recording.sync()
+    ends = [frame.end for frame in recording.replay(0, recording.end)]
+    storage.spoil("0-0.rec", ends[rotten - 1] + 33)
+
+    with pytest.raises(DamageError, match="does not read back"):
+        recording.truncate(ends[3])
+    with pytest.raises(DamageError):
+        Recording(storage)
+    assert repair(storage, source) == 1
+    again = Recording(storage)
+    again.truncate(ends[3])
+    assert Recording(storage).end == ends[3]
