@@ -33,6 +33,13 @@ def captures() -> list[Path]:
     return list(found.values())
 
 
+def with_truth(name: str) -> list[Path]:
+    """Captured scenarios beside whose logs there is a file that tells what was really there."""
+    folder = _FOLDERS[1]
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if (path / name).exists()]
+
+
 @cache
 def imported(path: Path) -> Imported:
     """The logs of a folder, made into proposals; once for all tests that look at them."""
