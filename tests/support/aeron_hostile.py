@@ -151,7 +151,9 @@ class HostileCluster(AeronCluster):
         """End a process in good order; its followers see the end of its log stream."""
         node = self.nodes[i]
         led = node.state.role is Role.LEADER and node.state.election_state is ElectionState.CLOSED
-        self._log(i, records.StateChange, i, "ACTIVE", "CLOSED", "closed")
+        old = "SNAPSHOT" if i in self.snapshotting else "ACTIVE"
+        old = "TERMINATING" if i in self.terminating else old
+        self._log(i, records.StateChange, i, old, "CLOSED", "closed")
         lost, self.hostility.lost_ns = self.hostility.lost_ns, 0
         self.kill(i)
         self.hostility.lost_ns = lost
