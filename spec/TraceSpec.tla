@@ -29,7 +29,7 @@
 (***************************************************************************)
 EXTENDS Properties, Encoding, TLC
 
-CONSTANT Runs   \* a sequence of [whole, missing, streams]; see Load
+CONSTANT Runs   \* a sequence of [whole, empty, missing, streams]; see Load
 
 VARIABLES
     run,    \* which of Runs
@@ -127,7 +127,7 @@ NoEvent == [some |-> FALSE]
 (* Load(n, i, k, before): event k of member i in run n.                    *)
 (*                                                                         *)
 (* whole says that no step of the run is missing, missing of which members *)
-(* some are.                                                               *)
+(* some are, and empty that it is recorded from the first start on.        *)
 (***************************************************************************)
 Load(n, i, k, before) ==
     LET stream == Runs[n].streams[i + 1]
@@ -172,6 +172,11 @@ ChannelAfter(i) ==
 UNKNOWN == -3
 
 Missing(i) == i \in Runs[run].missing
+
+(***************************************************************************)
+(* Unseen(i): the member may have done what is not recorded.               *)
+(***************************************************************************)
+Unseen(i) == Missing(i) \/ ~Runs[run].empty
 
 EntryAt(entries, k) == IF k <= Len(entries) THEN entries[k] ELSE UNKNOWN
 
@@ -242,10 +247,10 @@ LogIsThere(i) ==
                       /\ x.leadershipTermId = log[i][done + 1]
                       /\ NoTermBegins(i, done + 2, x.position)
           [] e.action = "FollowerCatchupAwait" ->
-                \/ Missing(member[i].leaderMemberId)
+                \/ Unseen(member[i].leaderMemberId)
                 \/ Followed(i) \in DOMAIN led /\ i \in led[Followed(i)].replays
           [] e.action = "FollowerLogAwait" ->
-                Missing(member[i].leaderMemberId) \/ Reaches(i, done)
+                Unseen(member[i].leaderMemberId) \/ Reaches(i, done)
           [] OTHER ->
                 \/ e.state.recordedPosition <= Len(log[i])
                 \/ SourceIsThere(i, e.state.recordedPosition)

@@ -260,6 +260,28 @@ def _first_without_cause(lines: list[Line], sent: set[str], far: int) -> int:
     return len(lines)
 
 
+def began_earlier(streams: Streams, rng: random.Random) -> None:
+    """All streams begin later, at places between which no message is under way."""
+    sent = {
+        send["id"]: (m, k)
+        for m, lines in streams.items()
+        for k, line in enumerate(lines)
+        for send in line["sends"]
+    }
+    starts = {m: rng.randrange(1, max(2, len(lines) // 2)) for m, lines in streams.items()}
+    moved = True
+    while moved:
+        moved = False
+        for m, lines in streams.items():
+            for k in range(starts[m], len(lines)):
+                sender, place = sent.get(lines[k]["input"].get("id", ""), (m, k))
+                if place < starts[sender]:
+                    starts[m], moved = k + 1, True
+    for m, lines in streams.items():
+        del lines[: min(starts[m], len(lines) - 1)]
+        _renumber(lines)
+
+
 def checksum_forged(streams: Streams, rng: random.Random) -> None:
     """A checksum of the log is another."""
     where = _where(streams, rng, lambda line: line.get("logChecksums"))

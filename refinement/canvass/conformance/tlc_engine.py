@@ -235,4 +235,8 @@ def _run_text(trace: TraceRun) -> str:
     )
     missing = ", ".join(map(str, sorted(trace.missing)))
     whole = "TRUE" if trace.whole else "FALSE"
-    return f"[whole |-> {whole}, missing |-> {{{missing}}}, streams |-> <<\n{streams}>>]"
+    empty = "TRUE" if trace.run.initial == "empty" else "FALSE"
+    return (
+        f"[whole |-> {whole}, empty |-> {empty}, missing |-> {{{missing}}},"
+        f" streams |-> <<\n{streams}>>]"
+    )
