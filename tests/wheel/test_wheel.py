@@ -87,6 +87,17 @@ def test_the_wheel_holds_the_three_roots_and_the_spec(installed: Installed) -> N
     assert "canvass/__init__.py" not in names
 
 
+def test_the_wheel_holds_what_canvass_browse_shows(installed: Installed) -> None:
+    names = set(zipfile.ZipFile(installed.wheel).namelist())
+    sample = {
+        f"canvass/browser/sample/b-leader-killed/{path.name}"
+        for path in (ROOT / "samples/aeron/b-leader-killed").iterdir()
+    }
+
+    assert sample | {"canvass/browser/election.json", "canvass/browser/page/index.html"} <= names
+    assert not any("browser/ui/" in name for name in names)
+
+
 def test_the_packages_are_those_of_the_wheel(installed: Installed) -> None:
     code = (
         "import canvass.cluster, canvass.spec, canvass.cli;"
