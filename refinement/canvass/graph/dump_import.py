@@ -29,7 +29,7 @@ from canvass.graph.errors import GraphError
 from canvass.graph.folders import need_place
 from canvass.graph.ids import ID_BYTES
 from canvass.graph.value_builder import ValueBuilder
-from canvass.tlc import DumpEdge, DumpState, TlcError, ValueSyntaxError, read_dump
+from canvass.tlc import DumpEdge, DumpState, TlaValueError, TlcError, read_dump
 from canvass.tlc.parse import split_state
 
 _TOLD_EVERY: Final = 10_000
@@ -62,7 +62,7 @@ class _Reading:
             raise GraphError(f"the dump has more than {self.max_states:,} states, the most read")
         try:
             self._add_values(state)
-        except ValueSyntaxError as error:
+        except TlaValueError as error:
             raise GraphError(f"state {state.id} of the dump: {error}") from None
 
     def _add_values(self, state: DumpState) -> None:
@@ -88,7 +88,10 @@ class _Reading:
         self.source.append(edge.source)
         self.target.append(edge.target)
         key = (edge.action or _NO_ACTION, edge.arguments)
-        self.label.append(self.labels.setdefault(key, len(self.labels)))
+        if key not in self.labels:
+            "".join(part or "" for part in key).encode()  # Tables hold no lone surrogate.
+            self.labels[key] = len(self.labels)
+        self.label.append(self.labels[key])
 
     def arrays(self, *, complete: bool | None) -> DumpArrays:
         """Give the graph in its order."""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from canvass.graph.csr import Offsets, Rows
 from canvass.graph.errors import GraphError
-from canvass.tlc import Function, ModelValue, Record, Seq, Set, Value, format_value
+from canvass.tlc import Function, ModelValue, Record, Seq, Set, TlaValueError, Value, format_value
+from canvass.tlc.atoms import format_string
 
 ABSENT: Final = -1
 """In place of a node: there is no value, as of the third element of a shorter sequence."""
@@ -145,7 +146,7 @@ class ValueTable:
             and bool(((self.children >= 0) & (self.children < owners)).all())
             and not counts[self.kind < COMPOSITE].any()
             and not (counts[self.kind == Kind.FUNCTION] % 2).any()
-            and all(isinstance(text, str) for text in self.texts)
+            and all(_can_be_held(text) for text in self.texts)
         )
         for kind, size in coded.items():
             codes = self.scalar[self.kind == kind]
@@ -156,6 +157,13 @@ class ValueTable:
             sound = bool((counts[records] == widths[self.scalar[records]]).all())
         if not sound:
             raise GraphError("the table of values refers to what is not there")
+
+
+def _can_be_held(text: object) -> bool:
+    try:
+        return isinstance(text, str) and bool(format_string(text))
+    except TlaValueError:
+        return False
 
 
 def tree_of(value: Value) -> Any:

@@ -57,7 +57,7 @@ def names_in(nodes: Iterable[Node]) -> Iterator[Name]:
 
 def near(name: str, known: Iterable[str]) -> str:
     """Say which name may have been meant, or which there are."""
-    names = sorted(known)
+    names = sorted(name if name.isprintable() else ascii(name) for name in known)
     folded = {one.replace("_", "").lower(): one for one in names}
     plain = name.replace("_", "").lower()
     found = difflib.get_close_matches(plain, folded, n=1)

@@ -29,7 +29,7 @@ from canvass.tlc import (
     ValueSyntaxError,
     parse_value,
 )
-from canvass.tlc.atoms import IDENTIFIER
+from canvass.tlc.atoms import IDENTIFIER, format_string
 from canvass.tlc.parse import MAX_DEPTH
 
 T = TypeVar("T", str, tuple[str, ...])
@@ -84,7 +84,15 @@ class ValueBuilder:
         return self._node(Kind.BOOL, int(value), ())
 
     def string(self, text: str) -> int:
-        """Give the node of a string."""
+        """Give the node of a string.
+
+        Raises
+        ------
+        TlaValueError
+            If TLA+ cannot hold it.
+        """
+        if text not in self._texts:
+            format_string(text)
         return self._node(Kind.STR, self._text_code(text), ())
 
     def model_value(self, name: str) -> int:

@@ -136,6 +136,24 @@ def test_hostile_names_do_not_break_out_of_an_export(command: Command, tmp_path:
     assert dot.splitlines()[0] == 'digraph "a\\"];\\\\ <b>&\ufffd" {'
 
 
+def test_what_a_graph_holds_cannot_steer_the_terminal(command: Command, tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    text = dot_text([{"s": "X"}, {"s": "Y"}], [(0, "Go", 1)])
+    dump.write_text(text.replace("X", "\u202e<b>").replace("Go", "G\x1b[2Jo"))
+    said = [command("graph", "import", dump, "--out", folder, "--model", "\x1b]0;M\x07")]
+    said.append(command("graph", "find", folder, "initial"))
+    said += [command("graph", name, folder, "initial") for name in ("neighbours",)]
+    said.append(command("graph", "path", folder, "--where", "s = 'Y'"))
+    said.append(command("graph", "project", folder, "--by", "s"))
+    said.append(command("graph", "components", folder, "--action", "Goo"))
+    said.append(command("graph", "stats", folder))
+
+    assert [code for code, _, _ in said] == [0, 0, 0, 0, 0, 2, 0]
+    for _, out, err in said:
+        assert all(line.isprintable() for line in (out + err).splitlines())
+    assert "\\u202e<b>" in said[1][1]
+
+
 def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> None:
     other = tmp_path / "other"
     lines = (FIXTURES / "lights.dot").read_text().splitlines(keepends=True)

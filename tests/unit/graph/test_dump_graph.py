@@ -200,6 +200,7 @@ WHOLE = 'digraph {\n1 [label="x = 1",style = filled];\n'
         (WHOLE + '2 [label="y = 1"];\n}\n', "state 2 has other variables than the first one"),
         (WHOLE + '2 [label="x = 1\\n/\\\\ x = 2"];\n}\n', "state 2 of the dump: .*x occurs twice"),
         (WHOLE + '2 [label="x = <<1,"];\n}\n', "state 2 of the dump"),
+        (WHOLE + '2 [label="x = \\"\x1b\\""];\n}\n', "cannot hold the character"),
         (WHOLE, "the end is missing"),
         ("PNG\x00", "line 1: not a state graph"),
     ],
@@ -214,11 +215,18 @@ def test_what_is_no_graph_is_one_error(tmp_path: Path, text: str, reason: str) -
     assert not (tmp_path / "graph").exists()
 
 
-def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'1 [label="x = \\"\xff\\""];\n', "cannot hold the character"),
+        (b'1 [label="x = 1"];\n1 -> 1 [label="G\xff"];\n', "not UTF-8"),
+    ],
+)
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     dump = tmp_path / "M.dot"
-    dump.write_bytes(b'digraph {\n1 [label="x = \\"\xff\\""];\n}\n')
+    dump.write_bytes(b"digraph {\n" + content + b"}\n")
 
-    with pytest.raises(GraphError, match="not UTF-8"):
+    with pytest.raises(GraphError, match=reason):
         import_dump(dump, tmp_path / "graph")
 
 

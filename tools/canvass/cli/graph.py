@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from canvass.cli import graph_ask, graph_give
-from canvass.cli.graph_common import Folder, Output
-from canvass.cli.output import CommandError, Format, progress_console, result_console, write_json
+from canvass.cli.graph_common import Folder, Lines, Output
+from canvass.cli.output import CommandError, Format, progress_console, write_json
 
 if TYPE_CHECKING:
     from canvass.graph.artifact import Graph
@@ -174,7 +174,7 @@ def _print_dump(manifest: DumpManifest, output: Format) -> None:
     if output is Format.JSON:
         write_json({"manifest": manifest})
         return
-    console, counts = result_console(), manifest.counts
+    console, counts = Lines(), manifest.counts
     version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
     console.print(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
     whole = {
@@ -204,7 +204,7 @@ def _print_stats(graph: Graph, output: Format) -> None:
     if output is Format.JSON:
         write_json({"manifest": manifest, "expandedByElectionState": expanded})
         return
-    console, counts = result_console(), manifest.counts
+    console, counts = Lines(), manifest.counts
     hardening = f", hardened against {', '.join(manifest.rules.hardening)}" * bool(
         manifest.rules.hardening
     )

@@ -15,6 +15,7 @@ from canvass.cli.graph_common import (
     Actions,
     Folder,
     Limit,
+    Lines,
     Output,
     Where,
     leaves,
@@ -27,7 +28,6 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
-    result_console,
     write_json,
 )
 
@@ -92,7 +92,7 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
             }
         )
         return
-    console = result_console()
+    console = Lines()
     initial = "  initial" if row in graph.initial else ""
     console.print(f"{graph.id_of(row)}{initial}{'' if graph.expanded[row] else '  not expanded'}")
     for name, value in leaves(tree):
@@ -115,7 +115,7 @@ def _show_found(
         ]
         write_json({"count": len(rows), "of": graph.state_count, "shown": states})
     else:
-        console = result_console()
+        console = Lines()
         console.print(f"{len(rows):,} of {graph.state_count:,} states")
         for place, row in enumerate(shown):
             note = note_of(graph, row) if values is None else f"  {values[place]}"
@@ -162,7 +162,7 @@ def path(
             ]
         )
         return
-    console = result_console()
+    console = Lines()
     if not hops:
         console.print("the state is there from the beginning: no step is needed")
     for hop in hops:
@@ -218,7 +218,7 @@ def neighbours(
             }
         )
         return
-    console = result_console()
+    console = Lines()
     console.print(f"{names[row]}{note_of(opened, row)}")
     for arrow in found.arrows:
         times = f" ({arrow.count})" if arrow.count > 1 else ""
@@ -274,7 +274,7 @@ def components(
             }
         )
         return
-    console = result_console()
+    console = Lines()
     single = int((found.sizes == 1).sum())
     console.print(
         f"{len(found):,} components, {single:,} of them of one state; {len(ends):,} terminal,"
@@ -336,7 +336,7 @@ def project(
             }
         )
         return
-    console = result_console()
+    console = Lines()
     width = max(len(label) for label in found.labels)
     for number, label in enumerate(found.labels):
         example = opened.id_of(int(found.examples[number]))

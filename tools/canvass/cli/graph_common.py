@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from canvass.cli.output import CommandError, Format
+from canvass.cli.output import CommandError, Format, result_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,17 @@ Limit = Annotated[int, typer.Option(min=1, help="How many are shown at most.")]
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"
+
+
+class Lines:
+    """Writes results for a person; what a graph holds cannot steer the terminal."""
+
+    def __init__(self) -> None:
+        self._console = result_console()
+
+    def print(self, text: str) -> None:
+        """Write one line."""
+        self._console.print("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
 def row_of(graph: StateGraph, state: str) -> int:

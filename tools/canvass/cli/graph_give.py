@@ -15,6 +15,7 @@ from canvass.cli.graph_common import (
     Actions,
     Folder,
     Limit,
+    Lines,
     Output,
     Where,
     row_of,
@@ -110,7 +111,7 @@ def _told(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> dict[str
 
 
 def _print(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> None:
-    console = result_console()
+    console = Lines()
     if found.same:
         console.print(f"the same: {found.both:,} states")
         return
@@ -179,7 +180,7 @@ def coverage(
             }
         )
         return
-    console, told = result_console(), found.coverage
+    console, told = Lines(), found.coverage
     console.print(
         f"{told.covered:,} of {told.steps:,} distinct steps of {told.model} are taken in"
         f" {found.events:,} events of {found.runs:,} runs"
