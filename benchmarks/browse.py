@@ -147,8 +147,7 @@ def main() -> None:
     side = int(sys.argv[1]) if sys.argv[1:] else SIDE
     with tempfile.TemporaryDirectory(prefix="canvass-browse-") as scratch:
         write_grid(Path(scratch) / "grid", side)
-        last = side - 1
-        measure("grid", Path(scratch) / "grid", rf"x = {last} /\ y = {last}", "x")
+        measure("grid", Path(scratch) / "grid", "corner = TRUE", "at[0].place")
     model = load_model(MEMBER)
     cached_graph(model, default_cache() / "graphs")
     folder = cache_folder(model, default_cache() / "graphs")
