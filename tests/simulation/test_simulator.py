@@ -146,6 +146,13 @@ def test_without_deadlines_it_waits_for_ever(monkeypatch: pytest.MonkeyPatch) ->
     assert "LEADER_LOG_REPLICATION: waits for followers without a deadline (L-A)" in told
 
 
+def test_a_leader_that_a_quorum_must_not_follow_keeps_nobody_from_standing() -> None:
+    """A seed in which two of three have promised more than the leader's term, who answers them."""
+    result = run(swarm(Options(637, steps=1_000)))
+
+    assert (result.findings, result.stuck, result.left_out) == ((), (), ())
+
+
 def test_what_is_rotten_does_not_become_the_tail_of_a_log_that_is_cut_off() -> None:
     """A seed that lost a committed entry: the cut took away what told rotten from torn."""
     result = run(swarm(Options(237, steps=1_000)))

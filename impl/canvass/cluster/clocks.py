@@ -78,7 +78,7 @@ class Clocks:
             self.heard_ns[sender] = self.now_ns
 
     def _on_leader_message(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> None:
-        if m.leadership_term_id >= s.module_leadership_term_id:
+        if m.leadership_term_id >= s.module_leadership_term_id and self._would_follow(s, m):
             self.last_leader_update_ns = self.now_ns
         ours = m.leader_member_id == s.leader_member_id
         if ours and is_closed(s, Role.FOLLOWER):
@@ -92,6 +92,15 @@ class Clocks:
             if about_ours:
                 timeout_ns = self._timing.leader_heartbeat_timeout_ns
                 self.replication_deadline_ns = self.now_ns + timeout_ns
+
+    def _would_follow(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
+        """Whether a leader keeps a member that canvasses from standing: not one it must not follow.
+
+        With HZ3 hardened it may have promised more. If so many have that no quorum follows, they
+        would wait for ever for a leader that does nothing but answer them.
+        """
+        canvasses = is_at(s, ElectionState.CANVASS) and self._rules.is_hardened("HZ3")
+        return not canvasses or m.leadership_term_id >= s.candidate_term_id
 
     def _updates_record(self, s: Member, m: Message) -> bool:
         """Whether handling the message makes the member count its sender as heard of."""

@@ -291,6 +291,21 @@ def test_a_position_that_is_not_known_stalls_from_the_last_change_of_state_on() 
     assert clocks.has_stalled(NULL_VALUE)
 
 
+@pytest.mark.parametrize(("revision", "keeps"), [("hardened", False), ("1.50", True)])
+@pytest.mark.parametrize("promised", [2, 3])
+def test_a_leader_of_a_lower_term_than_was_promised_does_not_keep_from_standing(
+    revision: str, keeps: bool, promised: int
+) -> None:
+    clocks = Clocks(Rules.of(revision), TIMING, 0, lambda limit_ns: limit_ns)
+    clocks.now_ns = 5
+    canvasses = replace(
+        candidate(), election_state=ElectionState.CANVASS, candidate_term_id=promised
+    )
+    clocks.on_message(canvasses, 1, NewLeadershipTerm(-1, 0, 0, 0, 2, 0, 0, 0, 1))
+
+    assert (clocks.last_leader_update_ns == 5) is (keeps or promised == 2)
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, active: bool) -> None:
     duty = started(desk)
