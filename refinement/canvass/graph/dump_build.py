@@ -66,7 +66,13 @@ def build_dump(
     need_place(folder)
     options = options or TlcOptions(heap_mib=3072, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
-    with tempfile.TemporaryDirectory(prefix="canvass-dump-") as scratch:
+    # A dump is some hundred times as large as the graph: it goes where the user has chosen a disk.
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent)
+    except OSError as error:
+        raise GraphError(f"{folder}: cannot be made: {error.strerror}") from None
+    with aside as scratch:
         dump = Path(scratch) / "graph.dot"
         with run(module, config, replace(options, jar=jar, dump=dump)) as tlc:
             for event in tlc:
