@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.browser import api
+from canvass.browser import api, api_base, api_graphs, api_reports, api_runs
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\
@@ -64,10 +64,12 @@ def render() -> str:
 
 
 def structs() -> Iterator[type[api.Data]]:
-    """Give the Structs of the module in the order in which they are defined."""
-    for value in vars(api).values():
-        if inspect.isclass(value) and issubclass(value, api.Data) and value is not api.Data:
-            yield value
+    """Give the Structs in the order in which they are defined."""
+    for module in (api_base, api_graphs, api_runs, api_reports):
+        for value in vars(module).values():
+            own = inspect.isclass(value) and value.__module__ == module.__name__
+            if own and issubclass(value, api.Data) and value is not api.Data:
+                yield value
 
 
 def _interface(struct: type[api.Data]) -> Iterator[str]:

@@ -1,0 +1,254 @@
+"""What is said of the election's state machine and of state graphs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from canvass.browser.api_base import Data
+
+
+class OverviewState(Data, frozen=True):
+    """An election state."""
+
+    name: str
+    x: float
+    y: float
+    phase: str
+    """Whose state it is: ``start``, ``candidate``, ``leader``, ``follower`` or ``outside``."""
+
+
+class OverviewEdge(Data, frozen=True):
+    """A change of the election state that the spec allows."""
+
+    source: str
+    target: str
+    actions: tuple[str, ...]
+    seeds: bool
+    """Whether the published state diagram of Aeron's election has it."""
+
+
+class Overview(Data, frozen=True):
+    """The election's state machine."""
+
+    states: tuple[OverviewState, ...]
+    edges: tuple[OverviewEdge, ...]
+
+
+class ActionCount(Data, frozen=True):
+    """How many edges have an action."""
+
+    name: str
+    count: int
+
+
+class GraphInfo(Data, frozen=True):
+    """A state graph."""
+
+    id: str
+    title: str
+    kind: Literal["member", "tlc"]
+    states: int
+    edges: int
+    complete: bool | None
+    """Null if nobody knows."""
+    initial: tuple[str, ...]
+    initial_total: int
+    actions: tuple[ActionCount, ...]
+    fields: tuple[str, ...]
+    """What predicates and projections may name."""
+    detail: dict[str, str]
+
+
+class StateRef(Data, frozen=True):
+    """A state by its id."""
+
+    id: str
+    label: str
+
+
+class FieldChange(Data, frozen=True):
+    """A field with another value than before."""
+
+    path: str
+    before: str
+    after: str
+
+
+class OutEdge(Data, frozen=True):
+    """A step that leaves a state."""
+
+    edge: int
+    action: str
+    target: str
+    target_label: str
+    given: Any
+    """What the step consumes, as a tree."""
+    sends: Any
+    """What it sends, as a tree."""
+    changes: tuple[FieldChange, ...]
+
+
+class InEdge(Data, frozen=True):
+    """A step that leads to a state."""
+
+    edge: int
+    action: str
+    source: str
+    source_label: str
+
+
+class StateView(Data, frozen=True):
+    """A state with its neighbours."""
+
+    id: str
+    label: str
+    initial: bool
+    expanded: bool
+    tree: dict[str, Any]
+    out: tuple[OutEdge, ...]
+    out_total: int
+    entering: tuple[InEdge, ...] = field(name="in")
+    in_total: int
+    enabled: tuple[ActionCount, ...]
+    """Actions that leave the state, with the number of their edges."""
+
+
+class Node(Data, frozen=True):
+    """A drawn state."""
+
+    id: str
+    label: str
+    x: float
+    y: float
+    layer: int
+    initial: bool
+    expanded: bool
+    more: int
+    """Edges to and from states that are not drawn."""
+    election_state: str | UnsetType = UNSET
+
+
+class Edge(Data, frozen=True):
+    """A drawn step."""
+
+    id: int
+    source: str
+    target: str
+    action: str
+    loop: bool
+    count: int
+    """Steps that differ only in what they consume or send; ``id`` is the first of them."""
+
+
+class LeftOut(Data, frozen=True):
+    """What there is and is not drawn."""
+
+    states: int
+    edges: int
+
+
+class Around(Data, frozen=True):
+    """The part of a graph around a state, laid out."""
+
+    root: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    left_out: LeftOut
+
+
+class Found(Data, frozen=True):
+    """States that a predicate holds in."""
+
+    count: int
+    shown: tuple[StateRef, ...]
+
+
+class Hop(Data, frozen=True):
+    """One step of a path."""
+
+    edge: int
+    action: str
+    source: str
+    target: str
+    source_label: str
+    target_label: str
+
+
+class PathView(Data, frozen=True):
+    """A shortest path."""
+
+    start: StateRef
+    hops: tuple[Hop, ...]
+
+
+class QuotientNode(Data, frozen=True):
+    """States for which an expression has one value."""
+
+    key: str
+    count: int
+    example: str
+    x: float
+    y: float
+
+
+class QuotientEdge(Data, frozen=True):
+    """Steps of one action between two such sets of states."""
+
+    source: str
+    target: str
+    action: str
+    count: int
+
+
+class Projection(Data, frozen=True):
+    """A graph seen through an expression."""
+
+    by: str
+    nodes: tuple[QuotientNode, ...]
+    edges: tuple[QuotientEdge, ...]
+    left_out: LeftOut
+    left_out_classes: int
+    """Values of the expression, the rarest ones, that are not among the nodes."""
+
+
+class Component(Data, frozen=True):
+    """States that all lead to one another."""
+
+    size: int
+    example: str
+    label: str
+
+
+class Components(Data, frozen=True):
+    """The strongly connected components of a graph."""
+
+    count: int
+    largest: tuple[Component, ...]
+    terminal: int
+    """Components that no edge leaves."""
+
+
+class ActionCoverage(Data, frozen=True):
+    """How many steps of an action were taken."""
+
+    name: str
+    covered: int
+    total: int
+    events: int
+
+
+class GraphCoverage(Data, frozen=True):
+    """How much of a graph some runs take."""
+
+    runs: int
+    covered: int
+    total: int
+    """Distinct canonical steps of the graph."""
+    events: int
+    outside: int
+    """Events whose steps the graph does not have."""
+    actions: tuple[ActionCoverage, ...]
+    edges: dict[str, int]
+    """Events of each drawn edge that was taken, by the edge's number."""
