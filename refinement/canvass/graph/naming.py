@@ -55,6 +55,26 @@ def names_in(nodes: Iterable[Node]) -> Iterator[Name]:
                 pass
 
 
+def strings_in(node: Node) -> Iterator[Literal]:
+    """Give the strings in an expression."""
+    match node:
+        case Literal(value=str()):
+            yield node
+        case Field(base=one) | Unary(operand=one):
+            yield from strings_in(one)
+        case Index(base=one, index=two) | Binary(left=one, right=two):
+            yield from strings_in(one)
+            yield from strings_in(two)
+        case Quantified(domain=one, body=two):
+            yield from strings_in(one)
+            yield from strings_in(two)
+        case Items(items=items):
+            for item in items:
+                yield from strings_in(item)
+        case Literal() | Name():
+            pass
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """Say which name may have been meant, or which there are."""
     names = sorted(name if name.isprintable() else ascii(name) for name in known)

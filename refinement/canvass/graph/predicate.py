@@ -13,7 +13,8 @@ import numpy as np
 
 from canvass.graph.csr import Rows
 from canvass.graph.evaluate import Evaluator
-from canvass.graph.naming import names_in
+from canvass.graph.interned import Kind
+from canvass.graph.naming import names_in, near, strings_in
 from canvass.graph.syntax import Node, parse_expressions
 from canvass.graph.tokens import PredicateError
 from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
@@ -56,6 +57,25 @@ class Predicate:
             If it names what the graph does not have, or is no condition.
         """
         return np.flatnonzero(self.mask(graph)).astype(np.int32)
+
+    def unheard_of(self, graph: StateGraph) -> list[str]:
+        """Name the strings that none of the fields has that the condition names.
+
+        Returns
+        -------
+        list
+            One line for each, with what may have been meant; empty for most conditions. Worth
+            showing when the condition holds nowhere.
+        """
+        table = _evaluator(graph, (self.node,))[1].table
+        known = [table.texts[code] for code in table.scalar[table.kind == Kind.STR].tolist()]
+        names = {name for shape in table.shapes for name in shape}
+        return [
+            f"column {literal.at}: no state has the string {literal.value!a}"
+            f"{near(str(literal.value), known)}"
+            for literal in strings_in(self.node)
+            if literal.value not in known and literal.value not in names
+        ]
 
 
 @dataclass(frozen=True, slots=True)

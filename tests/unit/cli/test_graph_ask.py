@@ -176,8 +176,13 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code", "phrase"),
     [
-        (("find", "--where", "last[1] = 'nowhere'"), 1, ""),
-        (("path", "--where", "last[1] = 'nowhere'"), 1, "no path leads from an initial state"),
+        (("find", "--where", "last[2] = 77"), 1, ""),
+        (
+            ("find", "--where", "last[1] = 'nort'"),
+            1,
+            "no state has the string 'nort'; did you mean",
+        ),
+        (("path", "--where", "last[2] = 77"), 1, "no path leads from an initial state"),
         (("find", "--where", "lmp = 1"), 2, "column 1: no field lmp; did you mean lamp"),
         (("find",), 2, "name a STATE, or a condition"),
         (("find", "zz"), 2, "not a state id: 'zz'"),

@@ -55,7 +55,7 @@ values = st.recursive(
 ).map(from_python)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.lists(values, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_equal_values_are_one_node_however_they_are_given(
     drawn: list[Value], order: random.Random
@@ -79,7 +79,7 @@ def test_equal_values_are_one_node_however_they_are_given(
         assert np.array_equal(getattr(table, name), getattr(again, name))
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(values, st.data())
 def test_a_spoilt_text_is_refused_as_the_plain_reader_refuses_it(
     value: Value, data: st.DataObject

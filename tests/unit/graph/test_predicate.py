@@ -197,3 +197,14 @@ def test_values_are_shown_as_tla(cluster: DumpView) -> None:
     assert values_at(cluster, "log, n + 1, on, pc[p1], log[0][1]", rows) == [
         "(0 :> <<>> @@ 1 :> <<3, 4>>), 1, TRUE, cs, (absent)"
     ]
+
+
+def test_strings_that_no_state_has_are_named(cluster: DumpView) -> None:
+    sound = parse('member[0].electionState = "CLOSED" and has(member[0]["term"])')
+    odd = parse("member[0].electionState in {'CLOSE', 'INIT'}")
+
+    assert sound.unheard_of(cluster) == []
+    assert odd.unheard_of(cluster) == [
+        "column 29: no state has the string 'CLOSE'; did you mean CLOSED",
+        "column 38: no state has the string 'INIT'; there are CANVASS, CLOSED",
+    ]

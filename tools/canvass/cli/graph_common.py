@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from canvass.cli.output import CommandError, Format, result_console
+from canvass.cli.output import CommandError, Format, complain, result_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,11 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
     """
     from canvass.graph.predicate import parse
 
-    rows: list[int] = parse(where).rows(graph).tolist()
+    predicate = parse(where)
+    rows: list[int] = predicate.rows(graph).tolist()
+    if not rows:
+        for line in predicate.unheard_of(graph):
+            complain(line)
     return rows
 
 
