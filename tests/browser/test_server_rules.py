@@ -10,6 +10,7 @@ import pytest
 
 from canvass.browser.guard import CONTENT_SECURITY_POLICY
 from canvass.browser.limits import CONNECTIONS, HEAD_BYTES
+from canvass.browser.page_files import PageFile
 from canvass.browser.serving import TOKEN_BYTES, listen, make_token
 from support.browse import Asked, read_all, serving, status_of
 
@@ -277,6 +278,21 @@ def test_who_sends_drop_by_drop_is_not_waited_for_either() -> None:
 
         assert closed
         assert sent < 4000
+
+
+def test_who_asks_and_takes_no_answer_is_not_waited_for() -> None:
+    large = {"/": PageFile(b"x" * (8 << 20), "text/html; charset=utf-8")}
+    with serving(seconds=1.0, files=large) as hasty, hasty.connect() as greedy:
+        asks = head(hasty, "/").replace(b"connection: close\r\n", b"")
+        greedy.sendall(asks)
+        # The server must end this; if it did not, the time-out of the connection would.
+        with pytest.raises(ConnectionError):
+            send_on(greedy, asks * 500)
+
+
+def send_on(opened: socket.socket, data: bytes) -> None:
+    while True:
+        opened.sendall(data)
 
 
 def test_more_connections_than_the_limit_are_closed_and_the_others_served(server: Asked) -> None:

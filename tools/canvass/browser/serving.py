@@ -77,8 +77,18 @@ class Protocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take bytes; the deadline stands until they make a whole request."""
         super().data_received(data)
-        cycle: Any = self.cycle  # None before the first request, whatever uvicorn declares.
-        if cycle is not None and not cycle.response_complete:
+        if self._is_answering() and not self.flow.write_paused:
+            self._disarm()
+
+    def pause_writing(self) -> None:
+        """Wait no longer for who does not take an answer than for who does not ask."""
+        super().pause_writing()
+        self._arm()
+
+    def resume_writing(self) -> None:
+        """Go on with an answer that is taken."""
+        super().resume_writing()
+        if self._is_answering():
             self._disarm()
 
     def on_response_complete(self) -> None:
@@ -101,6 +111,10 @@ class Protocol(H11Protocol):
         for event in (response, h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+
+    def _is_answering(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request, whatever uvicorn declares.
+        return cycle is not None and not cycle.response_complete
 
     def _too_long(self) -> bool:
         return len(self.conn.trailing_data[0]) > HEAD_BYTES
