@@ -285,6 +285,7 @@ def test_who_asks_and_takes_no_answer_is_not_waited_for() -> None:
     with serving(seconds=1.0, files=large) as hasty, hasty.connect() as greedy:
         asks = head(hasty, "/").replace(b"connection: close\r\n", b"")
         greedy.sendall(asks)
+        assert greedy.recv(1) == b"H"  # So that what follows comes while the answer is given.
         # The server must end this; if it did not, the time-out of the connection would.
         with pytest.raises(ConnectionError):
             send_on(greedy, asks * 500)
