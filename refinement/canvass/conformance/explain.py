@@ -74,12 +74,13 @@ def explain(loaded: LoadedRun, divergence: Divergence, judge: Judge) -> Explanat
     first = row
     while columns.predecessor[first] != NONE and row - first < STEPS_BEFORE:
         first -= 1
+    event = columns.event(row)
     base = Explanation(
         run_id=loaded.run.run_id,
         divergence=divergence,
-        event=columns.event(row),
+        event=event,
         earlier=tuple(columns.event(at) for at in range(first, row)),
-        operator=find_operator(divergence.name),
+        operator=find_operator(divergence.name, event.action.value),
     )
     if int(loaded.states.before[row]) < 0:
         return base

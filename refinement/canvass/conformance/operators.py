@@ -25,6 +25,11 @@ _STANDS_FOR: Final = {
     LOG_STREAM: ("Cluster", "NextEntry"),
 }
 """The operators of ``Cluster.tla`` that say what the checks of causality check."""
+_JOINS: Final = {
+    "FollowerCatchupAwait": ("Cluster", "TakeFollowerCatchupAwait"),
+    "FollowerLogAwait": ("Cluster", "TakeFollowerLogAwait"),
+}
+"""The same for the steps in which a log is joined."""
 
 
 class Operator(Struct, frozen=True, rename=wire_name):
@@ -41,8 +46,15 @@ def _module(name: str) -> tuple[str, ...]:
 
 
 @cache
-def find_operator(name: str) -> Operator | None:
+def find_operator(name: str, action: str = "") -> Operator | None:
     """Find the definition behind an action, a safety property or a check of causality.
+
+    Parameters
+    ----------
+    name
+        Of what is broken.
+    action
+        Of the step that breaks it, if that is known: what is asked of a log depends on it.
 
     Returns
     -------
@@ -51,7 +63,8 @@ def find_operator(name: str) -> Operator | None:
     """
     modules: tuple[str, ...] = MODULES
     if name in _STANDS_FOR:
-        module, name = _STANDS_FOR[name]
+        meant = _STANDS_FOR[name]
+        module, name = _JOINS.get(action, meant) if name == LOG_STREAM else meant
         modules = (module,)
     begins = re.compile(rf"{re.escape(name)}(\([^)]*\))?\s*==")
     for module in modules:

@@ -8,6 +8,7 @@ import pytest
 
 from canvass.conformance.causality import Order, order_causes
 from canvass.conformance.joining import NOT_GRANTED, NOT_LED, NOT_REACHED
+from canvass.conformance.operators import LOG_STREAM, find_operator
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 
 CATCHUP, LIVE_LOG = "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_LOG_AWAIT"
@@ -102,3 +103,12 @@ def test_joining_nothing_is_demanded_of_what_was_not_recorded(state: str) -> Non
     assert problem(ordered(story)) != 0
     assert problem(ordered(story, complete=(False, True))) == 0
     assert problem(ordered(story, empty=False)) == 0
+
+
+@pytest.mark.parametrize("action", [*JOINS.values(), "RecordLog"])
+def test_joining_is_explained_by_the_action_of_the_cluster_that_asks_for_it(action: str) -> None:
+    expected = f"Take{action}(i) ==" if action in JOINS.values() else "NextEntry(c, i) =="
+    operator = find_operator(LOG_STREAM, action)
+
+    assert operator is not None
+    assert (operator.module, operator.lines[0]) == ("Cluster", expected)
