@@ -7,17 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from canvass.graph.interned import Kind
-from canvass.graph.syntax import (
-    Binary,
-    Field,
-    Index,
-    Items,
-    Literal,
-    Name,
-    Node,
-    Quantified,
-    Unary,
-)
+from canvass.graph.syntax import Literal, Name, Node, Quantified, parts_of
 
 _NAMES: Final = {
     Kind.BOOL: "a truth value",
@@ -34,45 +24,22 @@ _NAMES: Final = {
 def names_in(nodes: Iterable[Node]) -> Iterator[Name]:
     """Give the names in expressions that no quantifier binds."""
     for node in nodes:
-        match node:
-            case Name():
-                yield node
-            case Field():
-                yield from names_in([node.base])
-            case Index():
-                yield from names_in([node.base, node.index])
-            case Unary():
-                yield from names_in([node.operand])
-            case Binary():
-                yield from names_in([node.left, node.right])
-            case Items():
-                yield from names_in(node.items)
-            case Quantified():
-                yield from names_in([node.domain])
-                inner = names_in([node.body])
-                yield from (name for name in inner if name.name != node.variable)
-            case Literal():
-                pass
+        if isinstance(node, Name):
+            yield node
+        elif isinstance(node, Quantified):
+            yield from names_in([node.domain])
+            inner = names_in([node.body])
+            yield from (name for name in inner if name.name != node.variable)
+        else:
+            yield from names_in(parts_of(node))
 
 
 def strings_in(node: Node) -> Iterator[Literal]:
     """Give the strings in an expression."""
-    match node:
-        case Literal(value=str()):
-            yield node
-        case Field(base=one) | Unary(operand=one):
-            yield from strings_in(one)
-        case Index(base=one, index=two) | Binary(left=one, right=two):
-            yield from strings_in(one)
-            yield from strings_in(two)
-        case Quantified(domain=one, body=two):
-            yield from strings_in(one)
-            yield from strings_in(two)
-        case Items(items=items):
-            for item in items:
-                yield from strings_in(item)
-        case Literal() | Name():
-            pass
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        yield node
+    for part in parts_of(node):
+        yield from strings_in(part)
 
 
 def near(name: str, known: Iterable[str]) -> str:

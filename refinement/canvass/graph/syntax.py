@@ -13,7 +13,10 @@ from typing import Final, NoReturn, TypeAlias
 
 from canvass.graph.tokens import PredicateError, Token, integer_of, string_of, tokens_of
 
-MAX_DEPTH: Final = 64
+MAX_DEPTH: Final = 32
+"""Brackets within brackets; each costs the reader a dozen frames of Python's stack."""
+MAX_HEIGHT: Final = 100
+"""Operators within operators; each costs the evaluator some frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +168,9 @@ class _Parser:
         if self.is_sign(*signs) and signs != ("+", "-"):
             self.take()
         left = part()
-        count = 0
         while self.is_sign(*signs):
             sign = self.take()
             left = Binary(sign.at, sign.text, left, part())
-            count += 1
-            if count > MAX_DEPTH * 4:
-                raise PredicateError(f"more than {MAX_DEPTH * 4} operators in a row", sign.at)
         return left
 
     def _negation(self) -> Node:
@@ -307,6 +306,25 @@ class _Parser:
         return Items(opening.at, opening.text == "<<", tuple(items))
 
 
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """Give the expressions that an expression is made of."""
+    match node:
+        case Literal() | Name():
+            return ()
+        case Field():
+            return (node.base,)
+        case Index():
+            return (node.base, node.index)
+        case Unary():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case Items():
+            return node.items
+        case Quantified():
+            return (node.domain, node.body)
+
+
 def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
     """Read an expression, or several with commas between them.
 
@@ -315,4 +333,11 @@ def parse_expressions(text: str, *, several: bool) -> tuple[Node, ...]:
     PredicateError
         If the text is anything else.
     """
-    return _Parser(text).whole(several=several)
+    nodes = _Parser(text).whole(several=several)
+    # A row of operators is a tree as high as the row is long: read in a loop, and yet too high.
+    level: list[Node] = list(nodes)
+    for _ in range(MAX_HEIGHT):
+        level = [part for node in level for part in parts_of(node)]
+    if level:
+        raise PredicateError(f"more than {MAX_HEIGHT} operators within each other", level[0].at)
+    return nodes

@@ -135,7 +135,8 @@ def test_a_predicate_holds_where_it_should(
         ("n = 99999999999999999999", 5, "the number is too large"),
         ("DOMAIN log", 1, "DOMAIN may stand after 'in' only"),
         ("n = 1..2", 6, "an operator or the end was expected, not '..'"),
-        ("(" * 100 + "n", 65, "nesting is deeper than 64"),
+        ("(" * 100 + "n", 33, "nesting is deeper than 32"),
+        ("on" + " and on" * 150, 347, "more than 100 operators within each other"),
         ("n" + " " * 5000, 4097, "longer than 4096 characters"),
     ],
 )
@@ -166,6 +167,12 @@ WORDS = st.sampled_from(TEXT.split(" "))
 @example("n=" * 2000)
 @example("n+" * 2000 + "n = 0")
 @example("any(a in member: " * 200)
+@example("any(a in member: " * 31 + "on" + ")" * 31)
+@example("(" * 31 + "n" + ("+n" * 60 + ")") * 31 + " = 0")
+@example("on" + " and on" * 99)
+@example("has(" * 31 + "member" + ")" * 31)
+@example("n" + "[n]" * 32 + " = 0")
+@example("not " * 31 + "on")
 @example("any(a in 0..99: any(b in 0..99: any(c in 0..99: any(d in 0..99: a = b))))")
 def test_any_text_is_a_predicate_or_one_error(cluster: DumpView, text: str) -> None:
     try:
