@@ -135,6 +135,7 @@ def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> 
     graph = view.graph
     every = identities_of(graph, np.arange(len(graph.representative)))
 
+    assert len(np.unique(view.out_label)) == graph.manifest.counts.canonical
     assert len(np.unique(view.identities, axis=0)) == view.state_count
     assert np.array_equal(every, every[graph.representative])
     assert diff(view, view).same
