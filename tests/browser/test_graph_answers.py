@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -308,3 +309,35 @@ def test_a_run_of_other_rules_takes_nothing(server: Asked) -> None:
     told = server.get(api.GraphCoverage, f"{at(server)}/coverage")
 
     assert (told.runs, told.events, told.covered) == (0, 0, 0)
+
+
+def test_a_graph_without_its_table_of_steps_is_still_shown(
+    small_graph: Path, good_run: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for file in small_graph.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in ("keys.npy", "key-edges.npy"):
+        (folder / name).unlink()
+        del manifest["files"][name]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with serving([folder, good_run]) as server:
+        assert server.get(api.GraphInfo, "/graph/graph").states > 100
+        reply = server.ask("/graph/graph/coverage")
+        assert (reply.status, reply.problem().code) == (422, "unreadable")
+        assert server.get(api.StepView, "/run/good/step/0/3").graph is None
+
+
+def test_a_damaged_graph_is_told_in_one_line(small_graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for file in small_graph.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes()[:-7])
+    (folder / "manifest.json").write_bytes((small_graph / "manifest.json").read_bytes())
+    with serving([folder]) as server:
+        reply = server.ask("/graph/graph")
+
+        assert reply.status == 422
+        assert "damaged" in reply.problem().message

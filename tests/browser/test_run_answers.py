@@ -10,8 +10,13 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
+from canvass.conformance.judge import Judge
+from canvass.graph.oracle import Answer
 from canvass.lanes.model import Mark
+from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
+
+SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "aeron" / "b-leader-killed"
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +252,33 @@ def test_a_data_set_gives_its_runs(tmp_path: Path, good_run: Path, bad_run: Path
         assert bad.verdict == "DIVERGES"
         assert bad.divergence is not None
         assert (bad.divergence.name, bad.divergence.member) == ("Canvass", 1)
+
+
+def test_a_run_that_cannot_be_checked_is_shown_and_it_says_why(good_run: Path) -> None:
+    def fails(*_: object) -> list[Answer]:
+        raise TlcError("there is no Java")
+
+    with serving([good_run], judge=Judge(oracle=fails, cache=None)) as server:
+        run = settled(server, "good")
+
+        assert (run.verdict, run.checking) == (None, False)
+        assert run.note == "not checked: TlcError: there is no Java"
+        assert server.get(api.Lanes, "/run/good/lanes").events
+
+
+def test_event_logs_of_a_cluster_are_imported_when_they_are_asked_for() -> None:
+    with serving([SAMPLE]) as server:
+        run = settled(server, "b-leader-killed")
+
+        assert (run.run_id, run.verdict) == ("b-leader-killed", "CONFORMS")
+        assert run.events > 4000
+        assert len(server.get(api.RunStrip, "/run/b-leader-killed/strip").members) == 3
+
+
+def test_logs_that_are_none_are_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "member-0.log").write_bytes(b"\x00<b>nothing\n" * 10)
+    with serving([tmp_path]) as server:
+        reply = server.ask(f"/run/{server.ids[0]}")
+
+        assert reply.status == 422
+        assert "\n" not in reply.problem().message

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from canvass.browser import api
-from canvass.browser.guard import bad_request, not_found
+from canvass.browser.guard import Refusal, bad_request, not_found
 from canvass.browser.labels import label_of, tree_changes
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.member_steps import MemberSteps
@@ -50,8 +50,17 @@ class OpenGraph:
 
     @property
     def steps(self) -> MemberSteps | None:
-        """The canonical steps of the graph; none of a graph that is not of a member."""
-        return self._steps.get()
+        """The canonical steps of the graph; none of a graph that is not of a member.
+
+        Raises
+        ------
+        Refusal
+            If its table of steps cannot be read.
+        """
+        try:
+            return self._steps.get()
+        except GraphError as error:
+            raise Refusal(422, "unreadable", shortened(str(error))) from None
 
     def row(self, state: str) -> int:
         """Find a state by its id or the beginning of it.

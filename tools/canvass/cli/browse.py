@@ -32,7 +32,12 @@ def register(app: typer.Typer) -> None:
             int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")
         ] = 0,
         no_open: Annotated[
-            bool, typer.Option("--no-open", help="Only print the address; open no browser.")
+            bool,
+            typer.Option(
+                "--no-open",
+                help="Only print the address. A browser that is opened has it, with its key, on its"
+                " command line, which other users of the machine may see.",
+            ),
         ] = False,
         output: Annotated[
             Format, typer.Option("--format", help="How to write the address.")
