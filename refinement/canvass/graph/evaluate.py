@@ -269,7 +269,7 @@ class Evaluator:
     def _is_in(self, node: Binary) -> Mask:
         element = self.vector(node.left)
         match node.right:
-            case Items(ordered=False, items=items):
+            case Items(items=items):
                 found = np.zeros(self.count, dtype=np.bool_)
                 for item in items:
                     found |= self.kernel.equal(element, self.vector(item))

@@ -63,7 +63,7 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
 def _pairs(evaluator: Evaluator, node: Quantified) -> int:
     """Count the pairs before any is made."""
     match node.domain:
-        case Items(ordered=False, items=items):
+        case Items(items=items):
             return len(items) * evaluator.count
         case Binary(operator="..") as domain:
             return int(_range(evaluator, domain)[2].sum())
@@ -78,8 +78,8 @@ def _too_much(at: int) -> NoReturn:
 
 def _bound_values(evaluator: Evaluator, domain: Node) -> tuple[Owners, Vector]:
     match domain:
-        case Items(ordered=False, items=items):
-            return _listed(evaluator, items)
+        case Items(ordered=ordered, items=items):
+            return _listed(evaluator, items, repeated=ordered)
         case Binary(operator=".."):
             least, there, widths = _range(evaluator, domain)
             owner = np.repeat(there, widths)
@@ -91,13 +91,15 @@ def _bound_values(evaluator: Evaluator, domain: Node) -> tuple[Owners, Vector]:
             return owner, Nodes(members)
 
 
-def _listed(evaluator: Evaluator, items: tuple[Node, ...]) -> tuple[Owners, Vector]:
-    """Give what is between braces; a set has an element once, however often it is written."""
+def _listed(
+    evaluator: Evaluator, items: tuple[Node, ...], *, repeated: bool
+) -> tuple[Owners, Vector]:
+    """Give what is listed; a set has an element once, however often it is written."""
     columns = [evaluator.kernel.keys(evaluator.vector(item)) for item in items]
     owners, values = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
     for place, column in enumerate(columns):
         fresh = present(Nodes(column))
-        for earlier in columns[:place]:
+        for earlier in () if repeated else columns[:place]:
             fresh &= earlier != column
         owners.append(np.flatnonzero(fresh))
         values.append(column[fresh])

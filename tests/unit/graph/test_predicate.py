@@ -87,6 +87,8 @@ BOTH = {0, 1}
         ('"a" = "a" and "a" != "b"', BOTH),
         ('any(s in {"zzz", "zzz"}: s = "zzz")', BOTH),
         ('count(s in {"zzz", "zzz", "y"}: true) = 2', BOTH),
+        ("n in <<7, 0>>", {0}),
+        ("count(x in <<n, 0, 0>>: x = 0) = 3", {0}),
         ('member[0]["electionState"] = "CLOSED"', {1}),
         ("count(f in member[0]: has(member[0][f])) = 2", BOTH),
         ("member[n].term = 1", {1}),
