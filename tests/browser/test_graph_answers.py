@@ -194,6 +194,17 @@ def test_states_are_found_by_what_holds_in_them(
     assert (part.count, len(part.shown)) == (len(graph), 3)
 
 
+def test_a_predicate_that_holds_nowhere_says_what_no_state_has(server: Asked) -> None:
+    where = 'electionState = "LEADER_REDY"'
+    told = server.get(api.Found, f"{at(server)}/find", where=where)
+
+    assert told.count == 0
+    assert any("LEADER_READY" in hint for hint in told.hints)
+    reply = server.ask(f"{at(server)}/path", **{"from": "initial", "where": where})
+    assert (reply.status, reply.problem().code) == (404, "no-path")
+    assert "LEADER_READY" in reply.problem().message
+
+
 def test_what_is_wrong_with_an_expression_is_told_with_its_column(server: Asked) -> None:
     problem = server.ask(f"{at(server)}/find", where="role = = 1").problem()
 

@@ -163,6 +163,8 @@ class Found(Data, frozen=True):
 
     count: int
     shown: tuple[StateRef, ...]
+    hints: tuple[str, ...]
+    """If there are none: what the predicate names and no state has."""
 
 
 class Hop(Data, frozen=True):

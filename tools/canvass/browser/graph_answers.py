@@ -41,7 +41,7 @@ def asked() -> Iterator[None]:
     try:
         yield
     except NoPath as error:
-        raise Refusal(404, "no-path", str(error)) from None
+        raise Refusal(404, "no-path", shortened(str(error))) from None
     except PredicateError as error:
         raise Refusal(400, "expression", shortened(str(error)), error.column) from None
     except GraphError as error:
@@ -50,9 +50,11 @@ def asked() -> Iterator[None]:
 
 def find(graph: OpenGraph, where: str, limit: int) -> api.Found:
     """Find the states in which a predicate holds."""
-    rows = parse(where).rows(graph.view)
+    predicate = parse(where)
+    rows = predicate.rows(graph.view)
     shown = tuple(graph.ref(row) for row in rows[:limit].tolist())
-    return api.Found(count=len(rows), shown=shown)
+    hints = () if len(rows) else tuple(map(shortened, predicate.unheard_of(graph.view)))
+    return api.Found(count=len(rows), shown=shown, hints=hints)
 
 
 def path(
@@ -105,7 +107,8 @@ def find_path(
         np.array([graph.row(end)], dtype=np.int32) if end else parse(where).rows(graph.view)
     )
     if not len(targets):
-        raise NoPath("the predicate holds in no state of the graph")
+        hints = "".join(f"; {hint}" for hint in parse(where).unheard_of(graph.view))
+        raise NoPath(f"the predicate holds in no state of the graph{hints}")
     sources = (
         graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)
     )

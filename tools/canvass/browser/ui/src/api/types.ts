@@ -169,6 +169,7 @@ export interface Around {
 export interface Found {
   readonly count: number;
   readonly shown: readonly StateRef[];
+  readonly hints: readonly string[];
 }
 
 /** One step of a path. */
