@@ -110,32 +110,44 @@ def write_strange_counterexample(path: Path, texts: Sequence[str]) -> Path:
     return _write(path, texts[0], [("Init", {"in": {}}), *states])
 
 
-def write_report(folder: Path, bad: Path, good: Path, texts: Sequence[str] = ("differs",)) -> Path:
-    """Write a report on two runs, as ``canvass batch verify`` does, one cluster for each text."""
+_ALIKE = (
+    ("IMPLEMENTATION_STEP", "Canvass", 41, 2, "Canvass does not lead to this"),
+    ("CAUSALITY", "OnVote", 7, 88, "nobody sent this Vote"),
+    ("SAFETY_PROPERTY", "CommitMonotonic", 1, 140, "the commit position goes back"),
+)
+
+
+def write_report(folder: Path, bad: Path, good: Path, texts: Sequence[str] = ()) -> Path:
+    """Write a report as ``canvass batch verify`` does, with one cluster for each text.
+
+    All of it is made up but the first cluster's example, which is there and diverges like that.
+    """
     folder.mkdir(parents=True)
+    alike = [(text, text, 1, 2, text) for text in texts] or list(_ALIKE)
     clusters = [
         Cluster(
-            divergence_class="STEP" if text == "differs" else text,
-            name="Canvass" if text == "differs" else text,
-            count=len(texts) - place,
-            runs=1,
+            divergence_class=kind,
+            name=name,
+            count=count,
+            runs=count,
             example_run_id="bad",
             example_source=str(bad),
             example_member_id=1,
-            example_step=17,
-            example_reason=text,
+            example_step=step,
+            example_reason=reason,
         )
-        for place, text in enumerate(texts)
+        for kind, name, count, step, reason in alike
     ]
-    listed = [Listed(str(bad), "bad", "DIVERGES", 300, texts[0])]
+    diverging = sum(one.count for one in clusters)
+    listed = [Listed(str(bad), "bad", "DIVERGES", 300, alike[0][4])]
     summary = Summary(
         version="1",
         corpora=[str(bad.parent), str(good.parent)],
         tasks=None,
-        runs=2,
+        runs=diverging + 363,
         events=1_234_567,
-        verdicts={"CONFORMS": 1, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0},
-        divergences=len(texts),
+        verdicts={"CONFORMS": 360, "DIVERGES": diverging, "INCOMPLETE": 3, "MALFORMED": 0},
+        divergences=diverging,
         clusters=clusters,
         cluster_count=len(clusters),
         listed=listed,

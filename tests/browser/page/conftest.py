@@ -107,11 +107,22 @@ def server(
 ) -> Iterator[Asked]:
     """One server for all tests; the sample comes first."""
     folder = tmp_path_factory.mktemp("page")
-    counterexample = write_counterexample(folder / "lights.json")
-    report = write_report(folder / "report", bad_run, good_run)
-    paths = [SAMPLE, member_graph, grid, bad_run, good_run, counterexample, report]
-    with serving(paths, files=page_files()) as running:
-        yield running
+    # Named relatively, as people do: what the page shows of a path is then the same anywhere.
+    for source, name in (
+        (member_graph, "member-graph"),
+        (grid, "grid"),
+        (bad_run, "runs/bad"),
+        (good_run, "runs/good"),
+    ):
+        shutil.copytree(source, folder / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        bad, good = Path("runs/bad"), Path("runs/good")
+        counterexample = write_counterexample(Path("counterexample.json"))
+        report = write_report(Path("report"), bad, good)
+        paths = [SAMPLE, Path("member-graph"), Path("grid"), bad, good, counterexample, report]
+        with serving(paths, files=page_files()) as running:
+            yield running
 
 
 @pytest.fixture

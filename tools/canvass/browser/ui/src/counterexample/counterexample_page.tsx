@@ -51,7 +51,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
         <div class="head-line">
           <h1>{found.title}</h1>
           <span class="verdict is-diverges"><span aria-hidden="true">✖ </span>{found.claim}</span>
-          <span class="soft">{plural(found.states.length, "state")}</span>
+          <span class="soft">{plural(found.statesTotal, "state")}</span>
           <span class="bar-space" />
           <ExportMenu name="counterexample" />
         </div>

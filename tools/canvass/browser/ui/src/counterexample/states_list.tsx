@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { CounterexampleState, CounterexampleView } from "../api/types";
+import { plural } from "../words/visible";
 
 export function StatesList(
   { found, at, choose }: { found: CounterexampleView; at: number; choose: (place: number) => void },
@@ -16,6 +17,8 @@ export function StatesList(
           ))}
         </tbody>
       </table>
+      {found.statesTotal > found.states.length
+        ? <p class="note">{`${plural(found.statesTotal - found.states.length, "state")} left out`}</p> : null}
     </div>
   );
 }

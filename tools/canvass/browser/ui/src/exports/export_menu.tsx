@@ -14,6 +14,8 @@ import { pngOf } from "./paint";
 /** A file that the server makes. */
 export interface ServerExport {
   readonly title: string;
+  /** What is in it, in a few words. */
+  readonly about: string;
   readonly path: string;
 }
 
@@ -59,7 +61,7 @@ function ExportDialog(
         <li><button type="button" onClick={() => attempt(html())}>HTML</button> the view with what is beside it, in one file that needs nothing else</li>
         {files.map((file) => (
           <li key={file.title}>
-            <button type="button" onClick={() => attempt(served(file.path))}>{file.title}</button>
+            <button type="button" onClick={() => attempt(served(file.path))}>{file.title}</button> {file.about}
           </li>
         ))}
       </ul>

@@ -67,7 +67,9 @@ export function GraphDrawing(
             <circle r={radius} fill={colours.fill} stroke={colours.ink} stroke-width="1" />
             <text y="4" text-anchor="middle" font-size="11" font-weight="600" fill={colours.ink}>{node.sign}</text>
             <text
-              x={radius + (node.root || node.initial ? 9 : 5)} y="4" font-size="11.5" font-weight={node.root ? 600 : 400}
+              {...(scene.below
+                ? { x: 0, y: radius + 18, "text-anchor": "middle" }
+                : { x: radius + (node.root || node.initial ? 9 : 5), y: 4 })} font-size="11.5" font-weight={node.root ? 600 : 400}
               fill={palette.ink} stroke={palette.paper} stroke-width="3" paint-order="stroke"
             >
               {shortened(node.label, 44)}{node.loops.length > 0 ? ` ↻${node.loops.length}` : ""}{node.more > 0 ? ` +${node.more}` : ""}

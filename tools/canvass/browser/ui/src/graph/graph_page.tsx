@@ -105,7 +105,7 @@ function Loaded(
         <div class="head-line">
           <h1>{graph.title}</h1>
           <span class="soft">
-            {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${graph.complete ? "" : " · not complete: TLC was stopped or bounded"}`}
+            {`${plural(graph.states, "state")} · ${plural(graph.edges, "step")}${graph.complete === false ? " · not complete: TLC was stopped or bounded" : ""}`}
           </span>
           {moved ? <span class="soft">The link named another build of the graph; the state is the same.</span> : null}
           <span class="bar-space" />
@@ -150,9 +150,15 @@ function queryOf(given: Place["query"]): GraphQuery {
 /** The files of the state's neighbourhood that the server makes. */
 function exportsOf({ graph, state, query }: GraphContext): readonly ServerExport[] {
   const asked = { around: state, depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
-  const formats = [["dot", "DOT (Graphviz)"], ["graphml", "GraphML"], ["json", "JSON"], ["itf", "ITF trace"]] as const;
-  return formats.map(([format, title]) => ({
+  const formats = [
+    ["dot", "DOT", "what is drawn, for Graphviz"],
+    ["graphml", "GraphML", "what is drawn, for Gephi, yEd, networkx"],
+    ["json", "JSON", "what is drawn, with all of each state"],
+    ["itf", "ITF trace", "the shortest path from an initial state to this one"],
+  ] as const;
+  return formats.map(([format, title, about]) => ({
     title,
+    about,
     path: apiPath(
       ["graph", graph.id, "export"],
       format === "itf" ? { format, path: state } : { format, ...asked },

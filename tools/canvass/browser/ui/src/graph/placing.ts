@@ -13,6 +13,7 @@ export interface Placed {
 }
 
 const MARGIN_LEFT = 34;
+const MARGIN_BELOW = 100; // Half a label, where labels stand below.
 const CHARACTER = 6.7; // Of a label, on average and rather more than less.
 const MOST_LABEL = 280;
 const MARGIN_TOP = 30;
@@ -29,8 +30,9 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   const [top, bottom] = [Math.min(...ys), Math.max(...ys)];
   // The words of the last column stand right of it.
   const longest = Math.max(0, ...scene.nodes.filter((node) => node.x > right - 150).map((node) => node.label.length));
-  const words = Math.min(MOST_LABEL, width / 3, longest * CHARACTER) + 34;
-  const room = { x: Math.max(80, width - MARGIN_LEFT - words), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
+  const words = Math.min(MOST_LABEL, width / 3, longest * CHARACTER) / (scene.below ? 2 : 1) + 34;
+  const margin = scene.below ? MARGIN_BELOW : MARGIN_LEFT;
+  const room = { x: Math.max(80, width - margin - words), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
   const whole = { x: room.x / Math.max(1, right - left), y: room.y / Math.max(1, bottom - top) };
   const root = scene.nodes.find((node) => node.root);
   // Without a state to begin at, all of it is the best beginning.
@@ -50,7 +52,7 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   };
   const cx = centre(left, right, root?.x ?? 0, scale.x, room.x);
   const cy = centre(top, bottom, root?.y ?? 0, scale.y, room.y);
-  const middle = { x: MARGIN_LEFT + room.x / 2, y: MARGIN_TOP + room.y / 2 };
+  const middle = { x: margin + room.x / 2, y: MARGIN_TOP + room.y / 2 };
   const places = new Map(scene.nodes.map((node) => [
     node.id,
     { x: middle.x + (node.x - cx) * scale.x, y: middle.y + (node.y - cy) * scale.y },

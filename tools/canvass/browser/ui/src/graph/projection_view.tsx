@@ -44,7 +44,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         </div>
         {scene ? (
           <span role="status">
-            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · a node opens one of its states`}
+            {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · numbers are those of states and steps; a node opens one of its states`}
           </span>
         ) : null}
       </div>

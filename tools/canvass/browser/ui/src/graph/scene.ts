@@ -42,6 +42,8 @@ export interface Scene {
   readonly leftOut: string;
   /** How many states there are that could be drawn. */
   readonly statesLeftOut: number;
+  /** Whether labels rather stand below their nodes than beside them. */
+  readonly below?: boolean;
 }
 
 export interface Overlay {
@@ -142,6 +144,7 @@ export function sceneOfPath(path: PathView): Scene {
     })),
     leftOut: "",
     statesLeftOut: 0,
+    below: true,
   };
 }
 
@@ -168,7 +171,7 @@ export function sceneOfProjection(projection: Projection): Scene {
   return {
     nodes: projection.nodes.map((node) => ({
       id: node.key,
-      label: `${node.key} · ${plural(node.count, "state")}`,
+      label: `${node.key.replace(/^"([^"]*)"$/, "$1")} · ${node.count.toLocaleString("en")}`,
       sign: signOf(electionOf(node.key.replaceAll('"', ""))) || "▪",
       phase: phaseOf(electionOf(node.key.replaceAll('"', ""))),
       x: node.x,
@@ -189,7 +192,9 @@ export function sceneOfProjection(projection: Projection): Scene {
       taken: undefined,
       lit: false,
     })),
-    leftOut: leftOutWords(projection.leftOut.states, projection.leftOut.edges),
+    leftOut: projection.leftOutClasses > 0
+      ? `${plural(projection.leftOutClasses, "value")} of ${plural(projection.leftOut.states, "state")} left out`
+      : "",
     statesLeftOut: projection.leftOut.states,
   };
 }

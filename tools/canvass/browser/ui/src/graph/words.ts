@@ -131,11 +131,29 @@ export class Words {
     context.font = `${bold ? "600 " : ""}${LABEL}px ${this.palette.font}`;
     const width = context.measureText(text).width;
     const ring = node.root || node.initial ? 8 : 3;
-    const right = x + size + ring + 3;
-    // Beside the node; on its other side where the frame would cut it.
-    const left = right + width + 4 <= room ? right : Math.max(4, x - size - ring - 3 - width);
+    const reach = size + ring;
+    // Beside the node if there is room, else below, above, or on its other side.
+    const spots: readonly (readonly [number, number])[] = [
+      [x + reach + 3, y],
+      [x - width / 2, y + reach + 8],
+      [x - width / 2, y - reach - 8],
+      [x - reach - 3 - width, y],
+    ];
+    const inside = spots.filter(([left]) => left >= 4 && left + width <= room - 4);
+    const order = this.scene.below ? [...inside.slice(1, 2), ...inside] : inside;
     const always = node.id === this.chosen || node.id === this.hovered || node.root;
-    this.labels.set(context, text, left, y, LABEL, this.palette.ink, bold, always);
+    const hidden = this.labels.hidden;
+    for (const [left, top] of order) {
+      if (this.labels.set(context, text, left, top, LABEL, this.palette.ink, bold)) {
+        this.labels.hidden = hidden;
+        return;
+      }
+    }
+    this.labels.hidden = hidden + 1;
+    if (!always) return;
+    this.labels.hidden = hidden;
+    const [left, top] = order[0] ?? [Math.max(4, Math.min(x - width / 2, room - 4 - width)), y + reach + 8];
+    this.labels.set(context, text, left, top, LABEL, this.palette.ink, bold, true);
   }
 
   private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot): void {

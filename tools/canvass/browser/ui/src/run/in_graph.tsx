@@ -11,7 +11,8 @@ import { sceneOfAround } from "../graph/scene";
 import { useKeys } from "../keys/keys";
 import { Awaited, Empty } from "../parts/note";
 import { formatRoute, go } from "../route/route";
-import { stepOf, useEventAt } from "./event_at";
+import { useEventAt } from "./event_at";
+import { useStep } from "./use_step";
 
 const LIMIT = 40;
 
@@ -19,10 +20,7 @@ export function InGraphView(
   { run, at, graphs }: { run: RunView; at: number; graphs: readonly SourceInfo[] },
 ) {
   const { event } = useEventAt(run.id, at);
-  const place = event ? stepOf(event) : null;
-  const step = useQuery<StepView>(
-    place ? apiPath(["run", run.id, "step", place.member, place.step]) : null,
-  );
+  const step = useStep(run.id, event);
   if (graphs.length === 0) {
     return (
       <Empty title="No state graph is open.">
@@ -34,7 +32,9 @@ export function InGraphView(
   const diverges = run.divergence !== null && run.divergence.eventNumber === at ? run.divergence : null;
   return (
     <Awaited answer={step} what="the step">
-      {(data) => data.graph ? <Overlaid step={data} graph={data.graph} />
+      {(data) => data.graphPending
+        ? <p class="waiting" role="status">Looking the step up in the graph …</p>
+        : data.graph ? <Overlaid step={data} graph={data.graph} />
         : <Outside step={data} divergence={diverges} run={run} />}
     </Awaited>
   );

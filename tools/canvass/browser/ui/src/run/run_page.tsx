@@ -123,7 +123,14 @@ function Loaded(
             {`revision ${run.revision} · ${plural(run.members.length, "member")} · ${plural(run.events, "event")}`}
           </span>
           <span class="bar-space" />
-          <ExportMenu name={`${run.runId}-${view}`} />
+          <ExportMenu
+            name={`${run.runId}-${view}`}
+            files={[{
+              title: "ITF trace",
+              about: "the states of the 100 events around this one, for other tools",
+              path: apiPath(["run", run.id, "export"], { format: "itf", from: Math.max(0, at - 50), count: 100 }),
+            }]}
+          />
         </div>
         <Tabs label="Views of the run" tabs={tabs} chosen={view} choose={(id) => show({ view: id }, false)} />
       </div>

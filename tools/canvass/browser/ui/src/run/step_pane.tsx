@@ -1,21 +1,18 @@
 // One step of a member: what it was given, what it sent, and what that changed.
 
 import { useState } from "preact/hooks";
-import { apiPath } from "../api/client";
 import type { LaneEvent, RunView, StepView } from "../api/types";
-import { useQuery } from "../api/use_query";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { Told } from "../parts/told";
 import { formatRoute } from "../route/route";
 import { stepOf, useEventAt } from "./event_at";
+import { useStep } from "./use_step";
 
 export function StepPane({ run, at }: { run: RunView; at: number }) {
   const { event, error } = useEventAt(run.id, at);
   const place = event ? stepOf(event) : null;
-  const step = useQuery<StepView>(
-    place ? apiPath(["run", run.id, "step", place.member, place.step]) : null,
-  );
+  const step = useStep(run.id, event);
   return (
     <aside class="inspector" aria-label="The step">
       {error ? <Failed error={error} />
@@ -72,7 +69,7 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
       </section>
       <section>
         <h3>In the state graph</h3>
-        {step.graph ? (
+        {step.graphPending ? <p class="soft">Being looked up …</p> : step.graph ? (
           <p>
             <a href={formatRoute(["graph", step.graph.id, "state", step.graph.target], { from: step.graph.source })}>
               Open the state after this step

@@ -1,0 +1,72 @@
+"""The pictures of the guide, taken of the page as it is by ``--rewrite``, never in CI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.browser import api
+from support.browse import Asked
+from support.small_png import small
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guide"
+IMAGES = GUIDE / "images"
+MOST_BYTES = 150_000
+"""Of a picture: a clone carries them all."""
+
+VIEWS = {
+    "browse-election": ("/run/{sample}", "light", ".machine [data-member]"),
+    "browse-lanes": ("/run/{sample}?view=lanes&at=26", "light", "svg.lanes .event.is-chosen"),
+    "browse-in-graph": ("/run/{sample}?view=graph", "dark", ".graph-canvas canvas[data-words]"),
+    "browse-graph": (
+        "/graph/{graph}/state/{state}?depth=1&from={start}",
+        "light",
+        ".graph-canvas canvas[data-words]",
+    ),
+    "browse-path": (
+        "/graph/{graph}?view=path&to=electionState%20%3D%20%22LEADER_READY%22",
+        "light",
+        ".graph-canvas canvas[data-words]",
+    ),
+    "browse-projection": ("/graph/{graph}?view=project", "light", ".graph-canvas canvas"),
+    "browse-divergence": ("/run/{bad}?view=verdict", "light", ".compare"),
+    "browse-report": ("/report/{report}", "dark", ".cluster"),
+}
+"""For each picture the place, the colours, and what has to be there."""
+
+
+def test_the_guide_shows_these_pictures_and_no_others() -> None:
+    text = (GUIDE / "browse.md").read_text()
+    assert {path.stem for path in IMAGES.glob("browse-*.png")} == set(VIEWS)
+    for name in VIEWS:
+        assert f"(images/{name}.png)" in text
+        assert (IMAGES / f"{name}.png").stat().st_size <= MOST_BYTES
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_picture_of_the_guide(
+    open_page: Open, server: Asked, ids: Ids, name: str, rewrite: bool
+) -> None:
+    route, scheme, there = VIEWS[name]
+    start = server.get(api.GraphInfo, f"/graph/{ids['graph']}").initial[0]
+    state = server.get(api.StateView, f"/graph/{ids['graph']}/state/{start}").out[0].target
+    places = ids | {"start": start, "state": state}
+    page = open_page(route.format(**places), scheme=scheme)
+    if name == "browse-divergence":
+        # What follows are commands with this machine's paths.
+        page.set_viewport_size({"width": 1280, "height": 720})
+    expect(page.locator(there).first).to_be_visible()
+    expect(page.locator(".waiting")).to_have_count(0)
+    expect(page.locator(".head")).not_to_contain_text("being checked")
+    if rewrite:
+        taken = small(page.screenshot(animations="disabled"))
+        assert len(taken) <= MOST_BYTES
+        IMAGES.mkdir(exist_ok=True)
+        (IMAGES / f"{name}.png").write_bytes(taken)
