@@ -112,6 +112,15 @@ def test_a_limit_cuts_neighbours_and_says_how_many_there_are(
     assert told.out_total == graph.out_degree(state)
 
 
+def test_steps_that_lead_back_to_the_state_come_last(server: Asked, graph: nx.MultiDiGraph) -> None:
+    state = max(graph, key=lambda node: graph.number_of_edges(node, node))
+    told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
+    for ends in ([one.target for one in told.out], [one.source for one in told.entering]):
+        loops = [end == state for end in ends]
+        assert loops == sorted(loops)
+        assert set(loops) == {False, True}
+
+
 def test_a_state_is_found_by_the_beginning_of_its_id(server: Asked, view: MemberView) -> None:
     state = view.id_of(7)
 
