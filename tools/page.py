@@ -24,7 +24,14 @@ _STAMP: Final = PAGE / "built-from"
 """Holds the digest of the sources that the page was built from."""
 _INSTALLED: Final = _MODULES / "canvass-lock"
 """Holds the digest of the lock file that the modules were installed from."""
-_BUNDLED: Final = ("preact", "sigma", "graphology", "graphology-utils", "events")
+_BUNDLED: Final = (
+    "preact",
+    "sigma",
+    "@sigma/edge-curve",
+    "graphology",
+    "graphology-utils",
+    "events",
+)
 """Packages of which something is in ``app.js``; their licences ask to be passed on."""
 
 

@@ -83,7 +83,10 @@ def test_the_wheel_holds_the_three_roots_and_the_spec(installed: Installed) -> N
         for path in (ROOT / "spec").rglob(pattern)
     }
 
-    assert wanted | spec <= names
+    page = {f"canvass/browser/page/{name}" for name in ("index.html", "app.js", "app.css")}
+
+    assert wanted | spec | page <= names
+    assert not [name for name in names if "node_modules" in name or name.endswith(".tsx")]
     assert "canvass/__init__.py" not in names
 
 

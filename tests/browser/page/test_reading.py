@@ -26,6 +26,9 @@ CUT = """() => [...document.querySelectorAll(
 BESIDE = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 """How much wider the page is than the window."""
 
+SEEN = """() => document.querySelector("main .view").getBoundingClientRect().height"""
+"""How high the view is."""
+
 OVERLAPPING = """() => {
   const boxes = [...document.querySelectorAll(".machine .state rect, .machine .move-label")]
     .map((one) => one.getBoundingClientRect());
@@ -101,6 +104,7 @@ def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
     for width, height in ((1280, 800), (700, 900)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate(BESIDE) <= 0, width
+        assert page.evaluate(SEEN) > 250, width
         assert page.evaluate(CUT) == [], width
         assert page.evaluate(OVERLAPPING) == 0, width
     assert page.evaluate(UNNAMED) == []

@@ -1,5 +1,6 @@
 // A behaviour of a model that violates a property, state by state.
 
+import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { CounterexampleView } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -27,6 +28,7 @@ export function CounterexamplePage({ source, query }: Place) {
 }
 
 function Loaded({ found, query }: { found: CounterexampleView; query: Place["query"] }) {
+  const [onlyDifferent, setOnlyDifferent] = useState(true);
   const last = Math.max(0, found.states.length - 1);
   const at = clamp(Number(query["at"] ?? 0) || 0, 0, last);
   const view = found.lanes ? (query["view"] ?? "lanes") : "states";
@@ -38,6 +40,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
     { keys: ["ArrowLeft", "ArrowUp", "h", "k"], does: "state before", run: () => move(-1) },
     { keys: ["Home"], does: "first state", run: () => show({ at: 0 }) },
     { keys: ["End"], does: "last state", run: () => show({ at: last }) },
+    { keys: ["d"], does: "only what the step changed, or all", run: () => setOnlyDifferent((was) => !was) },
     { keys: ["1"], does: "lanes", run: () => show({ view: "lanes" }) },
     { keys: ["2"], does: "states", run: () => show({ view: "states" }) },
   ]);
@@ -79,8 +82,16 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
                 {found.stuttering && at === last ? <p class="remark">Nothing happens any more.</p> : null}
               </header>
               <section>
-                <h3>State</h3>
-                <StateTree tree={state.tree} base={before?.tree} />
+                <div class="section-line">
+                  <h3>State</h3>
+                  {before ? (
+                    <label class="check">
+                      <input type="checkbox" checked={onlyDifferent} onChange={(event) => setOnlyDifferent(event.currentTarget.checked)} />
+                      only what the step changed
+                    </label>
+                  ) : null}
+                </div>
+                <StateTree tree={state.tree} base={before?.tree} onlyDifferent={onlyDifferent && before !== undefined} />
               </section>
             </div>
           ) : null}

@@ -12,7 +12,7 @@ export const HEAD = 34;
 const TRACK = 8;
 const EDGE = 14;
 const TRACKS = 9;
-const LEAST_BOX = 168;
+const LEAST_BOX = 208; // The longest action is read in it; narrower windows scroll.
 const MOST_BOX = 320;
 const GUTTER = 26 + TRACKS * TRACK;
 

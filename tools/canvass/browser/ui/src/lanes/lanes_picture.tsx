@@ -97,8 +97,9 @@ function EventBox(
   const room = Math.floor((width - 20) / CHARACTER);
   const sign = markSign(event.mark);
   const step = event.reference.split(":")[1] ?? "";
-  const title = `${sign ? `${sign} ` : ""}${event.title}`;
   const state = event.electionState;
+  const corner = `${signOf(state)} ${step}`.trim();
+  const title = `${sign ? `${sign} ` : ""}${event.title}`;
   const second = event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
   const third = changeText(event);
   const more = event.changes.length - 1;
@@ -111,8 +112,8 @@ function EventBox(
     >
       <rect width={width} height={BOX} rx={5} />
       {state ? <path class={`event-phase phase-${phaseOf(state)}`} d={`M2.5 4v${BOX - 8}`} /> : null}
-      <text class="event-title" x={12} y={16}>{shortened(title, room - step.length - 5)}</text>
-      <text class="event-step" x={width - 8} y={16} text-anchor="end">{`${signOf(state)} ${step}`.trim()}</text>
+      <text class="event-title" x={12} y={16}>{shortened(title, corner ? room - corner.length - 2 : room)}</text>
+      <text class="event-step" x={width - 8} y={16} text-anchor="end">{corner}</text>
       <text class={event.mark ? "event-mark" : ""} x={12} y={31}>{shortened(second, room)}</text>
       <text class="event-change" x={12} y={45}>
         {shortened(third, room - (more > 0 ? 4 : 0))}{more > 0 ? ` +${more}` : ""}

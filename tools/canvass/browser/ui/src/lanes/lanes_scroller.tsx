@@ -30,6 +30,9 @@ export function LanesScroller(
     const y = at * ROW;
     const seen = element.scrollTop;
     if (y < seen || y + ROW + HEAD > seen + height) element.scrollTop = Math.max(0, y - height / 3);
+    const left = columns.lefts[lanes.events.find((event) => event.number === at)?.lane ?? 0] ?? 0;
+    const beside = left < element.scrollLeft || left + columns.boxWidth > element.scrollLeft + width;
+    if (beside) element.scrollLeft = Math.max(0, left - 40);
   }, [at, height]);
 
   const scrolled = (): void => {
