@@ -1,8 +1,8 @@
 """Steering: which options to try next, by what runs before have found that no other had.
 
-Options that found something new are kept, varied and tried with another seed; some are drawn afresh
-all the while. What counts as new is told by the caller. All follows from the first options and what
-is told.
+First all options are drawn afresh. Then some of each run's are taken from one that found something
+new: what rare finds have in common comes up more often, and the rest stays as various as it was.
+What counts as new is told by the caller. All follows from the first options and what is told.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from typing import Final
 
 from canvass.simulation.options import Faults, Options, rng_of, swarm
 
+WARM_UP: Final = 20
+"""So many runs are drawn afresh first: nearly everything that they take is new."""
 FRESH: Final = 0.35
-"""How often options are drawn afresh."""
+"""How often options are drawn afresh later."""
+SHARE: Final = 0.3
+"""How many of a run's options are taken from one that found something."""
 POOL: Final = 24
 """How many options are kept: those that have found most."""
 _FADES: Final = 0.7
@@ -54,7 +58,8 @@ class Steering:
         seed, self._seed = self._seed, self._seed + 1
         drawn = swarm(replace(self._base, seed=seed))
         self._parent = None
-        if not self._pool or self._rng.random() < FRESH:
+        warm = seed - self._base.seed >= WARM_UP
+        if not warm or not self._pool or self._rng.random() < FRESH:
             return drawn
         weights = [kept.worth for kept in self._pool]
         self._parent = self._rng.choices(self._pool, weights)[0]
@@ -78,15 +83,15 @@ class Steering:
             del self._pool[POOL:]
 
     def _varied(self, parent: Options, drawn: Options) -> Options:
-        """Take some of another run's options in place of a parent's."""
+        """Take some of the options of a run that found something in place of those drawn."""
         rng = self._rng
         faults = {
-            field.name: getattr(drawn.faults, field.name)
+            field.name: getattr(parent.faults, field.name)
             for field in fields(Faults)
-            if rng.random() < 0.2
+            if rng.random() < SHARE
         }
-        others = {name: getattr(drawn, name) for name in _VARIED if rng.random() < 0.2}
-        mixed = replace(parent.faults, **faults)
+        others = {name: getattr(parent, name) for name in _VARIED if rng.random() < SHARE}
+        mixed = replace(drawn.faults, **faults)
         if mixed.cut_mean and not mixed.cut_kinds:
             mixed = replace(mixed, cut_mean=0)
-        return replace(parent, seed=drawn.seed, faults=mixed, **others)
+        return replace(drawn, faults=mixed, **others)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import fields
 
 from canvass.simulation.options import Faults, Options, swarm
-from canvass.simulation.steering import POOL, Steering
+from canvass.simulation.steering import POOL, WARM_UP, Steering
 
 BASE = Options(7, 3, "hardened", 500)
 
@@ -33,27 +33,31 @@ def test_nothing_found_means_that_all_is_drawn_afresh() -> None:
     assert all(options == swarm(options) for options in series(20, 0))
 
 
-def test_what_has_found_something_is_varied() -> None:
-    found = series(60, 5)
-    varied = [options for options in found if options != swarm(options)]
+def test_the_first_runs_are_drawn_afresh_and_later_most_are_not() -> None:
+    found = series(WARM_UP + 60, 5)
+    steered = [options != swarm(options) for options in found]
 
-    assert 20 < len(varied) < 55
+    assert not any(steered[:WARM_UP])
+    assert 20 < sum(steered[WARM_UP:]) < 60
 
 
-def test_a_variation_has_most_of_its_faults_from_those_that_found_something() -> None:
+def test_some_options_come_from_a_run_that_found_something_and_the_rest_are_drawn() -> None:
     steering = Steering(BASE)
     first = steering.next()
     steering.tell(first, 100)
-    shared: Counter[bool] = Counter()
-    for _ in range(60):
+    origins: Counter[str] = Counter()
+    for _ in range(WARM_UP + 60):
         options = steering.next()
         steering.tell(options, 0)
-        if options != swarm(options):
-            for field in fields(Faults):
-                same = getattr(options.faults, field.name) == getattr(first.faults, field.name)
-                shared[same] += 1
+        drawn = swarm(options)
+        for field in fields(Faults):
+            value = getattr(options.faults, field.name)
+            if value != getattr(drawn.faults, field.name):
+                known = (0, getattr(first.faults, field.name))
+                origins["first" if value in known else "elsewhere"] += 1
 
-    assert shared[True] > 2 * shared[False] > 0
+    assert origins["first"] > 50
+    assert origins["elsewhere"] == 0
 
 
 def test_a_series_follows_from_its_first_options_and_what_is_told() -> None:
