@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+import canvass.browser
 from canvass.browser.guard import CONTENT_SECURITY_POLICY
 from canvass.browser.limits import CONNECTIONS, HEAD_BYTES
 from canvass.browser.page_files import PageFile
@@ -226,6 +229,23 @@ def test_files_and_ids_are_looked_up_and_never_made_into_paths(server: Asked, ta
 
     assert status_of(answer) == 404
     assert b"root:" not in answer
+
+
+def test_no_module_of_the_server_can_fetch_or_start_anything() -> None:
+    folder = Path(canvass.browser.__path__[0])
+    fetching = {"urllib.request", "http.client", "http", "ftplib", "requests", "httpx", "socket"}
+    starting = {"subprocess", "os", "shutil", "pickle", "marshal", "shelve", "ctypes", "runpy"}
+    found = set()
+    for file in sorted(folder.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {(file.name, one.name) for one in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add((file.name, node.module or ""))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec", "compile", "__import__", "open")
+
+    assert {one for one in found if one[1] in fetching | starting} == {("serving.py", "socket")}
 
 
 def test_a_long_head_is_refused(server: Asked) -> None:
