@@ -2,7 +2,7 @@
 
 ``python benchmarks/graph_queries.py [SIDE...]`` writes grids of SIDE x SIDE states (100, 316 and
 1000 by default) and prints one table. Times are of the process, not of the wall; each figure is the
-median of five rounds after one that compiles and loads. The ratio is the time for each state
+median of three rounds after one that compiles and loads. The ratio is the time for each state
 against that in the smallest graph: 1 is linear.
 """
 
@@ -26,7 +26,7 @@ from canvass.graph.view import StateGraph, open_view
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.grid_graph import write_grid
 
-ROUNDS = 5
+ROUNDS = 3
 SIDES = (100, 316, 1000)
 
 
