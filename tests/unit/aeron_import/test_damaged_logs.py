@@ -77,3 +77,28 @@ def test_ends_of_lines_as_windows_writes_them_change_nothing(tmp_path: Path) -> 
     summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
 
     assert summary.outcome == EXPLAINED
+
+
+LOST = 60
+"""Lines of a hole."""
+
+
+@pytest.mark.parametrize("begin", range(1, 6))
+@pytest.mark.parametrize("member_id", range(3))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.night if n else ()) for n, path in enumerate(SAMPLES)],
+    ids=lambda path: path.name,
+)
+def test_lines_that_are_cut_out_contradict_nothing(
+    path: Path, member_id: int, begin: int, tmp_path: Path
+) -> None:
+    """The hole may lie where nothing else tells of what was in it: then all is explained."""
+    files = files_of(path)
+    name = f"member-{member_id}.log"
+    lines = files[name].split(b"\n")
+    at = len(lines) * begin // 6
+    files[name] = b"\n".join(lines[:at] + lines[at + LOST :])
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+
+    assert summary.outcome in (INCOMPLETE, EXPLAINED), summary.contradiction

@@ -36,9 +36,9 @@ DEPTH: Final = 3
 """Messages that are moved to make room for one."""
 _STATES: Final = EVERY * KEPT * 4
 """Steps that are looked at to see what could be sent when."""
-WORK_PER_RECORD: Final = 10
+WORK_PER_RECORD: Final = 5
 """Records that may be gone over again, for each record of the log."""
-WORK_AT_LEAST: Final = 20_000
+WORK_AT_LEAST: Final = 8_000
 EFFORT: Final = 1
 """The factor of all these bounds but the depth, if nobody asks for another."""
 
