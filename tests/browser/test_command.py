@@ -76,6 +76,32 @@ def test_it_prints_an_address_serves_there_and_ends_with_an_interrupt(good_run: 
         assert interrupted(process) == (130, "", "canvass: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.night)]
+)
+def test_nothing_stays_behind_of_what_was_imported(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    sample = Path(__file__).resolve().parents[2] / "samples" / "aeron" / "b-leader-killed"
+    with started(str(sample)) as process:
+        assert process.stdout is not None
+        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
+        assert match is not None
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{match[1]}/api/run/b-leader-killed",
+            headers={"X-Canvass-Token": match[2]},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert json.load(answer)["events"] > 4000
+        assert list(tmp_path.glob("canvass-browse-*"))
+        process.send_signal(number)
+        process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    assert not list(tmp_path.glob("canvass-browse-*"))
+
+
 def test_the_address_is_told_to_machines_too(good_run: Path) -> None:
     with started("--format", "json", str(good_run)) as process:
         assert process.stdout is not None

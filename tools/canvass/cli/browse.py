@@ -5,6 +5,7 @@ Only the command: what it opens and prints, and how it ends. The server is `canv
 
 from __future__ import annotations
 
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -68,6 +69,7 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
 
     files = page_files()
     opener = Opener(Checker(make_judge(usable_graphs(paths), None)))
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         store = Store()
         for source in opener.open_all(paths):
@@ -85,7 +87,13 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
             server.run(sockets=[opened])
     finally:
         opener.close()
+        signal.signal(signal.SIGTERM, before)
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
+
+
+def _terminate(*_: object) -> None:
+    """End as an interrupt does, so that what was imported is removed."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _tell(address: str, output: Format) -> None:
