@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once; each takes up to 3 GiB when it starts Java.
 JOBS ?= 2
 
-.PHONY: help help-all setup demo page browse browser test lint types check night bench wheel-test lock clean java
+.PHONY: help help-all setup demo page page-if-possible browse browser test lint types check night bench wheel-test lock clean java
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -35,13 +35,16 @@ demo: java setup ## see it work: environment, models checked, a counterexample
 page: setup ## build the page of `canvass browse`
 	@$(BIN)/python tools/page.py build
 
+page-if-possible: setup
+	@$(BIN)/python tools/page.py build --if-possible
+
 browse: page ## look at the sample run in a browser
 	@$(BIN)/canvass browse
 
 browser: ## install Debian's Chromium for the tests of the page (apt-get; root or sudo)
 	@tools/need-browser install
 
-test: java lint types page ## everything that must hold: lint, types, all tests
+test: java lint types page-if-possible ## everything that must hold: lint, types, all tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
 lint: setup ## ruff: rules and format
@@ -50,16 +53,16 @@ lint: setup ## ruff: rules and format
 
 types: setup ## mypy --strict, and tsc for the page
 	@$(BIN)/mypy
-	@$(BIN)/python tools/page.py types
+	@$(BIN)/python tools/page.py types --if-possible
 
 check: java setup ## model-check the spec against its manifest (spec/manifest.json)
 	@$(BIN)/canvass check
 
-night: java page ## the long models and the long tests
+night: java page-if-possible ## the long models and the long tests
 	@$(BIN)/canvass check --all
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m night
 
-bench: java page ## measure what is in benchmarks/
+bench: java page-if-possible ## measure what is in benchmarks/
 	@for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python "$$each"; done
 
 wheel-test: java page ## build the wheel and run it in an empty environment

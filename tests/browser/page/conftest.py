@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Playwright, sync_playwright
 
-from canvass.browser.page_files import page_files
+from canvass.browser.page_files import PageError, page_files
 from support.browse import Asked, serving
 from support.grid_graph import write_grid
 from support.page_material import write_counterexample, write_report
@@ -35,6 +35,7 @@ FLAGS: Final = (
     "--disable-sync",
 )
 WITHOUT: Final = "there is no Chromium: `make browser` installs Debian's"
+UNBUILT: Final = "the page is not built: `make page`"
 
 Open = Callable[..., Page]
 Scheme = Literal["light", "dark"]
@@ -46,21 +47,32 @@ def chromium() -> str | None:
     return named or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def built() -> bool:
+    """Whether there is a page to drive."""
+    try:
+        page_files()
+    except PageError:
+        return False
+    return True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without Chromium, leave the tests out; not where the tests decide what is let in."""
-    if chromium() is None and not os.environ.get("CI"):
+    """Without Chromium or a page, leave the tests out; not where tests decide what is let in."""
+    lacking = WITHOUT if chromium() is None else "" if built() else UNBUILT
+    if lacking and not os.environ.get("CI"):
         for item in items:
             if item.get_closest_marker("browser"):
-                item.add_marker(pytest.mark.skip(reason=WITHOUT))
+                item.add_marker(pytest.mark.skip(reason=lacking))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say loudly what was not tried."""
     skipped = terminalreporter.stats.get("skipped", [])
-    count = sum(WITHOUT in str(report.longrepr) for report in skipped)
-    if count:
-        terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
-        terminalreporter.line(f"{count} tests drive the page of `canvass browse`, and {WITHOUT}")
+    for lacking in (WITHOUT, UNBUILT):
+        count = sum(lacking in str(report.longrepr) for report in skipped)
+        if count:
+            terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
+            terminalreporter.line(f"{count} tests drive the page of canvass browse, and {lacking}")
 
 
 @pytest.fixture(scope="package")
