@@ -41,6 +41,13 @@ def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges, "make_judge", lambda *_, **__: core_judge())
 
 
+@pytest.fixture(autouse=True)
+def without_browser(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin that drives browsers allows of no session within a session."""
+    assert pytester
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:playwright")
+
+
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good") / "run"
