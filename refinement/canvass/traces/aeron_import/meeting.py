@@ -202,6 +202,7 @@ def _on_new_election(proposal: Proposal, index: int, record: records.NewElection
         if step is None:
             proposal.waiting.pop()
             raise Contradiction(index, "an election runs already")
+        _check_role(proposal, step, index)
         step.observed += _ELECTION_FIELDS
     term = proposal.state.log_leadership_term_id
     reason = f"leadershipTermId is {record.leadership_term_id}, and it is {term}"
@@ -313,10 +314,7 @@ def _on_election_state_change(
         if taken is None:
             raise Contradiction(index, f"no step leads from {state} to {record.new_state} here")
         step = taken
-    shown = proposal.evidence.records[index - 1] if index else None
-    if isinstance(shown, records.RoleChange):
-        role = step.state.role.value
-        require(role == shown.new_state, index - 1, f"the role becomes {role} here")
+    _check_role(proposal, step, index)
     proposal.changes.popleft()
     proposal.attach(index, step, ["state.electionState"])
     _check_change(step, index, record)
@@ -324,6 +322,14 @@ def _on_election_state_change(
         _check_closing(proposal.steps[-2].state, index, record)
     if record.new_state == "FOLLOWER_REPLAY":
         changing.start_replay_if_due(proposal, index)
+
+
+def _check_role(proposal: Proposal, step: Step, index: int) -> None:
+    """Compare a change of the role that was printed just before with what the step has led to."""
+    shown = proposal.evidence.records[index - 1] if index else None
+    if isinstance(shown, records.RoleChange):
+        role = step.state.role.value
+        require(role == shown.new_state, index - 1, f"the role becomes {role} here")
 
 
 def _check_change(step: Step, index: int, record: records.ElectionStateChange) -> None:
