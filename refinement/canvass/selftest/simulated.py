@@ -29,6 +29,8 @@ from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 
 STEPS: Final = 700
+RECORDED: Final = 300
+"""Attempts at a step after the first that is none of the core's: it is recorded by then."""
 By = Literal["verification", "simulation", "nothing"]
 
 
@@ -65,13 +67,18 @@ def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRec
     return f"stuck: {result.stuck[0]}" if result.stuck else ""
 
 
-class _StopAtFirst(Watched):
-    """Ends the run at the first step that is none of the core's."""
+class _Stopping(Watched):
+    """Ends the run a few steps after the first that is none of the core's."""
+
+    left: int = 0
+    """How many more steps are taken."""
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
         outcome = super().step(rules, i, s, action, x)
         if self.differs:
-            raise Differs
+            if self.left == 0:
+                raise Differs
+            self.left -= 1
         return outcome
 
 
@@ -92,7 +99,7 @@ def simulate_mutant(
     broken = load(mutant)
     for count, seed in enumerate(seeds, start=1):
         options = _options(mutant, seed)
-        watched = _StopAtFirst(broken)
+        watched = _Stopping(broken)
         wrong = wrong_with(options, watched.step)
         if watched.differs:
             told = _verified(mutant, options, folder, judge)
@@ -114,7 +121,9 @@ def _verified(mutant: Mutant, options: Options, folder: Path, judge: Judge) -> s
     )
     with RunRecorder(folder / run_id, run, flush=False) as recorder:
         members = [recorder.member(i) for i in range(mutant.member_count)]
-        wrong_with(options, Watched(load(mutant)).step, members)
+        stopping = _Stopping(load(mutant))
+        stopping.left = RECORDED
+        wrong_with(options, stopping.step, members)
     (verdict,) = check_units([folder / run_id], judge).runs
     if verdict.verdict is not Verdict.DIVERGES:
         return ""
