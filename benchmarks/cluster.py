@@ -1,0 +1,141 @@
+"""Measure real clusters: committed requests a second, latencies, and how long a restart takes.
+
+Clusters are those of `canvass run`, on this machine's disk and loopback; each row is one run of
+its own. A restart is that of a member alone, from opening its files to services that have processed
+all of its log. Nothing is asserted here: numbers of one machine are no pass or fail.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter, time_ns
+
+from canvass.archive.archive import Archive
+from canvass.archive.files import FileStorage
+from canvass.client.messages import PROTOCOL_VERSION, Egress, SessionConnectRequest, SessionEvent
+from canvass.cluster.messages import Message
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
+from canvass.log.messages import SessionMessageHeader
+from canvass.node.consensus_module import ModuleSettings
+from canvass.node.node import Node, NodeSettings
+from canvass.node.wire import StreamMessage
+from canvass.services.exactly_once import REQUEST, ExactlyOnce
+from canvass.services.examples import Counter
+
+SECONDS = 20
+RATES = (50, 100_000)
+"""Requests a second that are offered: few, and as many as are taken."""
+CLIENTS = 4
+LENGTHS = (1_000, 10_000, 50_000)
+"""Requests in the log of a member that is started again."""
+
+
+def run(folder: Path, rate: int, *words: str) -> dict[str, float]:
+    """Run a cluster; give its report's figures."""
+    command = [sys.executable, "-m", "canvass.cli.main", "run", "--out", str(folder)]
+    command += ["--seconds", str(SECONDS), "--load", str(rate), "--clients", str(CLIENTS)]
+    done = subprocess.run(
+        [*command, "--clock", "5", "--format", "json", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+    report = json.loads(done.stdout)
+    return {"rate": report["requestsAcknowledged"] / report["seconds"], **report["latencyMs"]}
+
+
+class Alone:
+    """A member alone on real files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sent: list[Egress] = []
+        self.storage = FileStorage(folder, sync=False)
+        settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), ModuleSettings(0, "0=a:1"))
+        self.service = ExactlyOnce(Counter())
+        self.node = Node(
+            settings,
+            Archive(self.storage),
+            [self.service],
+            self,
+            lambda _channel, message: self.sent.append(message),
+            lambda _limit: 0,
+        )
+        self.now_ns = time_ns()
+        self.node.start(self.now_ns, self.now_ns // 1_000_000)
+
+    def send_consensus(self, to: int, number: int, message: Message) -> None:
+        """There is nobody else."""
+
+    def send_stream(self, to: int, message: StreamMessage) -> None:
+        """There is nobody else."""
+
+    def accepts(self, to: int) -> bool:
+        """There is nobody else."""
+        return to < 0
+
+    def work(self) -> None:
+        """Work until there is nothing to do, beyond the next slow tick."""
+        self.now_ns += 20_000_000
+        while self.node.work(self.now_ns, self.now_ns // 1_000_000):
+            self.now_ns += 1_000
+
+
+def fill(folder: Path, count: int) -> None:
+    """Let a member have so many requests in its log."""
+    alone = Alone(folder)
+    while not alone.node.leads:
+        alone.work()
+    alone.node.on_ingress(SessionConnectRequest(1, 1, PROTOCOL_VERSION, "client", b""))
+    while not alone.sent:
+        alone.work()
+    opened = alone.sent[0]
+    assert isinstance(opened, SessionEvent)
+    term = alone.node.member.module_leadership_term_id
+    for number in range(1, count + 1):
+        payload = REQUEST.pack(1, number) + b"add 1"
+        alone.node.on_ingress(SessionMessageHeader(term, opened.cluster_session_id, 0, payload))
+        if number % 500 == 0:
+            alone.work()
+    alone.work()
+    alone.node.close()
+
+
+def restart(folder: Path, count: int) -> tuple[float, float]:
+    """Start a member again; the seconds until it has read its disk, and until all is processed."""
+    began_s = perf_counter()
+    alone = Alone(folder)
+    read_s = perf_counter() - began_s
+    while alone.service.application.snapshot() != b"%d" % count:
+        alone.work()
+    took_s = perf_counter() - began_s
+    alone.node.close()
+    return read_s, took_s
+
+
+def main() -> None:
+    """Run all benchmarks and print their rows as they come."""
+    with tempfile.TemporaryDirectory() as root:
+        for rate in RATES:
+            for words in ((), ("--no-record",), ("--no-sync",), ("--no-record", "--no-sync")):
+                told = run(Path(root, f"{rate}{''.join(words)}"), rate, *words)
+                what = f"offered {rate:,}/s {' '.join(words)}"
+                print(
+                    f"{what:<40} {told['rate']:>7,.0f} requests/s, p50 {told['p50']:,.1f} ms, "
+                    f"p99 {told['p99']:,.1f} ms, max {told['max']:,.1f} ms",
+                    flush=True,
+                )
+        for count in LENGTHS:
+            folder = Path(root, f"log-{count}")
+            fill(folder, count)
+            read_s, took_s = restart(folder, count)
+            what = f"restart on {count:,} requests"
+            print(f"{what:<40} {read_s:>7.3f} s to read, {took_s:.3f} s in all", flush=True)
+
+
+if __name__ == "__main__":
+    main()
