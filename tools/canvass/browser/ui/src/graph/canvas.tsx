@@ -10,6 +10,7 @@ import { useKeys } from "../keys/keys";
 import { useSize } from "../parts/use_size";
 import { useColoursChanged } from "../session/theme";
 import { GraphDrawing } from "./drawing";
+import { plural } from "../words/visible";
 import { beside, bends } from "./geometry";
 import { concerns, lineColour, readPalette, type Palette } from "./palette";
 import { placed, type Placed } from "./placing";
@@ -81,7 +82,7 @@ export function GraphCanvas(
   const out = positions?.outOfSight ?? 0;
   const hints = [
     out > 0 ? `${out} out of sight: drag, or 0 for all` : "",
-    hidden > 0 ? `${hidden} words hidden at this size: + to see them, or the list` : "",
+    hidden > 0 ? `${plural(hidden, "word")} hidden at this size: + to see them, or the list` : "",
   ].filter(Boolean);
   return (
     <div class="graph-frame">

@@ -61,6 +61,7 @@ function Help({ context }: { context: GraphContext }) {
   return (
     <Empty title="Find states by what holds in them.">
       <p>Compare fields with <code>=</code> <code>!=</code> <code>&lt;</code> <code>&lt;=</code> <code>&gt;</code> <code>&gt;=</code> <code>in</code>; join with <code>and</code>, <code>or</code>, <code>not</code>.</p>
+      <p>The whole language is in the guide, <code>docs/guide/graph.md</code>.</p>
       <p class="soft">{`${fields.length} fields:`}</p>
       <ul class="words">{fields.map((field) => <li key={field}><code>{field}</code></li>)}</ul>
     </Empty>
@@ -117,7 +118,7 @@ export function Expression(
         {error && text === value ? (
           <>
             {column === undefined ? null : <pre aria-hidden="true">{`${" ".repeat(Math.max(0, column - 1))}▲`}</pre>}
-            <p>{column === undefined ? error.message : `column ${column}: ${error.message}`}</p>
+            <p>{column === undefined || error.message.startsWith("column ") ? error.message : `column ${column}: ${error.message}`}</p>
           </>
         ) : null}
       </div>

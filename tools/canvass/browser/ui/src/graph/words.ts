@@ -133,14 +133,17 @@ export class Words {
     const ring = node.root || node.initial ? 8 : 3;
     const reach = size + ring;
     // Beside the node if there is room, else below, above, or on its other side.
+    const middle = Math.max(4, Math.min(room - 4 - width, x - width / 2));
+    const below = [middle, y + reach + 8] as const;
     const spots: readonly (readonly [number, number])[] = [
       [x + reach + 3, y],
-      [x - width / 2, y + reach + 8],
-      [x - width / 2, y - reach - 8],
+      below,
+      [middle, y - reach - 8],
       [x - reach - 3 - width, y],
     ];
     const inside = spots.filter(([left]) => left >= 4 && left + width <= room - 4);
-    const order = this.scene.below ? [...inside.slice(1, 2), ...inside] : inside;
+    // Lines leave the state that is looked at sideways; its words stand below.
+    const order = this.scene.below || node.root ? [below, ...inside] : inside;
     const always = node.id === this.chosen || node.id === this.hovered || node.root;
     const hidden = this.labels.hidden;
     for (const [left, top] of order) {
@@ -152,7 +155,7 @@ export class Words {
     this.labels.hidden = hidden + 1;
     if (!always) return;
     this.labels.hidden = hidden;
-    const [left, top] = order[0] ?? [Math.max(4, Math.min(x - width / 2, room - 4 - width)), y + reach + 8];
+    const [left, top] = order[0] ?? below;
     this.labels.set(context, text, left, top, LABEL, this.palette.ink, bold, true);
   }
 

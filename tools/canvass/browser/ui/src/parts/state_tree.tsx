@@ -37,7 +37,7 @@ function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
         <summary>
           <span class="tree-name">{row.name}</span>
           <span class="soft">
-            {row.differing > 0 ? `${row.differing} of ${row.inner.length} differ` : `${row.inner.length}`}
+            {row.differing > 0 ? `${row.differing} differ` : `${row.inner.length}`}
           </span>
         </summary>
         <div class="tree-inner">
