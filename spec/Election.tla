@@ -134,6 +134,11 @@ PublishLeadership(i, s, x, q) ==
      THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
     \o (IF x.commitInterval THEN Broadcast(i, CommitPosition(s.leadershipTermId, q, i)) ELSE <<>>)
 
+(***************************************************************************)
+(* HeardOfOneself(i, x): a leader counts itself among the active members,  *)
+(* because its own record is renewed in the same work of the election that *)
+(* asks. An input that leaves it out is none.                              *)
+(***************************************************************************)
 HeardOfOneself(i, x) == i \in x.active
 
 (***************************************************************************)
@@ -249,7 +254,10 @@ LeaderReady(i, s, x) ==
 (* ReportedTerm(s, term): the term of the AppendPosition that a follower   *)
 (* sends before it has joined the log.  Hardening HZ7: the term that its   *)
 (* own log ends with, so that the leader can tell who has opened its term. *)
-(*                                                                         *)
+(***************************************************************************)
+ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
+
+(***************************************************************************)
 (* FollowerLogReplication(i, s, x): copy the rest of one term from the     *)
 (* leader's archive, wait until the leader's commit position covers it,    *)
 (* write the term into the recording log, and canvass again.               *)
@@ -263,8 +271,6 @@ LeaderReady(i, s, x) ==
 (* term, and this member may be one of it, so it does not wait for that.   *)
 (* Source: Election.followerLogReplication.                                *)
 (***************************************************************************)
-ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
-
 FinishReplication(i, s) ==
     LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                               s.replicationLeadershipTermId, s.replicationTermBaseLogPosition,
@@ -468,9 +474,19 @@ Restart(i, s, x) ==
                                            !.leadershipTermId = term]), <<>>)
 
 -----------------------------------------------------------------------------
+(***************************************************************************)
+(* ForgetGracefulClosedLeader(s, j): a leader that had ended its log in    *)
+(* good order and is heard of again is no longer left out of the quorum.   *)
+(***************************************************************************)
 ForgetGracefulClosedLeader(s, j) ==
     IF s.gracefulClosedLeaderId = j THEN [s EXCEPT !.gracefulClosedLeaderId = NULL_VALUE] ELSE s
 
+(***************************************************************************)
+(* Record(s, j, term, position): note what member j reports of its log. In *)
+(* the other states of an election nobody reads what is noted before       *)
+(* CANVASS forgets it, so nothing is noted: states that differ only in it  *)
+(* would be explored apart.                                                *)
+(***************************************************************************)
 Record(s, j, term, position) ==
     IF s.electionState \in RecordsRead
     THEN [s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, term, position)] ELSE s

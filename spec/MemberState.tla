@@ -145,6 +145,11 @@ Disk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.recordedPosi
                       s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                       s.snapshotLogPosition)
 
+(***************************************************************************)
+(* Where a member is. A module that is not active takes no part in         *)
+(* anything; outside elections the election's state is CLOSED, and the     *)
+(* role says what the member does.                                         *)
+(***************************************************************************)
 InElection(s) == s.moduleState = "ACTIVE" /\ s.electionState # "CLOSED"
 
 Closed(s, role) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED" /\ s.role = role
