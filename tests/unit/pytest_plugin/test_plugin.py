@@ -43,8 +43,10 @@ def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def without_browser(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugin that drives browsers allows of no session within a session."""
-    assert pytester
+    """The plugin that drives browsers allows of no session within a session.
+
+    `pytester` comes first: it takes the variable away.
+    """
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:playwright")
 
 
