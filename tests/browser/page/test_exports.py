@@ -90,6 +90,7 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
 ) -> None:
     page = open_page(where.format(**ids))
     expect(page.locator("h1")).to_be_visible()
+    expect(page.locator(".head")).not_to_contain_text("being checked")
     expect(page.locator(".waiting")).to_have_count(0)
     title = page.locator("h1").inner_text()
     heading = page.locator(".inspector h2").inner_text()

@@ -44,12 +44,15 @@ export function GraphCanvas(
 
   useEffect(() => {
     if (!drawn || !holder.current || !positions) return undefined;
-    live.current = startDrawing(holder.current, scene, positions, handlers, setHidden);
-    return () => {
-      live.current?.sigma.kill();
-      live.current = null;
-    };
+    // Kept from scene to scene: to start WebGL takes longer than to draw.
+    live.current ??= startDrawing(holder.current, handlers, setHidden);
+    live.current.draw(scene, positions);
+    return undefined;
   }, [scene, positions, colours, drawn]);
+  useEffect(() => () => {
+    live.current?.sigma.kill();
+    live.current = null;
+  }, []);
   useEffect(() => live.current?.mark(chosen), [chosen, scene, positions, colours]);
   useEffect(() => {
     if (!positions) return undefined;
@@ -110,18 +113,16 @@ function canDraw(): boolean {
 
 interface Live {
   readonly sigma: Sigma;
+  readonly draw: (scene: Scene, positions: Placed) => void;
   readonly mark: (id: string | undefined) => void;
 }
 
 function startDrawing(
   element: HTMLDivElement,
-  scene: Scene,
-  positions: Placed,
   handlers: { current: { choose: (id: string | undefined) => void; open: (id: string) => void } },
   told: (hidden: number) => void,
 ): Live {
-  const palette = readPalette();
-  const sigma = new Sigma(graphOf(scene, positions, palette), element, {
+  const sigma = new Sigma(new MultiDirectedGraph(), element, {
     renderLabels: false,
     renderEdgeLabels: false,
     allowInvalidContainer: true,
@@ -137,9 +138,7 @@ function startDrawing(
     zoomDuration: 0,
     inertiaDuration: 0,
   });
-  // The places are pixels, so that words and nodes keep the distances they were given.
-  sigma.setCustomBBox({ x: [0, positions.width], y: [0, positions.height] });
-  const words = new Words(sigma, scene, palette, bends(scene, positions));
+  const words = new Words(sigma, readPalette());
   let before = -1;
   sigma.on("afterRender", () => {
     const hidden = words.draw();
@@ -157,10 +156,18 @@ function startDrawing(
     words.hovered = undefined;
     sigma.refresh({ skipIndexation: true });
   });
-  sigma.refresh();
   return {
     sigma,
+    draw: (scene, positions) => {
+      const palette = readPalette();
+      words.show(scene, palette, bends(scene, positions));
+      // The places are pixels, so that words and nodes keep the distances they were given.
+      sigma.setCustomBBox({ x: [0, positions.width], y: [0, positions.height] });
+      sigma.getCamera().setState({ x: 0.5, y: 0.5, ratio: 1, angle: 0 });
+      sigma.setGraph(graphOf(scene, positions, palette));
+    },
     mark: (id) => {
+      if (words.chosen === id) return;
       words.chosen = id;
       sigma.refresh({ skipIndexation: true });
     },

@@ -23,21 +23,27 @@ export class Words {
   chosen: string | undefined;
   hovered: string | undefined;
   private readonly canvas: HTMLCanvasElement;
-  private readonly labels: Labels;
   private readonly sigma: Sigma;
-  private readonly scene: Scene;
-  private readonly palette: Palette;
+  private labels: Labels;
+  private scene: Scene = { nodes: [], links: [], leftOut: "", statesLeftOut: 0 };
+  private palette: Palette;
+  private bend: ReadonlyMap<string, number> = new Map();
 
-  private readonly bend: ReadonlyMap<string, number>;
-
-  constructor(sigma: Sigma, scene: Scene, palette: Palette, bend: ReadonlyMap<string, number>) {
+  constructor(sigma: Sigma, palette: Palette) {
     this.sigma = sigma;
-    this.scene = scene;
     this.palette = palette;
     this.labels = new Labels(palette);
     this.canvas = sigma.createCanvas("words", { beforeLayer: "mouse" });
     this.canvas.dataset["words"] = "";
+  }
+
+  /** What to draw from now on. */
+  show(scene: Scene, palette: Palette, bend: ReadonlyMap<string, number>): void {
+    this.scene = scene;
+    this.palette = palette;
     this.bend = bend;
+    this.hovered = undefined;
+    this.labels = new Labels(palette);
   }
 
   /** Draw; give the number of words for which there was no room. */
