@@ -101,7 +101,7 @@ def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     alone = new_context(offline=True, java_script_enabled=False).new_page()
     alone.goto(path.as_uri())
     expect(alone.locator("h1")).to_have_text(title)
-    expect(alone.locator("h2", has_text=heading)).to_be_visible()
+    expect(alone.locator(".inspector h2")).to_have_text(heading)
     assert alone.evaluate("1") == 1
 
 

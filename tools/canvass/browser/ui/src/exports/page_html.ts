@@ -2,7 +2,7 @@
 
 import { drawingOfView } from "./drawn";
 
-const LEFT_OUT = "button.quiet, .toolbar, .timeline-buttons, .timeline input, form, kbd, .hidden";
+const LEFT_OUT = "button.quiet, .toolbar, .timeline-buttons, .timeline input, form, kbd, .check, .hidden";
 
 export function htmlOfView(name: string): string {
   const view = document.querySelector("[data-export]");
