@@ -12,9 +12,9 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from canvass.traces.aeron_import.importer import ImportFault, import_logs
 from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.errors import TraceError
-from canvass.traces.schema import Run
+from canvass.traces.schema import Run, encode
 
 ANSWERS: Final = "answers"
 PARTS: Final = "parts"
@@ -150,7 +150,7 @@ class ConformanceChecker:
         wrong = sum(state.wrong for state in screening.runs)
         screening.runs.clear()
         yield from self._edges(screening)
-        self._tell_progress(screening.events - before, wrong)
+        self._tell_progress(task, screening.events - before, wrong)
 
     def _screening(self) -> Screening:
         token = (self.shared, self.generation, self.graphs, self.digest)
@@ -167,10 +167,14 @@ class ConformanceChecker:
         known = KeyTable.open(folder)
         return Judge(_ask_alone, graphs=graphs, digest=self.digest, answers=known)
 
-    def _tell_progress(self, events: int, wrong: int) -> None:
-        """Leave word for whoever watches: the name of an empty file, as that is whole or absent."""
+    def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
+        """Leave word for whoever watches: the name of an empty file, as that is whole or absent.
+
+        It is named by the task, so that one that is done again, as its worker died, counts once.
+        """
         if self.shared:
-            (Path(self.shared) / PROGRESS / f"{events}-{wrong}-{uuid4().hex}").touch()
+            name = blake2b(encode(task), digest_size=16).hexdigest()
+            (Path(self.shared) / PROGRESS / f"{events}-{wrong}-{name}").touch()
 
     def _edges(self, screening: Screening) -> Iterator[Row]:
         """Tell which edges of each graph were taken since it was last forgotten what was seen."""

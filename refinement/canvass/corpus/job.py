@@ -146,6 +146,7 @@ class CorpusJob:
         self._task_cost = task_cost
         self._parts: dict[tuple[str, int], Part] = {}
         self.graphs: list[GraphCoverage] = []
+        self._at_the_end: SoFar | None = None
         self._tasks = self._tasks_before = 0
         self.judged = 0
         self.rechecked = 0
@@ -172,6 +173,8 @@ class CorpusJob:
 
     def so_far(self) -> SoFar:
         """Tell how far the stage is; in any thread."""
+        if self._at_the_end is not None:
+            return self._at_the_end
         try:
             names = [path.name for path in (self._out / _WORK / PROGRESS).iterdir()]
         except OSError:
@@ -192,6 +195,7 @@ class CorpusJob:
         """Remove what only the stages needed."""
         import shutil
 
+        self._at_the_end = self.so_far()
         shutil.rmtree(self._out / _WORK, ignore_errors=True)
 
     # --- the stages -------------------------------------------------------------------------------
