@@ -1,0 +1,42 @@
+"""The logs of real clusters, imported and verified in one job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.job import CorpusJob
+from canvass.corpus.plan import list_units
+from canvass.traces.aeron_import.importer import import_logs
+from support.aeron_runs import captures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.night
+def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_path: Path) -> None:
+    """Each as `canvass import aeron` and `canvass verify` do it, with the same number of events."""
+    logs, cache, out = captures(), tmp_path / "cache", tmp_path / "out"
+    for path in logs:
+        import_logs([path], tmp_path / "runs" / path.name)
+    checked = check_units(sorted((tmp_path / "runs").iterdir()), Judge(cache=cache))
+
+    job = CorpusJob(spark, ConformanceChecker.of(cache=cache), out)
+    job.run(list_units(logs))
+
+    expected = {
+        Path(run.path).name: (run.verdict.value, run.events, run.unchecked) for run in checked.runs
+    }
+    assert {verdict for verdict, _, _ in expected.values()} == {"CONFORMS"}
+    assert {
+        Path(row["source"]).name: (row["verdict"], row["events"], row["unchecked"])
+        for row in pq.read_table(out / "verdicts").to_pylist()
+    } == expected
+    assert job.judged == 0
