@@ -33,8 +33,10 @@ LOCAL_SETTINGS: Final = {
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
 """How the driver logs when it is started here, unless the user has a configuration of Spark."""
 
+LAUNCH_SETTINGS: Final = {"spark.ui.showConsoleProgress": "false"}
+"""What a driver is started with; the server of Spark Connect runs already and warns of them."""
+
 SETTINGS: Final = {
-    "spark.ui.showConsoleProgress": "false",
     # Names of rows' columns are looked up as they are written.
     "spark.sql.caseSensitive": "true",
     # Small tables; 200 partitions of nothing would cost more than the work.
@@ -105,13 +107,14 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
-        for name, value in SETTINGS.items():
+        connect = chosen is not None and chosen.startswith("sc://")
+        for name, value in (SETTINGS if connect else LAUNCH_SETTINGS | SETTINGS).items():
             builder = builder.config(name, value)
-        if chosen is not None and "SPARK_CONF_DIR" not in os.environ:
+        if chosen is not None and not connect and "SPARK_CONF_DIR" not in os.environ:
             builder = builder.config(
                 "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={QUIET.as_uri()}"
             )
-        if chosen is not None and chosen.startswith("sc://"):
+        if chosen is not None and connect:
             builder = builder.remote(chosen)
         elif chosen is not None:
             builder = builder.master(chosen)

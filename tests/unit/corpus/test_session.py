@@ -1,11 +1,18 @@
-"""What is told of failures on Spark."""
+"""What is told of failures on Spark, and what a session is asked to be."""
 
 from __future__ import annotations
 
 import pytest
 from pyspark.errors import PySparkException
 
-from canvass.corpus.session import JobFailed, failure_line, one_line_failures
+from canvass.corpus import session
+from canvass.corpus.session import (
+    JobFailed,
+    SparkUnavailable,
+    failure_line,
+    one_line_failures,
+    open_session,
+)
 
 WORKER = """
 An exception was thrown from the Python worker:
@@ -40,3 +47,48 @@ def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
         raise PySparkException("no such host")
     with pytest.raises(ValueError, match="mine"), one_line_failures():
         raise ValueError("mine")
+
+
+class Nowhere:
+    """A builder of sessions that reaches no Spark; it keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, str] = {}
+        self.address = ""
+
+    def appName(self, name: str) -> Nowhere:  # noqa: N802 (as in pyspark)
+        return self
+
+    def config(self, name: str, value: str) -> Nowhere:
+        self.settings[name] = value
+        return self
+
+    def remote(self, address: str) -> Nowhere:
+        self.address = address
+        return self
+
+    master = remote
+
+    def getOrCreate(self) -> None:  # noqa: N802 (as in pyspark)
+        raise PySparkException("nobody there")
+
+
+def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It refuses that, and pyspark warns of each."""
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    told = {}
+    for address in ("sc://host", "spark://host:7077"):
+        builder = Nowhere()
+        monkeypatch.setattr(session, "_builder", lambda builder=builder: builder)
+        with pytest.raises(SparkUnavailable, match="nobody there"), open_session(address):
+            pass
+        assert builder.address == address
+        told[address] = set(builder.settings)
+
+    assert told["sc://host"] == {"spark.sql.caseSensitive", "spark.sql.shuffle.partitions"}
+    assert told["spark://host:7077"] - told["sc://host"] == {
+        "spark.driver.extraJavaOptions",
+        "spark.ui.showConsoleProgress",
+    }
