@@ -9,6 +9,8 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from support.chromium import UNBUILT, WITHOUT
+
 # A push draws the same examples every time, so that a red run is about the change.
 settings.register_profile("push", derandomize=True, deadline=None, database=None)
 settings.register_profile("night", max_examples=2000, deadline=None)
@@ -66,12 +68,18 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say what the graphs' edges were executed against."""
+    """Say what the graphs' edges were executed against, and loudly what was not tried."""
     lines = config.stash.get(EXECUTED, [])
     if lines:
         terminalreporter.section("state graphs executed against the core")
         for line in lines:
             terminalreporter.write_line(line)
+    skipped = terminalreporter.stats.get("skipped", [])
+    for lacking in (WITHOUT, UNBUILT):
+        count = sum(lacking in str(report.longrepr) for report in skipped)
+        if count:
+            terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
+            terminalreporter.line(f"{count} tests drive the page of canvass browse, and {lacking}")
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,19 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Playwright, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 
 from canvass.browser.page_files import PageError, page_files
 from support.browse import Asked, serving
+from support.chromium import UNBUILT, WITHOUT, chromium
 from support.grid_graph import write_grid
 from support.page_material import write_counterexample, write_report
 
@@ -34,17 +43,12 @@ FLAGS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-WITHOUT: Final = "there is no Chromium: `make browser` installs Debian's"
-UNBUILT: Final = "the page is not built: `make page`"
+PATIENCE: Final = 90_000
+"""Milliseconds after which something is taken never to come: no measure of speed, for a machine
+that is busy or has compiled nothing yet takes long to open a run."""
 
 Open = Callable[..., Page]
 Scheme = Literal["light", "dark"]
-
-
-def chromium() -> str | None:
-    """Where Chromium is."""
-    named = os.environ.get("CANVASS_CHROMIUM")
-    return named or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def built() -> bool:
@@ -65,18 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=lacking))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say loudly what was not tried."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    for lacking in (WITHOUT, UNBUILT):
-        count = sum(lacking in str(report.longrepr) for report in skipped)
-        if count:
-            terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
-            terminalreporter.line(f"{count} tests drive the page of canvass browse, and {lacking}")
-
-
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as running:
         yield running
 
@@ -178,7 +173,7 @@ def open_page(new_context: Any, server: Asked, problems: list[str]) -> Open:
         watch(context, at.port, problems)
         page: Page = context.new_page()
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         page.goto(f"http://127.0.0.1:{at.port}/#token={at.token}&to={route}")
         return page
 
