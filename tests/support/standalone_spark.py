@@ -1,0 +1,165 @@
+"""Spark's own cluster on the loopback interface, and batch verifications on it as a user has them.
+
+A master and workers are started from the jars that pyspark brings. What is asked of a verification
+there, and how it is compared with one process, is here too; what is verified is not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyspark
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+
+HOST = "127.0.0.1"
+PATIENCE_S = 120.0
+TASKS_BEFORE_THE_KILL = 3
+LOST = "Telling app of lost executor"
+"""What the master's log says when an application loses an executor with its worker."""
+
+Told = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]
+"""Verdicts, and divergences."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A master and its workers."""
+
+    url: str
+    master_log: Path
+    workers: list[subprocess.Popen[bytes]]
+
+
+def free_port() -> int:
+    """Give a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def environment() -> dict[str, str]:
+    """Give the environment of all processes: small, and reachable from this machine only."""
+    home = Path(pyspark.__file__).parent
+    return os.environ | {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+@contextmanager
+def daemon(log: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a master or a worker in a process group of its own; kill the group at the end."""
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env=environment(), start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it started, at once."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def await_text(log: Path, text: str) -> None:
+    """Wait until a log has a text."""
+    deadline = time.monotonic() + PATIENCE_S
+    while text not in log.read_text(errors="replace"):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{log} does not say {text!r}")
+        time.sleep(0.1)
+
+
+@contextmanager
+def standalone_cluster(root: Path, workers: int = 2) -> Iterator[Cluster]:
+    """Start a master and workers of one core each; leave no process behind."""
+    url = f"spark://{HOST}:{free_port()}"
+    log = root / "master.log"
+    words = ["org.apache.spark.deploy.master.Master", "--host", HOST, "--webui-port", "0"]
+    with ExitStack() as stack:
+        stack.enter_context(daemon(log, *words, "--port", url.rpartition(":")[2]))
+        await_text(log, "I have been elected leader")
+        started = []
+        for number in range(workers):
+            words = ["org.apache.spark.deploy.worker.Worker", "--host", HOST, "--cores", "1"]
+            words += ["--memory", "1g", "--webui-port", "0", "--work-dir", str(root / f"w{number}")]
+            started.append(stack.enter_context(daemon(root / f"worker-{number}.log", *words, url)))
+        for number in range(workers):
+            await_text(root / f"worker-{number}.log", "Successfully registered with master")
+        yield Cluster(url, log, started)
+
+
+@contextmanager
+def batch_verify(
+    corpus: Path, out: Path, cache: Path, master: str, tasks: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Begin a batch verification as a user would; kill it at the end if it is not over."""
+    words = ["batch", "verify", str(corpus), "--out", str(out), "--cache", str(cache)]
+    words += ["--master", master, "--partitions", str(tasks)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "canvass.cli.main", *words],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        kill(process)
+
+
+def kill_amid(cluster: Cluster, job: subprocess.Popen[bytes], out: Path) -> int:
+    """Kill a worker with its executor as soon as a few tasks are done; give how many were."""
+    progress = out / "work" / "progress"
+    while job.poll() is None:
+        done = len(list(progress.iterdir())) if progress.is_dir() else 0
+        if done >= TASKS_BEFORE_THE_KILL:
+            kill(cluster.workers[0])
+            return done
+        time.sleep(0.02)
+    raise RuntimeError("the job was over before a worker could be killed")
+
+
+def told(out: Path) -> Told:
+    """Give verdicts and divergences of a report."""
+    verdicts = pq.read_table(out / "verdicts").to_pylist()
+    divergences = pq.read_table(out / "divergences").to_pylist()
+    named = ("run_id", "divergence_class", "name", "member_id", "step", "rank", "reason")
+    return (
+        {(r["source"], r["verdict"], r["events"], r["unchecked"]) for r in verdicts},
+        {tuple(row[name] for name in named) for row in divergences},
+    )
+
+
+def told_here(corpus: Path, cache: Path) -> Told:
+    """Give what one process says."""
+    found = check_units(sorted(corpus.iterdir()), Judge(cache=cache)).runs
+    return (
+        {(run.path, run.verdict.value, run.events, run.unchecked) for run in found},
+        {
+            (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
+            for run in found
+            for one in run.divergences
+        },
+    )
