@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[EXECUTED] = []
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let tests that share something be run by one worker (``pytest -n 2 --dist loadgroup``)."""
     for item in items:
