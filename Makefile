@@ -45,7 +45,7 @@ browser: ## install Debian's Chromium for the tests of the page (apt-get; root o
 	@tools/need-browser install
 
 test: java lint types page-if-possible ## everything that must hold: lint, types, all tests
-	@$(BIN)/pytest -n $(JOBS) --dist loadgroup
+	@$(BIN)/pytest -n $(JOBS)
 
 lint: setup ## ruff: rules and format
 	@$(BIN)/ruff check

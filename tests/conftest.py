@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from support.chromium import UNBUILT, WITHOUT
 
@@ -16,10 +17,9 @@ settings.register_profile("push", derandomize=True, deadline=None, database=None
 settings.register_profile("night", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 
-TESTS: Final = Path(__file__).parent
 # What one test of these folders has started or found out (Spark, a browser, TLC's results), the
 # others use. Elsewhere no more than a file's tests share anything.
-SHARING: Final = ("browser", "models", "spark")
+SHARED: Final = ("browser", "models", "spark")
 
 EXECUTED: Final = pytest.StashKey[list[str]]()
 
@@ -38,13 +38,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[EXECUTED] = []
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook.
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests that share something be run by one worker (``pytest -n 2 --dist loadgroup``)."""
-    for item in items:
-        place = item.path.relative_to(TESTS)
-        group = place.parts[0] if place.parts[0] in SHARING else place.as_posix()
-        item.add_marker(pytest.mark.xdist_group(group))
+class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist's hooks have no types
+    """Let one worker run the tests that share something (``pytest -n 2``)."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::", 1)[0]
+        folder = PurePosixPath(file).parts[1]
+        return folder if folder in SHARED else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
+    return Sharing(config, log)
 
 
 @pytest.fixture
