@@ -4,6 +4,7 @@ it says is what the checker says of the run that it wrote.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
@@ -77,6 +78,25 @@ def test_ends_of_lines_as_windows_writes_them_change_nothing(tmp_path: Path) -> 
     summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
 
     assert summary.outcome == EXPLAINED
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+@pytest.mark.parametrize("member_id", range(3))
+def test_a_host_with_another_clock_contradicts_nothing(
+    path: Path, member_id: int, tmp_path: Path
+) -> None:
+    """Each log is on its own clock, and how the clocks stand to each other is known but roughly."""
+    files = files_of(path)
+    name = f"member-{member_id}.log"
+    files[name] = re.sub(
+        rb"(?m)^\[(\d+)\.", lambda stamp: b"[%d." % (int(stamp[1]) + 3), files[name]
+    )
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+    verdict = check_run(tmp_path / "run", core_judge())
+
+    assert summary.outcome in (EXPLAINED, INCOMPLETE), summary.contradiction
+    assert verdict.verdict is VERDICTS[summary.outcome], verdict
 
 
 LOST = 60

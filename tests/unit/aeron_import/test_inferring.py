@@ -9,18 +9,28 @@ from dataclasses import replace
 
 import pytest
 
-from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
 from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, StopCatchup
 from canvass.cluster.messages import RequestVote as Request
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.aeron_import.channels import Channel
+from canvass.traces.aeron_import.agreement import is_circular
+from canvass.traces.aeron_import.channels import Channel, Delivery
 from canvass.traces.aeron_import.deliveries import Plan, make_plan, replan
 from canvass.traces.aeron_import.driver import begin
 from canvass.traces.aeron_import.evidence import MemberEvidence, set_segments, set_times
 from canvass.traces.aeron_import.lost_lines import LostLines
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -146,6 +156,29 @@ def test_a_leader_writes_on_before_a_report_that_would_end_a_catch_up_too_early(
     ]
     assert stops == [2]
     assert proposal.plan.by_record[1, 1].number > 0
+
+
+# What clocks that are known but roughly lead to.
+
+
+@pytest.mark.parametrize("sent_first", [True, False])
+def test_what_is_consumed_before_it_can_have_been_sent_is_circular(sent_first: bool) -> None:
+    """Two members answer each other, each before it sends what the other answers."""
+    members = by_id(evidence(0, commit(1, 0, 0)), evidence(1, commit(1, 1, 0)))
+    plan = make_plan(members)
+    proposals = proposals_of(members, plan)
+    for member_id, proposal in proposals.items():
+        other = 1 - member_id
+        message = Request(0, 0, 1, member_id)
+        cause = Delivery(other, member_id, message, 0, 0, 0, number=1)
+        send = Step("A", NO_INPUT, proposal.state, 0, None, ((other, message),), 1)
+        receive = Step("B", NO_INPUT, proposal.state, 0, cause, (), 2)
+        first = sent_first and member_id == 0
+        if not first:
+            receive.first, send.first = 1, 1
+        proposal.steps = [send, receive] if first else [receive, send]
+
+    assert is_circular(proposals) is not sent_first
 
 
 # What a kill took with it.

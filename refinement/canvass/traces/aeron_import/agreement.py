@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.traces.aeron_import.deliveries import Plan
-from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.proposal import NEVER, Proposal
 
 _Written = dict[int, tuple[list[int], list[int]]]
 
@@ -57,3 +57,24 @@ def _written(proposal: Proposal) -> _Written:
                 times.append(step.time)
                 positions.append(latest)
     return written
+
+
+def is_circular(proposals: Mapping[int, Proposal]) -> bool:
+    """Whether a step comes before itself: what it consumes depends on what it causes."""
+    done = dict.fromkeys(proposals, 0)
+    sent = dict.fromkeys(proposals, 0)
+    moved = True
+    while moved:
+        moved = False
+        for member_id, proposal in proposals.items():
+            steps, place = proposal.steps, done[member_id]
+            while place < len(steps):
+                step = steps[place]
+                cause = step.delivery
+                if cause is not None and cause.number >= sent.get(cause.sender, NEVER):
+                    break
+                sent[member_id] = step.first + len(step.sends)
+                place += 1
+            moved |= place > done[member_id]
+            done[member_id] = place
+    return any(place < len(proposals[member_id].steps) for member_id, place in done.items())

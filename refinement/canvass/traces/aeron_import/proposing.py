@@ -13,6 +13,7 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
+from canvass.traces.aeron_import.agreement import is_circular
 from canvass.traces.aeron_import.attempt import (
     Attempt,
     Setting,
@@ -106,11 +107,26 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
     slack_ns = _SLACK_NS if len(offsets) > 1 else 0
     setting = Setting(Rules(highest + 1, REVISION), slack_ns, effort)
     found = _explain(setting, logs, members)
+    if slack_ns and found.failure is None and is_circular(found.proposals):
+        found = _in_order(setting, logs, members) or found
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
     if found.failure is not None and (found.failure.is_bound_met or _is_torn(found, members)):
         _stop(found)
     return found
+
+
+def _in_order(
+    setting: Setting, logs: ClusterLogs, members: Mapping[int, MemberEvidence]
+) -> Imported | None:
+    """Explain the logs so that no step comes before itself: the less the clocks are taken to be
+    wrong, the fewer sends are put after what they cause.
+    """
+    for slack_ns in (setting.slack_ns // 2, setting.slack_ns // 8, 0):
+        found = _explain(replace(setting, slack_ns=slack_ns), logs, members)
+        if found.failure is None and not is_circular(found.proposals):
+            return found
+    return None
 
 
 def _is_torn(found: Imported, members: Mapping[int, MemberEvidence]) -> bool:
