@@ -21,12 +21,17 @@ def logs_of(path: Path) -> Logs:
     return {member_id: lines_of(path, member_id) for member_id in range(3)}
 
 
-def assert_named(copies: list[FalseCopy], folder: Path) -> None:
-    """Each copy is contradicted by its false line; none by another, and none is explained."""
+def assert_named(copies: list[FalseCopy], folder: Path, *, silences: bool = False) -> None:
+    """Each copy is contradicted by its false line; none by another, and none is explained. Where
+    members may be cut off from what others send, a silence may be taken for a hole instead.
+    """
     named: list[str] = []
     for number, copy in enumerate(copies):
         found = propose(read_cluster([write_logs(folder / str(number), copy.logs)]))
         assert found.stopped is None, copy
+        if silences and any(one.evidence.holes for one in found.proposals.values()):
+            assert any(step.gap for one in found.proposals.values() for step in one.steps), copy
+            continue
         assert found.failure is not None, f"{copy} is explained"
         evidence = found.proposals[found.failure.member_id].evidence
         line = evidence.records[found.failure.index].line
@@ -60,7 +65,7 @@ def test_made_up_clusters(seed: int, kind: str, tmp_path: Path) -> None:
     cluster.run(10_000)
     logs = texts_of({i: node.lines for i, node in enumerate(cluster.nodes)})
 
-    assert_named(spread(KINDS[kind](logs), SEVERAL), tmp_path)
+    assert_named(spread(KINDS[kind](logs), SEVERAL), tmp_path, silences=True)
 
 
 def test_there_is_something_of_each_kind() -> None:
