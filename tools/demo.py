@@ -21,7 +21,7 @@ TRY_NEXT = """
   .venv/bin/canvass check                          every model of the push set
   .venv/bin/canvass check MCHazard3                another hazard, and docs/findings/
   .venv/bin/canvass import aeron LOGDIR --out RUN  your own logs; then: canvass verify RUN
-  make browse                                      the run in a page: election, swim lanes, state graph
+  make browse                                      the run in a page: election, lanes, state graph
   .venv/bin/canvass simulate --seeds 20 --out CORPUS
   make test                                        everything that must hold
   and open out/demo/report/report.html in a browser
