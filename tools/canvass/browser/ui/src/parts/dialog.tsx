@@ -7,11 +7,19 @@ export function Dialog(
   { title, close, children }: { title: string; close: () => void; children: ComponentChildren },
 ) {
   const holder = useRef<HTMLDialogElement>(null);
+  const shown = useRef(true);
   useEffect(() => {
     const dialog = holder.current;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      shown.current = false;
+      dialog?.close();
+    };
   }, []);
+  // The event comes late: by then a dialog that was opened again would be closed by it.
+  const closed = (): void => {
+    if (shown.current) close();
+  };
   const outside = (event: MouseEvent): void => {
     if (event.target === holder.current) close();
   };
@@ -21,7 +29,7 @@ export function Dialog(
     close();
   };
   return (
-    <dialog ref={holder} aria-label={title} onCancel={cancelled} onClose={close} onClick={outside}>
+    <dialog ref={holder} aria-label={title} onCancel={cancelled} onClose={closed} onClick={outside}>
       <header class="dialog-head">
         <h2>{title}</h2>
         <button type="button" class="quiet" onClick={close}>Close</button>
