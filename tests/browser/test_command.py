@@ -21,6 +21,7 @@ from canvass.browser.serving import listen
 from canvass.browser.verdicts import Checker
 from canvass.cli import browse, main
 from support.browse import PAGE
+from support.interrupting import heed_interrupts
 from support.judging import core_judge
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{22})")
@@ -37,7 +38,11 @@ main()
 def started(*words: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", SCRIPT, "browse", "--no-open", *words]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         try:
             yield process

@@ -8,6 +8,7 @@ in the same order, as they see those of a recorded run.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,9 @@ PRINTED = (
 NO_MONITOR = {
     "TypeOK": "the reader of traces checks types, the check of steps the rest",
     "MessagesAreWellFormed": "every message sent is checked as a part of the step that sends it",
+    "TermOwnership": "what it adds to LogMatching is in logs that no run records whole",
+    "TermOpenedByQuorum": "hazard HZ7 breaks it in every revision that is not hardened",
+    "QuorumCountsSameLog": "hazard HZ1 breaks it in every revision that is not hardened",
     "RecordedTermIsKnown": "hazard HZ2 breaks it in every revision that is not hardened",
 }
 """Properties that no monitor evaluates, with the reason."""
@@ -132,14 +136,25 @@ def first_alarms(steps: list[Step]) -> dict[str, int]:
     return {each.name: int(places[each.row]) for each in found}
 
 
+def without_consequence(failures: dict[str, int]) -> dict[str, int]:
+    """Leave out StateMachineSafety where an earlier loss of what was committed leads to it.
+
+    TLA+ compares with all that was ever committed, the monitor with what the members report.
+    """
+    lost = failures.get("CommittedIsDurable", sys.maxsize)
+    late = {"StateMachineSafety"} if failures.get("StateMachineSafety", -1) > lost else set()
+    return {name: at for name, at in failures.items() if name not in late}
+
+
 @pytest.mark.tlc
 def test_monitors_fail_where_tlc_says_that_the_property_does(walks: dict[int, list[Step]]) -> None:
     wrong = {}
     for number, steps in walks.items():
         alarms = first_alarms(steps)
         alarms = {name: place for name, place in alarms.items() if name not in NO_PROPERTY}
-        if alarms != first_failures(steps):
-            wrong[number] = (alarms, first_failures(steps))
+        failures = first_failures(steps)
+        if alarms != failures and alarms != without_consequence(failures):
+            wrong[number] = (alarms, failures)
 
     assert wrong == {}
 

@@ -16,6 +16,7 @@ import pytest
 from canvass.cli.check import heap_mib
 from canvass.cli.output import CommandError
 from canvass.tlc.convert import from_itf_value
+from support.interrupting import heed_interrupts
 from support.tiny_spec import MODELS, model, write_manifest
 
 pytestmark = pytest.mark.tlc
@@ -278,6 +279,7 @@ def test_an_interrupt_ends_it_with_130_and_leaves_no_java(tiny: Path, tmp_path: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

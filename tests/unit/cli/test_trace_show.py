@@ -24,7 +24,10 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_whole_run_is_shown(command: Command, run_folder: Path) -> None:
+def test_a_whole_run_is_shown(
+    command: Command, run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     ended = command("trace", "show", run_folder)
 
     assert ended.code == 0

@@ -17,6 +17,7 @@ import pytest
 from canvass.tlc import Outcome, TlcRun
 from canvass.tlc.events import InitialStates, Started
 from canvass.tlc.runner import _GUARD
+from support.interrupting import heed_interrupts
 from support.tlc_cases import CASES, SPECS
 
 pytestmark = pytest.mark.tlc
@@ -154,6 +155,7 @@ def start_program(folder: Path) -> tuple[subprocess.Popen[str], int]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     )
     assert program.stdout is not None
     java = int(program.stdout.readline())

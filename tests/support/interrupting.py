@@ -1,0 +1,10 @@
+"""Processes that are interrupted: whoever starts the tests may have told theirs to ignore that."""
+
+from __future__ import annotations
+
+import signal
+
+
+def heed_interrupts() -> None:
+    """Undo, in a process that begins, that SIGINT is ignored (for ``preexec_fn``)."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
