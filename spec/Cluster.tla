@@ -110,8 +110,8 @@ Remember(h, i, before, after, sends, logAfter) ==
                         k \in {k \in DOMAIN sends : sends[k].message.type = "Vote" /\ sends[k].message.vote}}
         own       == IF after.electionState = "CANDIDATE_BALLOT" /\ before.electionState = "NOMINATE"
                      THEN {<<i, after.candidateTermId, i>>} ELSE {}
-        committed == IF after.commitPosition > Len(h.committed)
-                     THEN SubSeq(logAfter, 1, Min(after.commitPosition, Len(logAfter))) ELSE h.committed
+        reached   == Min(after.commitPosition, Len(logAfter))
+        committed == IF reached > Len(h.committed) THEN SubSeq(logAfter, 1, reached) ELSE h.committed
     IN  [leaders   |-> IF leads THEN h.leaders \cup {<<after.leadershipTermId, i>>} ELSE h.leaders,
          votes     |-> h.votes \cup votes \cup own,
          committed |-> committed]

@@ -179,6 +179,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     module_term: Any,
     lead_term: Any,
     source: Any,
+    leads: Any,
     starts_leadership: Any,
     leadership_terms: Any,
     leadership_bases: Any,
@@ -200,6 +201,8 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
     source
         For each row the leadership whose log it records from; negative if none or not known.
+    leads
+        For each row the leadership of its member that lasts then, else -1.
     starts_leadership
         For each row the leadership that begins in it, else -1.
     consumes, module_term
@@ -261,6 +264,11 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
             top[i] = _node_at(nodes, top[i], end)
             length[i] = end
+            e = leads[row]
+            if e >= 0 and stream[e] >= 0 and end < leadership_bases[e]:
+                # Cut below where its term began: what the leader writes next is of its term.
+                stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], end, e)
+                count = max(count, stream[e] + 1)
         elif end > old_length:
             e = source[row]
             if e < 0 or stream[e] < 0:
@@ -321,11 +329,11 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         if reached > 0 and (changed or risen):
             common = min(reached, committed_length)
             own = _identity(nodes, hashes, top[i], common)
-            if not _same(own, _identity(nodes, hashes, committed, common)):
-                if first_bad[STATE_MACHINE_SAFETY] < 0:
-                    first_bad[STATE_MACHINE_SAFETY] = row
-                    bad_detail[STATE_MACHINE_SAFETY] = common
-            elif reached > committed_length:
+            differs = not _same(own, _identity(nodes, hashes, committed, common))
+            if differs and first_bad[STATE_MACHINE_SAFETY] < 0:
+                first_bad[STATE_MACHINE_SAFETY] = row
+                bad_detail[STATE_MACHINE_SAFETY] = common
+            if reached > committed_length:
                 committed = _node_at(nodes, top[i], reached)
                 committed_length = reached
                 extended = True

@@ -231,6 +231,7 @@ def _of_logs(
         _column(sequence, "module_leadership_term_id"),
         np.where(leads, _column(sequence, "module_leadership_term_id"), -1),
         order.source,
+        _leads(order),
         order.starts_leadership,
         led.term,
         led.base,
@@ -247,6 +248,15 @@ def _of_logs(
         if first_bad[number] >= 0:
             found.append(Violation(int(first_bad[number]), name, text.format(detail[number])))
     return found + _of_checksums(sequence, order, witness, commit)
+
+
+def _leads(order: Order) -> Ints:
+    """Give for each row the leadership of its member that lasts then, else -1."""
+    led = order.leaderships
+    leads = np.full(len(order.before), -1, dtype=np.int64)
+    for number, (first, end) in enumerate(zip(led.row, led.end, strict=True)):
+        leads[first:end] = number
+    return leads
 
 
 def _of_checksums(

@@ -38,6 +38,7 @@ from canvass.graph.kernel import Status, canonical_keys, flavour
 from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.graph.printed import PrintedGraph
 from canvass.graph.salt import salt_of
+from canvass.graph.tables import tables
 from canvass.spec.files import spec_root
 from canvass.tlc import (
     Event,
@@ -94,8 +95,14 @@ class Model:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all that the graph rests on: modules, configuration, form of the files."""
+        """The SHA-256 of all that the graph rests on.
+
+        Modules, configuration, form of the files, and what the canonical form keeps of a step, as
+        the files hold the keys of canonical forms.
+        """
         found = hashlib.sha256(SCHEMA.encode() + self.printing().text().encode())
+        for table in tables():
+            found.update(repr(table.shape).encode() + table.tobytes())
         for path in modules_of(MODULE):
             found.update(path.read_bytes())
         return found.hexdigest()

@@ -65,7 +65,10 @@ def _active(row: Row) -> dict[Regime, Row]:
     return dict.fromkeys((_LEADER, _OTHER, _E_LEADER, _E_OTHER), row)
 
 
-_START: Final = {_NEWER: _row(_NEW_ELECTION_READS, _NEW_ELECTION)}
+# A single member leads its next term in the step that starts the election; with HZ5 in force it
+# opens the term then.
+_STARTED: Final = _row(f"{_NEW_ELECTION_READS} {_SNAPSHOT_TERM}", f"{_NEW_ELECTION} {LOG}")
+_START: Final = {_NEWER: _STARTED}
 _TRACK: Final = _row(
     "publication_position leadership_term_id", f"{_RECORD_POSITION} members.catchup_replay"
 )
@@ -220,10 +223,7 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
         )
     ),
     Action.FOLLOWER_READY: _election(_row("leader_member_id commit_position", _ELECTION_COMPLETE)),
-    Action.ENTER_ELECTION: dict.fromkeys(
-        (_LEADER, _OTHER),
-        _row(f"{_NEW_ELECTION_READS} {_SNAPSHOT_TERM}", f"{_NEW_ELECTION} {LOG}"),
-    ),
+    Action.ENTER_ELECTION: dict.fromkeys((_LEADER, _OTHER), _STARTED),
     Action.ELECTION_ERROR: _election(_row("", _ENTER_INIT)),
     Action.APPEND_ENTRY: {
         _LEADER: _row(

@@ -157,6 +157,33 @@ STORIES = [
         ],
         {"StateMachineSafety", "LeaderCompleteness"},
     ),
+    Story(
+        "what is committed against another history is committed too",
+        [
+            *elected(2, 1),
+            *elected(0, 2),
+            leads(0, 2, 64, 0),
+            follows(1, 0, 2, 0),
+            follows(1, 0, 2, 64),
+            leads(0, 2, 64, 64),
+            leads(2, 1, 96, 0),
+            leads(2, 1, 96, 96),
+        ],
+        {"StateMachineSafety", "LeaderCompleteness", "CommittedIsDurable"},
+    ),
+    Story(
+        "a leader whose log is cut below where its term began",
+        [
+            *elected(0, 1),
+            leads(0, 1, 64, 0),
+            *elected(0, 2, at=64),
+            leads(0, 2, 32, 0),
+            leads(0, 2, 64, 0),
+            *elected(1, 2),
+            leads(1, 2, 64, 0),
+        ],
+        {"ElectionSafety", "LogMatching"},
+    ),
 ]
 
 
