@@ -77,6 +77,19 @@ CONTRAST = """() => {
 }"""
 
 
+TYPED_AT_ONCE = """async () => {
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }));
+  for (let turn = 0; turn < 100; turn += 1) await null;
+  const field = document.activeElement;
+  field.value = "x";
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  await new Promise((done) => setTimeout(done));
+  return field.value;
+}"""
+"""Press `/` and type before anything is drawn; give what the field holds when that was done."""
+
+
 @pytest.fixture(params=["election", "lanes", "verdict", "graph", "list", "find", "report"])
 def place(request: pytest.FixtureRequest, ids: Ids) -> str:
     return {
@@ -148,6 +161,14 @@ def test_keys_in_a_field_are_text(open_page: Open, ids: Ids) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("1")
     expect(page.locator(".graph-canvas")).to_be_visible()
+
+
+def test_what_is_typed_before_the_next_frame_stays_in_the_field(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}")
+    settled(page)
+    typed = page.evaluate(TYPED_AT_ONCE)
+    assert typed == "x"
+    expect(page.get_by_label("States in which")).to_have_value("x")
 
 
 def test_everything_that_can_be_pressed_is_reached_by_tab_and_shows_it(open_page: Open) -> None:

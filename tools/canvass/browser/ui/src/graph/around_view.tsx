@@ -1,6 +1,6 @@
 // The states around a state, as a drawing or as a list.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { Around, GraphCoverage } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -18,7 +18,7 @@ export function AroundView({ context }: { context: GraphContext }) {
   const [list, setList] = useState(false);
   const [chosen, choose] = useState<string>();
   const [chips, setChips] = useState(false);
-  useEffect(() => choose(undefined), [state]);
+  useLayoutEffect(() => choose(undefined), [state]);
   const asked = { depth: query.depth, limit: query.limit, actions: query.actions.join(",") };
   const around = useQuery<Around>(apiPath(["graph", graph.id, "around", state], asked));
   const coverage = useQuery<GraphCoverage>(

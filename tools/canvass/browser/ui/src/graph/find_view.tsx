@@ -1,6 +1,6 @@
 // States found by a predicate.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath, ApiError } from "../api/client";
 import type { Found } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -82,8 +82,8 @@ export function Expression(
 ) {
   const [text, setText] = useState(value);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => setText(value), [value]);
-  // Before the next key is heard: what is typed after `/` belongs into the field.
+  // Before the next key is heard: what is typed after `/` belongs into the field, and stays there.
+  useLayoutEffect(() => setText(value), [value]);
   useLayoutEffect(() => {
     if (focus > 0) input.current?.focus();
   }, [focus]);

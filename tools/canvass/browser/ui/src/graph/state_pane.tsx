@@ -1,6 +1,6 @@
 // The state that is looked at: what it is, how it differs, and where one can go from it.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { StateView } from "../api/types";
 import { useQuery, type Answer } from "../api/use_query";
@@ -27,7 +27,7 @@ function Inspected(
   const { graph, query, change, visit } = context;
   const [onlyDifferent, setOnlyDifferent] = useState(false);
   const [at, setAt] = useState(0);
-  useEffect(() => setAt(0), [view.id]);
+  useLayoutEffect(() => setAt(0), [view.id]);
   // Pinned goes before where the reader came from; with neither there is nothing to compare with.
   const base = query.pin ?? query.from;
   const other = useQuery<StateView>(

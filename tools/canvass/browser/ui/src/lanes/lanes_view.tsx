@@ -2,7 +2,7 @@
 //
 // Only what is in sight is asked for and drawn; the scroll bar is that of the whole run.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { Lanes } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -20,7 +20,7 @@ export function LanesView(
   const [from, setFrom] = useState(() => windowAt(at));
   const [list, setList] = useState(false);
   useKeys("Lanes", [{ keys: ["v"], does: "picture or list", run: () => setList((was) => !was) }]);
-  useEffect(() => setFrom((before) => (inside(at, before) ? before : windowAt(at))), [at]);
+  useLayoutEffect(() => setFrom((before) => (inside(at, before) ? before : windowAt(at))), [at]);
   const answer = useQuery<Lanes>(apiPath(path, { from, count: 2 * AROUND + STEP }));
   return (
     <div class="lanes-view">

@@ -1,14 +1,14 @@
 // A dialog: the browser's own, so that focus stays inside and Escape closes it.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export function Dialog(
   { title, close, children }: { title: string; close: () => void; children: ComponentChildren },
 ) {
   const holder = useRef<HTMLDialogElement>(null);
   const shown = useRef(true);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = holder.current;
     dialog?.showModal();
     return () => {

@@ -1,6 +1,6 @@
 // Where the page is, as the fragment of its address: `#/graph/ID/state/HASH?pin=HASH`.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export interface Route {
   readonly parts: readonly string[];
@@ -43,7 +43,7 @@ export function go(target: string, replace = false): void {
 
 export function useRoute(): Route {
   const [fragment, setFragment] = useState(location.hash);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const read = (): void => setFragment(location.hash);
     window.addEventListener("popstate", read);
     window.addEventListener("hashchange", read);
