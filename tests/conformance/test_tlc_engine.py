@@ -34,22 +34,35 @@ def differences(units: list[Path]) -> list[tuple[str, object, object]]:
 
     TLC stops at the events that end the longest prefix it can explain. One of them is among the
     first ones of each kind that the other engine tells. Of two checksums that contradict each other
-    either may be the first, as events that nothing puts in an order have none.
+    either may be told: it is one engine's and the other's that do not agree.
     """
     found: list[tuple[str, object, object]] = []
     steps, tlc = check_units(units, core_judge()), check_with_tlc(units)
-    for one, other in zip(steps.runs, tlc.runs, strict=True):
+    for unit, one, other in zip(units, steps.runs, tlc.runs, strict=True):
         assert one.run_id == other.run_id
         places, theirs = places_of(one), places_of(other)
-        same = not places or places & theirs or contradicts(one) & contradicts(other)
+        same = not places or places & theirs or contradict(unit, places, theirs)
         if one.verdict is not other.verdict or not same:
             found.append((one.run_id, one.divergences or one.reason, other.divergences))
     return found
 
 
-def contradicts(verdict: RunVerdict) -> set[str]:
-    """What is said of checksums that contradict each other, if there are some."""
-    return {each.text for each in verdict.divergences if "checksum" in each.text}
+def contradict(unit: Path, places: set[tuple[int, int]], others: set[tuple[int, int]]) -> bool:
+    """Whether a checksum of the ones and one of the others are of one position and differ."""
+    streams = corruptions.read_streams(unit)
+
+    def checksums(of: set[tuple[int, int]]) -> set[tuple[int, str]]:
+        return {
+            (witness["position"], witness["checksum"])
+            for member, step in of
+            for witness in streams[member][step].get("logChecksums", [])
+        }
+
+    return any(
+        position == place and checksum != other
+        for position, checksum in checksums(places)
+        for place, other in checksums(others)
+    )
 
 
 def places_of(verdict: RunVerdict) -> set[tuple[int, int]]:
