@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from canvass.conformance.judge import RULE_MODULES, Judge, default_cache
-from canvass.graph.artifact import file_digest, open_keys, read_manifest
+from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.errors import GraphError
 from canvass.graph.lookup import KeyTable
+from canvass.graph.manifests import file_digest
 from canvass.spec.files import spec_root
 
 

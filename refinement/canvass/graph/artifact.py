@@ -8,7 +8,6 @@ are asked of `canvass.graph.member_view`.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -24,7 +23,8 @@ from canvass.cluster.rules import Rules
 from canvass.graph import tabular
 from canvass.graph.errors import GraphError
 from canvass.graph.ids import find_row
-from canvass.graph.lookup import KeyTable
+from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.graph.manifests import decode_manifest, verify_files
 from canvass.graph.steps import Sends, Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import MESSAGE_INDEX, NONE
@@ -33,7 +33,8 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 SCHEMA: Final = "canvass.graph/1"
-MANIFEST_FILE: Final = "manifest.json"
+FILES: Final = (*tabular.FILES, KEYS_FILE, EDGES_FILE)
+"""The files of a folder beside its manifest."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
@@ -203,12 +204,6 @@ def _message_cells(cells: Ints) -> list[int]:
     return [int(cells[0]), *cells[3:].tolist()]
 
 
-def file_digest(path: Path) -> str:
-    """Give the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read ``manifest.json`` of a graph's folder.
 
@@ -217,13 +212,7 @@ def read_manifest(folder: Path) -> Manifest:
     GraphError
         If it is absent or not what this version reads.
     """
-    path = folder / MANIFEST_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except OSError as error:
-        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise GraphError(f"{path}: {error}") from None
+    return decode_manifest(folder, Manifest)
 
 
 def open_graph(folder: Path, *, verify: bool = True) -> Graph:
@@ -243,30 +232,12 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
     """
     manifest = read_manifest(folder)
     if verify:
-        verify_files(folder, manifest)
+        verify_files(folder, manifest.files, FILES)
     tables = {name: _table(folder / name) for name in tabular.FILES}
     arrays = tabular.to_arrays(tables, manifest.rules.member_count)
     graph = Graph(manifest=manifest, **arrays)
     _check_rows(graph, folder)
     return graph
-
-
-def verify_files(folder: Path, manifest: Manifest) -> None:
-    """Compare the files of a folder with the manifest.
-
-    Raises
-    ------
-    GraphError
-        If one is absent or differs.
-    """
-    for name, digest in manifest.files.items():
-        path = folder / name
-        try:
-            found = file_digest(path)
-        except OSError as error:
-            raise GraphError(f"{path}: {error.strerror}") from None
-        if found != digest:
-            raise GraphError(f"{path}: damaged, its SHA-256 is not that of {MANIFEST_FILE}")
 
 
 def open_keys(folder: Path) -> KeyTable:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -23,19 +22,19 @@ from canvass.cluster.rules import Rules
 from canvass.graph import tabular
 from canvass.graph.arranging import arrange
 from canvass.graph.artifact import (
-    MANIFEST_FILE,
+    FILES,
     SCHEMA,
     Counts,
     Graph,
     GraphRules,
     Manifest,
-    file_digest,
     open_graph,
 )
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import alone, made_aside, need_place
 from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.graph.lookup import KeyTable
+from canvass.graph.manifests import MANIFEST_FILE, file_digest, write_manifest
 from canvass.graph.printed import PrintedGraph
 from canvass.graph.salt import salt_of
 from canvass.graph.tables import tables
@@ -243,12 +242,9 @@ def _write(
             config_sha256=file_digest(model.path),
             modules={path.name: file_digest(path) for path in modules_of(MODULE)},
             counts=_counts(arrays, len(keys)),
-            files={
-                name: file_digest(aside / name) for name in (*tabular.FILES, KEYS_FILE, EDGES_FILE)
-            },
+            files={name: file_digest(aside / name) for name in FILES},
         )
-        encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-        (aside / MANIFEST_FILE).write_bytes(encoded + b"\n")
+        write_manifest(aside, manifest)
     return Graph(manifest=manifest, **arrays)
 
 

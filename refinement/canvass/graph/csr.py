@@ -7,6 +7,7 @@ over them gives the same answer each time.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,7 +51,7 @@ def group_by(ends: Rows, state_count: int) -> Sorted:
     return Sorted(offsets, order)
 
 
-class Adjacency:
+class Adjacency(ABC):
     """The edges of a graph, from both ends; groups are made when they are first asked for.
 
     Parameters
@@ -127,9 +128,9 @@ class Adjacency:
         """A hash of what it consumes and sends, or of its label."""
         return self._labels()[self._out.order]
 
+    @abstractmethod
     def _labels(self) -> NDArray[np.int64]:
         """Give such a hash for each edge in the order in which they were given."""
-        raise NotImplementedError
 
     @property
     def in_offsets(self) -> Offsets:

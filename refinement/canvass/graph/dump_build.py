@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from canvass.graph.artifact import file_digest
 from canvass.graph.dump_folder import DumpManifest, DumpOrigin
 from canvass.graph.dump_import import OnProgress, import_dump
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import need_place
+from canvass.graph.manifests import file_digest
 from canvass.tlc import Event, Jar, Outcome, TlcOptions, find_jar, run
 
 _USED: Final = re.compile(

@@ -29,12 +29,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from canvass.graph.artifact import MANIFEST_FILE, Count, Digest, file_digest
+from canvass.graph.artifact import Count, Digest
 from canvass.graph.csr import Rows
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import made_aside
 from canvass.graph.ids import ID_BYTES
 from canvass.graph.interned import Kind, ValueTable
+from canvass.graph.manifests import decode_manifest, file_digest, verify_files, write_manifest
 from canvass.graph.tabular import fixed_bytes
 
 SCHEMA: Final = "canvass.graph.dump/1"
@@ -144,8 +145,7 @@ def write_dump_graph(
             ),
             files={name: file_digest(aside / name) for name in tables},
         )
-        encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-        (aside / MANIFEST_FILE).write_bytes(encoded + b"\n")
+        write_manifest(aside, manifest)
     return manifest
 
 
@@ -164,17 +164,9 @@ def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest,
     GraphError
         If a file is absent, damaged, or refers to rows that are not there.
     """
-    path = folder / MANIFEST_FILE
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=DumpManifest)
-    except OSError as error:
-        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise GraphError(f"{path}: {error}") from None
+    manifest = decode_manifest(folder, DumpManifest)
     if verify:
-        for name, digest in manifest.files.items():
-            if _digest_of(folder, name) != digest:
-                raise GraphError(f"{folder / name}: damaged, its SHA-256 is not the manifest's")
+        verify_files(folder, manifest.files, _FILES)
     try:
         tables = {name: pq.read_table(folder / name) for name in _FILES}
         arrays = _arrays(tables, manifest)
@@ -191,15 +183,6 @@ _FILES: Final = (
     "shapes.parquet",
     "edges.parquet",
 )
-
-
-def _digest_of(folder: Path, name: str) -> str:
-    if name not in _FILES:
-        raise GraphError(f"{folder / MANIFEST_FILE}: no file is called {ascii(name)[:60]}")
-    try:
-        return file_digest(folder / name)
-    except OSError as error:
-        raise GraphError(f"{folder / name}: {error.strerror}") from None
 
 
 def _named(codes: Rows, names: tuple[str, ...]) -> pa.Array:

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.artifact import file_digest
 from canvass.graph.csr import Rows
 from canvass.graph.dump_folder import (
     MAX_STATES,
@@ -28,6 +27,7 @@ from canvass.graph.dump_folder import (
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import need_place
 from canvass.graph.ids import ID_BYTES
+from canvass.graph.manifests import file_digest
 from canvass.graph.value_builder import ValueBuilder
 from canvass.tlc import DumpEdge, DumpState, TlaValueError, TlcError, read_dump
 from canvass.tlc.parse import split_state

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from canvass.graph.artifact import MANIFEST_FILE
 from canvass.graph.errors import GraphError
+from canvass.graph.manifests import MANIFEST_FILE
 
 
 def need_place(folder: Path) -> None:

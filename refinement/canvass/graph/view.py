@@ -16,11 +16,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.artifact import MANIFEST_FILE, SCHEMA
+from canvass.graph.artifact import SCHEMA
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Offsets, Rows
 from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
 from canvass.graph.errors import GraphError
+from canvass.graph.manifests import MANIFEST_FILE, decode_manifest
 from canvass.tlc import Value
 
 Kind = Literal["member", "tlc"]
@@ -186,6 +187,10 @@ class StateGraph(Protocol):
         """
 
 
+class _AnyManifest(msgspec.Struct):
+    schema: Any = None
+
+
 def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     """Open a folder that ``canvass graph build`` or ``canvass graph import`` made.
 
@@ -201,7 +206,7 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     GraphError
         If there is no graph, or it is damaged.
     """
-    schema = _schema_of(folder)
+    schema = decode_manifest(folder, _AnyManifest).schema
     if schema == SCHEMA:
         from canvass.graph.member_view import open_member_view
 
@@ -212,14 +217,3 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
         return open_dump_view(folder, verify=verify)
     path = folder / MANIFEST_FILE
     raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")
-
-
-def _schema_of(folder: Path) -> object:
-    path = folder / MANIFEST_FILE
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Mapping[str, Any])
-    except OSError as error:
-        raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise GraphError(f"{path}: {error}") from None
-    return manifest.get("schema")

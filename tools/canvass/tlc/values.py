@@ -11,6 +11,7 @@ says ``True == 1``. Equal values have equal hashes, equal text and equal places 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -39,8 +40,9 @@ class _Composite:
             self._key_ = self._make_key()
         return self._key_
 
+    @abstractmethod  # Enforced by the kinds, each of which is an abstract collection as well.
     def _make_key(self) -> _Key:
-        raise NotImplementedError
+        """Give what a value is compared by."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Composite):
