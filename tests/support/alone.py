@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import SEGMENT_LENGTH
@@ -14,7 +16,13 @@ from canvass.node.consensus_module import ModuleSettings
 from canvass.node.control import ControlToggle
 from canvass.node.node import Node, NodeSettings
 from canvass.node.wire import StreamMessage
-from canvass.services.exactly_once import REQUEST, ExactlyOnce
+from canvass.services.exactly_once import (
+    ALL_SERVICES,
+    REQUEST,
+    Application,
+    ExactlyOnce,
+    address_of,
+)
 from canvass.services.examples import Counter
 
 
@@ -26,15 +34,17 @@ class Alone:
         storage: MemoryStorage,
         segment_length: int = SEGMENT_LENGTH,
         sent: list[Egress] | None = None,
+        applications: Sequence[Application] = (),
     ) -> None:
         self.storage = storage
         self.sent: list[Egress] = [] if sent is None else sent
         settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), ModuleSettings(0, "0=a:1"))
-        self.service = ExactlyOnce(Counter())
+        self.services = [ExactlyOnce(one) for one in applications or (Counter(),)]
+        self.service = self.services[0]
         self.node = Node(
             settings,
             Archive(storage, segment_length),
-            [self.service],
+            self.services,
             self,
             lambda _channel, message: self.sent.append(message),
             lambda _limit: 0,
@@ -65,8 +75,11 @@ class Alone:
         return opened[-1].cluster_session_id
 
     def add(self, session: int, number: int) -> None:
+        self.offer(session, number, b"add 1")
+
+    def offer(self, session: int, number: int, body: bytes, service_id: int = ALL_SERVICES) -> None:
         term = self.node.member.module_leadership_term_id
-        payload = REQUEST.pack(1, number) + b"add 1"
+        payload = REQUEST.pack(1, address_of(number, service_id)) + body
         self.node.on_ingress(SessionMessageHeader(term, session, 0, payload))
         self.work()
 

@@ -28,7 +28,7 @@ from canvass.client.messages import (
     parse_endpoints,
 )
 from canvass.log.messages import SessionMessageHeader
-from canvass.services.exactly_once import REQUEST, WINDOW
+from canvass.services.exactly_once import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
 
 
 class ClientState(str, Enum):
@@ -103,7 +103,7 @@ class ClusterClient:
         self._heard_ms = 0
         self._number = 0
         self._unanswered: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
-        """Body of each request, and when it is to be offered again."""
+        """Payload of each request, and when it is to be offered again."""
         self.answers: OrderedDict[int, bytes] = OrderedDict()
         """Of the requests, by number; taken by the caller."""
 
@@ -120,8 +120,8 @@ class ClusterClient:
         due = [self._keep_alive_due_ms, *(again for _, again in self._unanswered.values())]
         return min(due)
 
-    def offer(self, body: bytes) -> int:
-        """Offer a request; give its number, or -1 if an answer has to come first."""
+    def offer(self, body: bytes, service_id: int = ALL_SERVICES) -> int:
+        """Offer a request to a service; give its number, or -1 if an answer has to come first."""
         if self.state is ClientState.CLOSED:
             return -1
         if not self._unanswered:
@@ -129,7 +129,9 @@ class ClusterClient:
         elif self._number >= next(iter(self._unanswered)) + WINDOW - 1:
             return -1  # The cluster would forget the answer that is missing.
         self._number += 1
-        self._unanswered[self._number] = body, self.now_ms
+        address = address_of(self._number, service_id)
+        payload = REQUEST.pack(self._settings.client_id, address) + body
+        self._unanswered[self._number] = payload, self.now_ms
         self._offer_due()
         return self._number
 
@@ -243,8 +245,8 @@ class ClusterClient:
         self.leadership_term_id, self.leader_member_id = term, leader
         self._heard_ms = self.now_ms
         self._keep_alive_due_ms = self.now_ms + self._settings.keep_alive_ms
-        for number, (body, _) in self._unanswered.items():
-            self._unanswered[number] = body, self.now_ms
+        for number, (payload, _) in self._unanswered.items():
+            self._unanswered[number] = payload, self.now_ms
         self._offer_due()
 
     # Requests.
@@ -252,18 +254,18 @@ class ClusterClient:
     def _offer_due(self) -> None:
         if self.state is not ClientState.OPEN:
             return
-        for number, (body, again_ms) in self._unanswered.items():
+        for number, (payload, again_ms) in self._unanswered.items():
             if self.now_ms >= again_ms:
-                self._unanswered[number] = body, self.now_ms + self._settings.offer_retry_ms
-                payload = REQUEST.pack(self._settings.client_id, number) + body
+                self._unanswered[number] = payload, self.now_ms + self._settings.offer_retry_ms
                 self._to_leader(
                     SessionMessageHeader(self.leadership_term_id, self.session_id, 0, payload)
                 )
 
     def _on_answer(self, payload: bytes) -> None:
-        client_id, number = REQUEST.unpack_from(payload)
+        client_id, address = REQUEST.unpack_from(payload)
         if client_id != self._settings.client_id:
             return
+        number, _ = read_address(address)
         self._heard_ms = self.now_ms
         if self._unanswered.pop(number, None) is not None:
             self.answers[number] = payload[REQUEST.size :]

@@ -18,6 +18,7 @@ from typing import Final, Self
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.client.messages import CLIENT_MESSAGES, Ingress
 from canvass.node.links import HOST, Door, Link
+from canvass.services.exactly_once import ALL_SERVICES
 
 PERIOD_S: Final = 0.01
 """How often a client looks at its clock."""
@@ -75,8 +76,15 @@ class Connection:
         connection._task = asyncio.create_task(connection._run())
         return connection
 
-    async def request(self, body: bytes) -> bytes:
+    async def request(self, body: bytes, service_id: int = ALL_SERVICES) -> bytes:
         """Offer a request and wait for its answer; it is applied exactly once.
+
+        Parameters
+        ----------
+        body
+            What is asked.
+        service_id
+            Which service is, where several run: from 0, in the order of the cluster.
 
         Raises
         ------
@@ -87,7 +95,7 @@ class Connection:
             if self.client.state is ClientState.CLOSED:
                 raise ClosedError(self.client.closed_reason)
             self.client.now_ms = _now_ms()
-            number = self.client.offer(body)
+            number = self.client.offer(body, service_id)
             if number >= 0:
                 break
             self._room.clear()

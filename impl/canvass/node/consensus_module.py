@@ -31,7 +31,7 @@ from canvass.log.messages import (
     aligned_length,
 )
 from canvass.node.authentication import AcceptEveryone, Authenticator
-from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.ingress import ClientIngress
 from canvass.node.module import ModuleState
 from canvass.node.sessions import ClusterSession, SessionState
@@ -92,6 +92,11 @@ class ConsensusModule:
         position = 0 if snapshot is None else snapshot.log_position
         parts = {} if snapshot is None else snapshot.parts
         if snapshot is not None:
+            known = sorted(set(parts) - {MODULE_SERVICE_ID})
+            if known != list(range(len(services))):
+                raise ArchiveError(
+                    f"the snapshot at {position} is of services {known}, and {len(services)} run"
+                )
             self.state.restore(parts[MODULE_SERVICE_ID])
         self.commit_position = position
         """Up to where the module has processed the log, and services may."""
@@ -221,8 +226,8 @@ class ConsensusModule:
         self.ingress.leads = role is Role.LEADER
         self.ingress.leadership_term_id, self.ingress.leader_member_id = term, leader
         self.counters["elections"] += 1
+        self.state.control.on_elected(leads=role is Role.LEADER)
         if role is Role.LEADER:
-            self.state.control.on_leader()
             for session in self.state.sessions.opened():
                 session.last_activity = max(session.last_activity, self.time_ms)
                 session.is_new_leader_event_pending = True
@@ -306,16 +311,18 @@ class ConsensusModule:
     # Slow work, and clients.
 
     def slow_tick(self) -> None:
-        """Answer those who are refused; look at the switch and at the sessions, as a leader does.
-
-        Sessions are looked at while the module is ACTIVE.
-        """
+        """Answer those who are refused; look at the switches and, as a leader, at the sessions."""
         self.ingress.tell_refused()
-        if not self.ingress.leads:
-            return
-        self._check_toggle()
-        if self.state.control.state is not ModuleControlState.ACTIVE:
-            return
+        if self.ingress.leads:
+            self._check_toggle()
+            if self.state.control.state is ModuleControlState.ACTIVE:
+                self._check_sessions()
+        if self.state.control.take_node_toggle() is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
+            # A standby member tells of its snapshots; there is none, so none was told of.
+            self.counters["standby snapshots not found"] += 1
+
+    def _check_sessions(self) -> None:
+        """Let clients in, close what has timed out, and tell of a new leader."""
         timeout = self._settings.session_timeout_ms
         self.ingress.process_pending(timeout)
         for session in self.state.sessions.opened():

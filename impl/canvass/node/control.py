@@ -1,4 +1,4 @@
-"""The switch by which an operator controls a cluster, and the state of the consensus module.
+"""The switches by which an operator controls a cluster and a member, and the state of the module.
 
 The names are Aeron's. What appends to the log and who polls the switch is told elsewhere.
 """
@@ -33,6 +33,14 @@ class ControlToggle(IntEnum):
     STANDBY_SNAPSHOT = 7
 
 
+class NodeToggle(IntEnum):
+    """The switch of one member, whatever its role, in Aeron's codes."""
+
+    INACTIVE = 0
+    NEUTRAL = 1
+    REPLICATE_STANDBY_SNAPSHOT = 2
+
+
 _STATE_AFTER: Final = {
     ClusterAction.SUSPEND: ModuleControlState.SUSPENDED,
     ClusterAction.RESUME: ModuleControlState.ACTIVE,
@@ -41,10 +49,11 @@ _STATE_AFTER: Final = {
 
 
 class Control:
-    """The switch and the state of one member."""
+    """The switches and the state of one member."""
 
     def __init__(self) -> None:
         self.toggle = ControlToggle.INACTIVE
+        self.node_toggle = NodeToggle.INACTIVE
         self.state = ModuleControlState.ACTIVE
         self._previous: list[tuple[int, ModuleControlState]] = []
         """Position of each appended action that is not committed, and the state before it."""
@@ -57,6 +66,24 @@ class Control:
         if ready:
             self.toggle = toggle
         return ready
+
+    def set_node_toggle(self, toggle: NodeToggle) -> bool:
+        """Set the switch of this member; false if it is not ready for that."""
+        ready = self.node_toggle is NodeToggle.NEUTRAL
+        if ready:
+            self.node_toggle = toggle
+        return ready
+
+    def take_node_toggle(self) -> NodeToggle:
+        """Take what the switch of this member asks for, if it can be done in this state.
+
+        It is ready for the next then; NEUTRAL if nothing is asked for.
+        """
+        asked = self.node_toggle
+        if self.state is not ModuleControlState.ACTIVE or asked is NodeToggle.INACTIVE:
+            return NodeToggle.NEUTRAL
+        self.node_toggle = NodeToggle.NEUTRAL
+        return asked
 
     def on_append(self, position: int, action: ClusterAction) -> None:
         """Note that this leader has appended an action."""
@@ -90,8 +117,12 @@ class Control:
             self.state = ModuleControlState.ACTIVE  # The protocol ends the process, if anything.
         self._previous.clear()
         self.toggle = ControlToggle.INACTIVE
+        self.node_toggle = NodeToggle.INACTIVE
 
-    def on_leader(self) -> None:
-        """Let the switch be ready: the member leads now."""
+    def on_elected(self, *, leads: bool) -> None:
+        """Let the switches be ready: that of the cluster is the leader's."""
+        self.node_toggle = NodeToggle.NEUTRAL
+        if not leads:
+            return
         suspended = self.state is ModuleControlState.SUSPENDED
         self.toggle = ControlToggle.SUSPEND if suspended else ControlToggle.NEUTRAL

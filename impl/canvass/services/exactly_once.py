@@ -3,6 +3,9 @@
 A client numbers its requests from 1 and repeats those that it has no answer to. The service that is
 wrapped sees each number once; to a repetition the answer of the first time is given again. Clients
 are known by ids of their own, so this holds across sessions, leaders and restarts.
+
+Where several services run, each sees all that clients send, as it stands in the one log. A request
+may be for one of them: the others take note of its number and leave it at that.
 """
 
 from __future__ import annotations
@@ -17,7 +20,10 @@ from canvass.log.messages import CloseReason
 from canvass.services.service import ClientSession, Cluster, ClusteredService
 
 REQUEST: Final = struct.Struct("<QQ")
-"""Client id and number of the request, before its body; before the body of an answer, too."""
+"""Client id and address of the request, before its body; before the body of an answer, too."""
+ALL_SERVICES: Final = -1
+"""Stands for the service that a request is for, if it is for every one."""
+_ADDRESS_SHIFT: Final = 56
 WINDOW: Final = 64
 """How many answers are kept for each client: it may not be further ahead of the first one that it
 lacks."""
@@ -25,6 +31,16 @@ MAX_CLIENTS: Final = 10_000
 """When there are more, the one that has been silent for longest is forgotten."""
 _COUNTS: Final = struct.Struct("<QQI")
 _ANSWER: Final = struct.Struct("<QI")
+
+
+def address_of(number: int, service_id: int = ALL_SERVICES) -> int:
+    """The number of a request and the service that it is for, in one."""
+    return (service_id + 1) << _ADDRESS_SHIFT | number
+
+
+def read_address(address: int) -> tuple[int, int]:
+    """The number of a request, and the service that it is for."""
+    return address & (1 << _ADDRESS_SHIFT) - 1, (address >> _ADDRESS_SHIFT) - 1
 
 
 class Application(ABC):
@@ -79,14 +95,16 @@ class ExactlyOnce(ClusteredService):
         """Apply a request, unless it was applied before or an earlier one is missing."""
         if session is None or len(payload) < REQUEST.size:
             return
-        client_id, number = REQUEST.unpack_from(payload)
+        client_id, address = REQUEST.unpack_from(payload)
+        number, service_id = read_address(address)
         client = self._clients.setdefault(client_id, _Client())
         self._clients.move_to_end(client_id)
         if len(self._clients) > MAX_CLIENTS:
             self._clients.popitem(last=False)
         if number == client.applied + 1:
-            client.answers[number] = self.application.apply(payload[REQUEST.size :])
             client.applied = number
+            if service_id in (ALL_SERVICES, self._cluster.service_id):
+                client.answers[number] = self.application.apply(payload[REQUEST.size :])
             if len(client.answers) > WINDOW:
                 client.answers.popitem(last=False)
         answer = client.answers.get(number)

@@ -32,6 +32,11 @@ class Cluster(Protocol):
         ...
 
     @property
+    def service_id(self) -> int:
+        """Which of the cluster's services this one is, from 0."""
+        ...
+
+    @property
     def role(self) -> Role:
         """What the member is by now."""
         ...

@@ -16,7 +16,7 @@ from canvass.log.messages import (
     SessionOpenEvent,
     TimerEvent,
 )
-from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.module import ModuleState
 from canvass.node.service_messages import first_session_id, service_of
 from canvass.node.sessions import SessionState
@@ -206,7 +206,7 @@ def test_the_id_of_a_service_message_tells_its_service(service: int) -> None:
 def test_the_switch_is_set_from_neutral_alone_and_resume_from_suspend() -> None:
     control = ModuleState(0).control
     assert not control.set_toggle(ControlToggle.SNAPSHOT)
-    control.on_leader()
+    control.on_elected(leads=True)
     assert control.set_toggle(ControlToggle.SUSPEND)
     control.on_append(1, ClusterAction.SUSPEND)
     assert not control.set_toggle(ControlToggle.SNAPSHOT)
@@ -216,9 +216,30 @@ def test_the_switch_is_set_from_neutral_alone_and_resume_from_suspend() -> None:
     assert (control.toggle, control.state) == (ControlToggle.NEUTRAL, ModuleControlState.ACTIVE)
 
 
+def test_the_switch_of_one_member_is_ready_between_elections_whoever_leads() -> None:
+    control = ModuleState(0).control
+    asked = NodeToggle.REPLICATE_STANDBY_SNAPSHOT
+    assert not control.set_node_toggle(asked)
+    control.on_elected(leads=False)
+    assert not control.set_toggle(ControlToggle.SNAPSHOT)
+    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    assert control.set_node_toggle(asked)
+    assert not control.set_node_toggle(asked)
+    control.on_replay(ClusterAction.SUSPEND)
+    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    control.on_replay(ClusterAction.RESUME)
+    assert control.take_node_toggle() is asked
+    assert control.set_node_toggle(asked)
+    control.roll_back(0)
+
+    assert control.node_toggle is NodeToggle.INACTIVE
+    assert control.take_node_toggle() is NodeToggle.NEUTRAL
+    assert control.node_toggle is NodeToggle.INACTIVE
+
+
 def test_an_end_that_was_asked_for_does_not_outlive_the_leadership() -> None:
     control = ModuleState(0).control
-    control.on_leader()
+    control.on_elected(leads=True)
     control.set_toggle(ControlToggle.ABORT)
     control.state = ModuleControlState.TERMINATING
     control.roll_back(0)

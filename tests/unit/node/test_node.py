@@ -5,7 +5,7 @@ from __future__ import annotations
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.client.messages import SessionEvent
-from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from support.alone import Alone
 
@@ -101,3 +101,14 @@ def test_a_session_that_is_silent_is_closed() -> None:
 
     assert events == ["", "TIMEOUT"]
     assert alone.node.module.state.sessions.opened() == []
+
+
+def test_a_member_without_a_standby_member_has_no_standby_snapshot_to_replicate() -> None:
+    alone = Alone(MemoryStorage())
+    control = alone.node.module.state.control
+    assert control.set_node_toggle(NodeToggle.REPLICATE_STANDBY_SNAPSHOT)
+    alone.work()
+
+    assert control.node_toggle is NodeToggle.NEUTRAL
+    assert alone.node.module.counters["standby snapshots not found"] == 1
+    assert Archive(alone.storage).last_snapshot() is None

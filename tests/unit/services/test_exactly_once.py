@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.member import Role
-from canvass.services.exactly_once import REQUEST, WINDOW, ExactlyOnce
+from canvass.services.exactly_once import (
+    ALL_SERVICES,
+    REQUEST,
+    WINDOW,
+    ExactlyOnce,
+    address_of,
+    read_address,
+)
 from canvass.services.examples import Counter, KeyValue
 from canvass.services.service import ClientSession
 
@@ -19,7 +26,8 @@ class Sink:
 
     member_id, role, log_position = 0, Role.LEADER, 0
 
-    def __init__(self) -> None:
+    def __init__(self, service_id: int = 0) -> None:
+        self.service_id = service_id
         self.sent: list[bytes] = []
 
     def client_sessions(self) -> tuple[ClientSession, ...]:
@@ -42,8 +50,8 @@ class Sink:
         raise AssertionError(cluster_session_id)
 
 
-def counter() -> tuple[ExactlyOnce, Sink]:
-    service, sink = ExactlyOnce(Counter()), Sink()
+def counter(service_id: int = 0) -> tuple[ExactlyOnce, Sink]:
+    service, sink = ExactlyOnce(Counter()), Sink(service_id)
     service.on_start(sink, None)
     return service, sink
 
@@ -74,6 +82,24 @@ def test_clients_do_not_get_into_each_others_way() -> None:
     offer(service, 1, client=2)
 
     assert [data[REQUEST.size :] for data in sink.sent] == [b"1", b"2"]
+
+
+def test_a_request_for_one_service_counts_with_the_others_and_is_applied_by_that_one_alone() -> (
+    None
+):
+    first, second = counter(0), counter(1)
+    for number, service_id in ((1, 1), (2, 0), (3, ALL_SERVICES), (2, 0), (4, 1)):
+        for service, _ in (first, second):
+            offer(service, address_of(number, service_id))
+
+    answers = [
+        [(read_address(REQUEST.unpack_from(data)[1]), data[REQUEST.size :]) for data in sink.sent]
+        for _, sink in (first, second)
+    ]
+    assert answers == [
+        [((2, 0), b"1"), ((3, ALL_SERVICES), b"2"), ((2, 0), b"1")],
+        [((1, 1), b"1"), ((3, ALL_SERVICES), b"2"), ((4, 1), b"3")],
+    ]
 
 
 @given(st.lists(st.integers(1, WINDOW), max_size=200), st.integers(0, 200))
