@@ -31,7 +31,7 @@ PAYLOADS: Final = (
     "hasOwnProperty",
     "\\u003cscript\\u003e",
     "'; DROP TABLE runs; --",
-    "$(touch /tmp/x)`id`|id;id",
+    "$(touch x)`id`|id;id",
     "../../../../etc/passwd",
     "..\\..\\windows",
     "file:///etc/passwd",
