@@ -350,6 +350,9 @@ class ConsensusModule:
                 control.state = ModuleControlState.TERMINATING
                 self.termination_is_asked_for = True
             return
+        resumes = control.toggle is ControlToggle.RESUME and self._action is None
+        if resumes and control.state is ModuleControlState.ACTIVE:
+            control.toggle = ControlToggle.NEUTRAL  # It would keep every other action out.
         found = _ACTIONS.get(control.toggle)
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle

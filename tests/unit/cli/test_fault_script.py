@@ -36,7 +36,10 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("kill 3", "is no member of 3"),
         ("kill everybody", "is no member of 3"),
         ("burn 1", "is no command: kill|start|stop|pause|resume"),
-        ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort, quit"),
+        ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort|standby-snapshot, node"),
+        ("node 3 replicate-standby-snapshot", "is no member of 3"),
+        ("node 1 snapshot", "node ID|leader|follower|all replicate-standby-snapshot, quit"),
+        ("node 1", "is no command"),
         ("", "is no command"),
     ],
 )
@@ -53,7 +56,10 @@ def test_a_wrong_line_is_named(line: str) -> None:
 
 
 def test_a_command_reads_back_as_it_is_typed() -> None:
-    for text in ("kill 1", "pause leader", "toggle suspend", "quit"):
+    for text in (
+        *("kill 1", "pause leader", "toggle suspend", "toggle standby-snapshot", "quit"),
+        "node follower replicate-standby-snapshot",
+    ):
         assert str(parse_command(text, 3)) == text
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from canvass.traces.run import Corpus
+from support.processes import canvass, members_of
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -24,24 +23,6 @@ FAULTS = """
 4.5 toggle suspend
 5.0 toggle resume
 """
-
-
-def canvass(*words: object) -> list[str]:
-    return [sys.executable, "-m", "canvass.cli.main", *map(str, words)]
-
-
-def members_of(folder: Path) -> list[int]:
-    """The processes that were started with a configuration of a cluster in a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue  # It has ended.
-            if b"canvass.cli.member" in command and os.fsencode(folder) in command:
-                found.append(int(entry.name))
-    return found
 
 
 def test_a_cluster_comes_through_kills_and_pauses_with_nothing_lost(tmp_path: Path) -> None:
@@ -95,9 +76,9 @@ def test_what_real_processes_record_conforms(command: Command, tmp_path: Path) -
 def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> None:
     folder, secret = tmp_path / "cluster", tmp_path / "secret"
     secret.write_text("what only clients know\n")
-    words = ("--clock", 20, "--service", "key-value", "--members", 1, "--secret-file", secret)
+    words = ("--clock", 20, "--service", "counter", "--service", "key-value", "--members", 1)
     with subprocess.Popen(
-        canvass("run", "--out", folder, *words, "--no-record"),
+        canvass("run", "--out", folder, *words, "--secret-file", secret, "--no-record"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -108,16 +89,25 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
         given = "set a 1 2\nget a\nkeys\n"
         client = canvass("client", "--cluster", folder, "--timeout", 60)
         admitted = subprocess.run(
-            [*client, "--secret-file", str(secret)],
+            [*client, "--secret-file", str(secret), "--service", "key-value"],
             input=given,
             capture_output=True,
             text=True,
             check=False,
         )
-        refused = subprocess.run([*client, "get", "a"], capture_output=True, text=True, check=False)
+        counted = subprocess.run(
+            [*client, "--secret-file", str(secret), "--service", "counter", "add", "5"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        refused = subprocess.run(
+            [*client, "--service", "0", "get"], capture_output=True, text=True, check=False
+        )
         out, _ = cluster.communicate("nonsense\ntoggle shutdown\n", timeout=100)
 
     assert (admitted.returncode, admitted.stdout) == (0, "ok\n= 1 2\na\n"), admitted.stderr
+    assert (counted.returncode, counted.stdout) == (0, "5\n"), counted.stderr
     assert refused.returncode == 2
     assert "does not let this client in: credentials are wrong" in refused.stderr
     assert cluster.returncode == 0
@@ -147,7 +137,8 @@ def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
     assert (reports[0]["counter"], reports[0]["done"]) == (None, {"toggle": 1})
     first, second = (report["requestsAcknowledged"] for report in reports)
     assert reports[1]["counter"] >= first + second
-    assert [actions.count(name) for name in ("Restart", "TakeSnapshot", "Terminate")] == [2, 1, 1]
+    counts = [actions.count(name) for name in ("Restart", "TakeSnapshot", "Terminate")]
+    assert counts == [2, 2, 1]  # One at the shutdown, and one in the end to compare services.
 
 
 def test_a_member_whose_disk_is_damaged_does_not_start_and_says_where(tmp_path: Path) -> None:
@@ -196,6 +187,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
     [
         (("--random-faults", 1), "--random-faults needs --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
+        (("--service", "counter", "--service", "counter"), "names an application twice"),
         (("--again",), "is no folder of a cluster"),
     ],
 )

@@ -60,6 +60,15 @@ def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
     assert alone.actions() == ["SUSPEND", "RESUME"]
 
 
+def test_a_cluster_that_is_not_suspended_is_not_resumed_and_takes_the_next_action() -> None:
+    alone = Alone(MemoryStorage())
+    alone.toggle(ControlToggle.RESUME)
+    assert alone.node.module.state.control.toggle is ControlToggle.NEUTRAL
+    alone.toggle(ControlToggle.SNAPSHOT)
+
+    assert alone.actions() == ["SNAPSHOT"]
+
+
 def test_a_shutdown_takes_a_snapshot_and_ends_the_process() -> None:
     alone = Alone(MemoryStorage())
     alone.add(alone.connect(), 1)

@@ -9,7 +9,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,6 +17,9 @@ from canvass.cli.output import EXIT_OK, CommandError
 
 if TYPE_CHECKING:
     from canvass.client.connection import Connection
+
+MAX_SERVICES: Final = 127
+"""More than any cluster runs."""
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +35,10 @@ def register(app: typer.Typer) -> None:
         ] = None,
         endpoints: Annotated[
             str, typer.Option(help="Ingress endpoints instead: 0=127.0.0.1:PORT,1=...")
+        ] = "",
+        service: Annotated[
+            str,
+            typer.Option(help="Which service is asked: its name, or its number from 0."),
         ] = "",
         name: Annotated[str, typer.Option(help="Who the client is.")] = "canvass",
         secret_file: Annotated[
@@ -54,11 +61,14 @@ def register(app: typer.Typer) -> None:
         canvass client --cluster CLUSTER add 5
 
         seq 1 100 | sed 's/^/add /' | canvass client --cluster CLUSTER
+
+        canvass client --cluster CLUSTER --service key-value set a 1
         """
-        found, clock = _find(cluster, endpoints, clock)
+        found, clock, services = _find(cluster, endpoints, clock)
+        service_id = _service_id(service, services)
         secret = read_secret(secret_file)
         lines = iter([" ".join(request)]) if request else _lines()
-        asyncio.run(_offer(found, name, secret, clock, lines, timeout))
+        asyncio.run(_offer(found, name, secret, clock, lines, timeout, service_id))
         raise typer.Exit(EXIT_OK)
 
 
@@ -92,7 +102,33 @@ async def connect(endpoints: dict[int, str], *, name: str, secret: str, clock: i
     )
 
 
-def _find(cluster: Path | None, endpoints: str, clock: int) -> tuple[dict[int, str], int]:
+def _service_id(name: str, services: list[str]) -> int:
+    """The number of the service that is asked.
+
+    Raises
+    ------
+    CommandError
+        If it is not known, or one of several has to be named.
+    """
+    from canvass.services.exactly_once import ALL_SERVICES
+
+    if name in services:
+        return services.index(name)
+    told = ", ".join(services)
+    if name.isdecimal() and int(name) < (len(services) or MAX_SERVICES):
+        return int(name)
+    if name and services:
+        raise CommandError(f"{name!r} is no service of the cluster, which runs {told}")
+    if name:
+        raise CommandError(f"{name!r} is no number of a service; no folder tells their names")
+    if len(services) > 1:
+        raise CommandError(f"the cluster runs {told}: --service says which is asked")
+    return ALL_SERVICES
+
+
+def _find(
+    cluster: Path | None, endpoints: str, clock: int
+) -> tuple[dict[int, str], int, list[str]]:
     from canvass.client.messages import parse_endpoints
     from canvass.node.links import HOST, port_of
 
@@ -103,7 +139,7 @@ def _find(cluster: Path | None, endpoints: str, clock: int) -> tuple[dict[int, s
             found = parse_endpoints(endpoints)
             for endpoint in found.values():
                 port_of(endpoint)
-            return found, clock
+            return found, clock, []
         except ValueError as error:
             raise CommandError(str(error)) from None
     import msgspec
@@ -115,7 +151,7 @@ def _find(cluster: Path | None, endpoints: str, clock: int) -> tuple[dict[int, s
         raise CommandError(f"{cluster} is no folder of a cluster: it has no {path.name} in data")
     config = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
     ports = enumerate(config.ingress_ports)
-    return {i: f"{HOST}:{port}" for i, port in ports}, config.clock
+    return {i: f"{HOST}:{port}" for i, port in ports}, config.clock, config.services
 
 
 def _lines() -> Iterator[str]:
@@ -131,6 +167,7 @@ async def _offer(
     clock: int,
     lines: Iterator[str],
     timeout_s: float,
+    service_id: int,
 ) -> None:
     from canvass.client.connection import ClosedError
 
@@ -138,7 +175,7 @@ async def _offer(
     try:
         for line in lines:
             async with asyncio.timeout(timeout_s):
-                answer = await connection.request(line.encode())
+                answer = await connection.request(line.encode(), service_id)
             print(answer.decode(errors="replace"), flush=True)
     except TimeoutError:
         told = connection.client.closed_reason or "nobody leads, or nobody is there"

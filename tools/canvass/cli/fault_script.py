@@ -13,8 +13,13 @@ from canvass.cli.output import CommandError
 
 MEMBER_ACTIONS: Final = ("kill", "start", "stop", "pause", "resume")
 """SIGKILL; start again; SIGTERM; SIGSTOP; SIGCONT."""
-CLUSTER_ACTIONS: Final = ("SUSPEND", "RESUME", "SNAPSHOT", "SHUTDOWN", "ABORT")
+CLUSTER_ACTIONS: Final = (
+    *("SUSPEND", "RESUME", "SNAPSHOT", "SHUTDOWN", "ABORT"),
+    "STANDBY_SNAPSHOT",
+)
 """Positions of the control toggle, written in small letters after ``toggle``."""
+NODE_ACTIONS: Final = ("REPLICATE_STANDBY_SNAPSHOT",)
+"""Positions of the control toggle of one member, written after ``node`` and the member."""
 ROLES: Final = ("leader", "follower", "all")
 
 
@@ -23,13 +28,16 @@ class Command:
     """Something to do."""
 
     action: str
-    """One of `MEMBER_ACTIONS`, ``"toggle"`` or ``"quit"``."""
+    """One of `MEMBER_ACTIONS`, ``"toggle"``, ``"node"`` or ``"quit"``."""
     target: str = ""
     """A member's id or one of `ROLES`; for ``"toggle"`` one of `CLUSTER_ACTIONS`."""
+    toggle: str = ""
+    """For ``"node"`` one of `NODE_ACTIONS`."""
 
     def __str__(self) -> str:
         """Give the command as it is typed."""
-        return f"{self.action} {self.target.lower()}".rstrip()
+        words = (self.action, _typed(self.target), _typed(self.toggle))
+        return " ".join(word for word in words if word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,14 @@ class TimedCommand:
 
     at_s: float
     command: Command
+
+
+def _typed(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _named(word: str) -> str:
+    return word.upper().replace("-", "_")
 
 
 def parse_command(text: str, member_count: int) -> Command:
@@ -52,19 +68,26 @@ def parse_command(text: str, member_count: int) -> Command:
     match words:
         case ["quit"]:
             return Command("quit")
-        case ["toggle", name] if name.upper() in CLUSTER_ACTIONS:
-            return Command("toggle", name.upper())
+        case ["toggle", name] if _named(name) in CLUSTER_ACTIONS:
+            return Command("toggle", _named(name))
+        case ["node", target, name] if _named(name) in NODE_ACTIONS:
+            return Command("node", _member(target, member_count), _named(name))
         case [action, target] if action in MEMBER_ACTIONS:
-            known = target in ROLES or (target.isdecimal() and int(target) < member_count)
-            if known:
-                return Command(action, target)
-            raise CommandError(
-                f"{target!r} is no member of {member_count}, nor leader, follower, all"
-            )
+            return Command(action, _member(target, member_count))
         case _:
-            known_ones = f"{'|'.join(MEMBER_ACTIONS)} ID|{'|'.join(ROLES)}"
-            toggles = "|".join(name.lower() for name in CLUSTER_ACTIONS)
-            raise CommandError(f"{text!r} is no command: {known_ones}, toggle {toggles}, quit")
+            who = f"ID|{'|'.join(ROLES)}"
+            toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
+            nodes = "|".join(map(_typed, NODE_ACTIONS))
+            raise CommandError(
+                f"{text!r} is no command: {'|'.join(MEMBER_ACTIONS)} {who}, toggle {toggles},"
+                f" node {who} {nodes}, quit"
+            )
+
+
+def _member(target: str, member_count: int) -> str:
+    if target in ROLES or (target.isdecimal() and int(target) < member_count):
+        return target
+    raise CommandError(f"{target!r} is no member of {member_count}, nor leader, follower, all")
 
 
 def parse_script(text: str, member_count: int) -> list[TimedCommand]:

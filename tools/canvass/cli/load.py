@@ -1,15 +1,18 @@
 """Clients that keep a running cluster busy, and the book that they keep of what they were told.
 
 Each adds to one counter. What was acknowledged has to be in the counter once, whatever happens to
-the members: that is looked at in the end.
+the members: that is looked at in the end. If a store of keys and values runs, too, every other
+request sets the client's own key there, one at a time, and in the end the store has to hold what
+was set last.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 
 from canvass.cli.client import connect
 from canvass.client.connection import ClosedError, Connection
@@ -22,10 +25,21 @@ class LoadBook:
     base: int = 0
     """The counter before the first request."""
     offered: int = 0
+    added: int = 0
+    """Of the requests that were offered, those to the counter."""
     values: list[int] = field(default_factory=list)
     """The counter after each acknowledged request."""
+    stored: dict[str, str] = field(default_factory=dict)
+    """The value that was set last, by key."""
+    stored_count: int = 0
+    """How many requests to set one were acknowledged."""
     latencies_ms: list[float] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def acknowledged(self) -> int:
+        """How many requests were acknowledged."""
+        return len(self.values) + self.stored_count
 
     def percentile_ms(self, share: float) -> float:
         """The latency that so many requests did not exceed."""
@@ -37,9 +51,9 @@ class LoadBook:
         wrong = list(self.problems)
         if len(set(self.values)) != len(self.values):
             wrong.append("two requests were told the same value of the counter")
-        if not len(self.values) <= value - self.base <= self.offered:
+        if not len(self.values) <= value - self.base <= self.added:
             wrong.append(
-                f"the counter has gone from {self.base} to {value}, with {self.offered} requests"
+                f"the counter has gone from {self.base} to {value}, with {self.added} requests"
                 f" offered and {len(self.values)} acknowledged"
             )
         return wrong
@@ -56,20 +70,30 @@ class Load:
         Requests a second of all clients together.
     clients
         How many there are.
-    clock, secret
-        Of the cluster.
+    clock, secret, services
+        Of the cluster; a counter is among the services.
     """
 
     def __init__(
-        self, endpoints: Mapping[int, str], rate: float, clients: int, clock: int, secret: str = ""
+        self,
+        endpoints: Mapping[int, str],
+        rate: float,
+        clients: int,
+        clock: int,
+        secret: str = "",
+        services: Sequence[str] = ("counter",),
     ) -> None:
         self._endpoints, self._clock, self._secret = dict(endpoints), clock, secret
         self._period_s = clients / rate
         self._count = clients
+        self._services = list(services)
+        self._counter = self._services.index("counter")
         self.book = LoadBook()
         self._connections: list[Connection] = []
         self._offering: list[asyncio.Task[None]] = []
         self._requests: set[asyncio.Task[None]] = set()
+        self._storing: set[int] = set()
+        """The clients that wait for an answer of the store."""
 
     async def start(self) -> None:
         """Let the clients begin."""
@@ -78,31 +102,58 @@ class Load:
                 self._endpoints, name=f"load {k}", secret=self._secret, clock=self._clock
             )
             self._connections.append(connection)
-        self.book.base = int(await self._connections[0].request(b"get"))
+        self.book.base = await self._value()
         for k, connection in enumerate(self._connections):
             self._offering.append(asyncio.create_task(self._offer(connection, k)))
 
     async def _offer(self, connection: Connection, k: int) -> None:
         loop = asyncio.get_running_loop()
         due_s = loop.time() + self._period_s * k / self._count
-        while True:
+        for name in cycle(self._services):
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             due_s = max(due_s + self._period_s, loop.time() - 10 * self._period_s)
             if connection.client.unanswered_count < 32:  # It waits for the cluster otherwise.
-                request = asyncio.create_task(self._request(connection))
+                request = asyncio.create_task(self._request(connection, k, name))
                 self._requests.add(request)
                 request.add_done_callback(self._requests.discard)
 
-    async def _request(self, connection: Connection) -> None:
-        began_s = time.monotonic()
-        self.book.offered += 1
+    async def _request(self, connection: Connection, k: int, name: str) -> None:
+        book, began_s = self.book, time.monotonic()
+        book.offered += 1
+        if name == "counter" or k in self._storing:  # What is set last is known that way.
+            name, body = "counter", b"add 1"
+            book.added += 1
+        else:
+            self._storing.add(k)
+            key = f"load-{k}"
+            book.stored[key] = str(book.offered)
+            body = f"set {key} {book.offered}".encode()
         try:
-            answer = await connection.request(b"add 1")
+            answer = await connection.request(body, self._services.index(name))
         except ClosedError as error:
-            self.book.problems.append(f"a client was closed: {error}")
+            book.problems.append(f"a client was closed: {error}")
             return
-        self.book.latencies_ms.append((time.monotonic() - began_s) * 1e3)
-        self.book.values.append(int(answer))
+        book.latencies_ms.append((time.monotonic() - began_s) * 1e3)
+        if name == "counter":
+            book.values.append(int(answer))
+            return
+        self._storing.discard(k)
+        if answer == b"ok":
+            book.stored_count += 1
+        else:
+            book.problems.append(f"the store answers {answer!r} to {body!r}")
+
+    async def _value(self) -> int:
+        return int(await self._connections[0].request(b"get", self._counter))
+
+    async def _look_at_store(self) -> None:
+        """See that the store holds what was set last: each client's requests are in order."""
+        for key, value in self.book.stored.items():
+            service_id = self._services.index("key-value")
+            answer = await self._connections[0].request(f"get {key}".encode(), service_id)
+            if answer != f"= {value}".encode():
+                told = f"{key} was set to {value}, and the store says {answer!r}"
+                self.book.problems.append(told)
 
     async def finish(self, timeout_s: float) -> int | None:
         """Offer no more, wait for what is open, and ask for the counter; None if nobody answers."""
@@ -112,7 +163,8 @@ class Load:
             async with asyncio.timeout(timeout_s):
                 while self._requests:
                     await asyncio.wait(set(self._requests))
-                return int(await self._connections[0].request(b"get"))
+                await self._look_at_store()
+                return await self._value()
         except TimeoutError:
             return None
 

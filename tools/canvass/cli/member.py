@@ -39,7 +39,8 @@ class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     member_ports: list[int]
     ingress_ports: list[int]
     data_folder: str
-    service: str
+    services: list[str]
+    """The names of the applications, in the order of their ids."""
     run_folder: str = ""
     """Where steps are recorded; empty for nowhere."""
     run_id: str = ""
@@ -56,16 +57,18 @@ class MemberStatus(msgspec.Struct, frozen=True):
     role: str
     module_state: str
     toggle: str
+    node_toggle: str
     leadership_term_id: int
     leader_member_id: int
     recorded_position: int
     commit_position: int
-    service_position: int
+    service_positions: list[int]
     snapshot_position: int
     sessions: int
     steps: int
     max_cycle_ms: float
     cycles_exceeded: int
+    counters: dict[str, int]
     ended: bool = False
 
 
@@ -109,9 +112,8 @@ async def _run(config: MemberConfig) -> None:
     if config.secret:
         authenticator = SharedSecret(config.secret.encode(), lambda: os.urandom(32))
     reports = _Reports(config)
-    process = MemberProcess(
-        settings, archive, [SERVICES[config.service]()], recorder, authenticator, reports.on_cycle
-    )
+    services = [SERVICES[name]() for name in config.services]
+    process = MemberProcess(settings, archive, services, recorder, authenticator, reports.on_cycle)
     reports.process = process
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -139,7 +141,7 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
         run_id=config.run_id,
         revision=config.revision,
         member_count=config.member_count,
-        source={"kind": "processes", "service": config.service, "clock": config.clock},
+        source={"kind": "processes", "services": config.services, "clock": config.clock},
     )
     path = Path(config.run_folder) / f"member-{i}.ndjson"
     last, previous = last_states(path)
@@ -175,13 +177,17 @@ class _Commands:
             self._obey(line.decode().split())
 
     def _obey(self, words: list[str]) -> None:
-        from canvass.node.control import ControlToggle
+        from canvass.node.control import ControlToggle, NodeToggle
 
+        control = self._process.node.module.state.control
         match words:
             case ["stop"]:
                 self._process.stop()
             case ["toggle", name] if name in ControlToggle.__members__:
-                self._process.node.module.state.control.set_toggle(ControlToggle[name])
+                control.set_toggle(ControlToggle[name])
+                self._process.wake()
+            case ["node", name] if name in NodeToggle.__members__:
+                control.set_node_toggle(NodeToggle[name])
                 self._process.wake()
             case _:
                 pass
@@ -223,35 +229,33 @@ class _Reports:
     def _status(self, ended: bool) -> MemberStatus:
         node = self.process.node
         s, control = node.member, node.module.state.control
-        agents = node.module.agents
         return MemberStatus(
             self._config.member_id,
             s.election_state.value,
             s.role.value,
             control.state.name,
             control.toggle.name,
+            control.node_toggle.name,
             s.module_leadership_term_id,
             s.leader_member_id,
             s.recorded_position,
             s.commit_position,
-            min((agent.log_position for agent in agents), default=s.commit_position),
+            [agent.log_position for agent in node.module.agents],
             s.snapshot_log_position,
             len(node.module.state.sessions.by_id),
             node.steps,
             round(node.stalls.max_cycle_time_ns / 1e6, 1),
             node.stalls.exceeded_count,
+            {**node.module.counters, **node.module.ingress.counters},
             ended,
         )
 
     def _mark(self) -> None:
-        """Say in the data folder that the process lives, with its counters."""
-        node = self.process.node
-        counters = {**node.module.counters, **node.module.ingress.counters}
+        """Say in the data folder that the process lives, and how it is."""
         mark = {
             "pid": os.getpid(),
             "activityTimestamp": time.time_ns() // 1_000_000,
             "status": msgspec.to_builtins(self._status(ended=False)),
-            "counters": counters,
         }
         folder = Path(self._config.data_folder)
         aside = folder / ".cluster-mark.new"

@@ -62,6 +62,8 @@ class RunReport(msgspec.Struct, frozen=True, rename="camel"):
     requests_offered: int
     requests_acknowledged: int
     counter: int | None
+    positions_compared: int
+    """At how many positions of the log the services of members were found equal."""
     latency_ms: dict[str, float]
     problems: list[str]
 
@@ -75,7 +77,7 @@ class RunOptions:
     seconds: float
     clock: int
     revision: str
-    service: str
+    services: list[str]
     script: list[TimedCommand]
     load: float
     clients: int
@@ -102,8 +104,13 @@ def register(app: typer.Typer) -> None:
             Revision, typer.Option(help="The protocol that the members run.")
         ] = Revision.HARDENED,
         service: Annotated[
-            Service, typer.Option(help="The application that runs on the cluster.")
-        ] = Service.COUNTER,
+            list[Service] | None,
+            typer.Option(
+                help="An application that runs on the cluster; may be given again for another. "
+                "A counter if none is given.",
+                show_default=False,
+            ),
+        ] = None,
         script: Annotated[
             Path | None, typer.Option(help="A script of faults: lines of time and command.")
         ] = None,
@@ -129,11 +136,12 @@ def register(app: typer.Typer) -> None:
         """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
         Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`
-        or `quit` while it runs, or give a script of such lines, each after a time in seconds.
-        Every member records its steps while it works.
+        `node 1 replicate-standby-snapshot` or `quit` while it runs, or give a script of such lines,
+        each after a time in seconds. Every member records its steps while it works.
 
-        Exit code 0: all members agree in the end, and every acknowledged request counts once. 1:
-        not so. 2: the cluster could not be run. 130: interrupted.
+        Exit code 0: all members agree in the end, every acknowledged request counts once, and the
+        services of all members were equal at equal positions. 1: not so. 2: the cluster could not
+        be run. 130: interrupted.
 
         canvass run --out CLUSTER --load 100
 
@@ -150,7 +158,10 @@ def register(app: typer.Typer) -> None:
             if not seconds:
                 raise CommandError("--random-faults needs --seconds: chance has no end of its own")
             timed += random_script(random_faults, seconds, members, clock)
-        if load and service is not Service.COUNTER:
+        services = [one.value for one in service or [Service.COUNTER]]
+        if len(set(services)) < len(services):
+            raise CommandError("--service names an application twice")
+        if load and Service.COUNTER.value not in services:
             raise CommandError("--load adds to a counter: it needs --service counter")
         options = RunOptions(
             members,
@@ -158,7 +169,7 @@ def register(app: typer.Typer) -> None:
             seconds,
             clock,
             revision.value,
-            service.value,
+            services,
             sorted(timed, key=lambda one: one.at_s),
             load,
             clients,
@@ -177,13 +188,21 @@ def register(app: typer.Typer) -> None:
 
 async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
     from canvass.cli.load import Load
+    from canvass.cli.run_end import come_together, compare_services, was_ended
     from canvass.cli.run_view import RunView
 
     supervisor = _supervisor(options)
     load = None
     if options.load:
         endpoints = supervisor.endpoints
-        load = Load(endpoints, options.load, options.clients, options.clock, options.secret)
+        load = Load(
+            endpoints,
+            options.load,
+            options.clients,
+            options.clock,
+            options.secret,
+            options.services,
+        )
     began_s = time.monotonic()
     value = None
     problems: list[str] = []
@@ -197,13 +216,15 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
                 await load.start()
             await _course(options, supervisor, view, began_s)
             seconds = time.monotonic() - began_s
-            ended = _was_ended(supervisor)
+            ended = was_ended(supervisor)
             if not ended:
-                problems += await _come_together(options, supervisor, view)
+                problems += await come_together(supervisor, options.clock, view.refresh)
             if load is not None and not problems and not ended:
                 value = await load.finish(timeout_s=60 / options.clock + 10)
                 if value is None:
                     problems.append("the clients' last requests were not answered")
+                elif not (supervisor.failures or await supervisor.snapshot()):
+                    problems.append("the members did not take a last snapshot at one position")
             view.refresh()
     finally:
         if load is not None:
@@ -213,6 +234,9 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
     if load is not None and value is not None:
         problems += load.book.check(value)
     problems += supervisor.failures
+    folders = [supervisor.folder.data(i) for i in range(options.members)]
+    positions, different = compare_services(folders)
+    problems += different
     known = [status for status in statuses if status is not None]
     return RunReport(
         ok=not problems,
@@ -225,8 +249,9 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
         steps=sum(status.steps for status in known),
         committed_bytes=max((status.commit_position for status in known), default=0),
         requests_offered=0 if load is None else load.book.offered,
-        requests_acknowledged=0 if load is None else len(load.book.values),
+        requests_acknowledged=0 if load is None else load.book.acknowledged,
         counter=value,
+        positions_compared=positions,
         latency_ms={}
         if load is None
         else {
@@ -255,7 +280,7 @@ def _supervisor(options: RunOptions) -> Supervisor:
             ports[: options.members],
             ports[options.members :],
             str(folder.data(i)),
-            options.service,
+            options.services,
             str(folder.run) if options.record else "",
             folder.run_id,
             options.sync,
@@ -282,6 +307,7 @@ async def _course(
 ) -> None:
     """Obey the script and what is typed, until it is time."""
     from canvass.cli.fault_script import parse_command
+    from canvass.cli.run_end import was_ended
 
     typed: asyncio.Queue[str] = asyncio.Queue()
     with _Typed(typed):
@@ -302,7 +328,7 @@ async def _course(
             if options.seconds and passed_s >= options.seconds:
                 return
             up = any(supervisor.is_up(i) for i in range(options.members))
-            if _was_ended(supervisor) and not up:
+            if was_ended(supervisor) and not up:
                 return
             view.refresh()
             due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
@@ -336,35 +362,6 @@ class _Typed:
             self._lines.put_nowait(line.strip())
 
 
-def _was_ended(supervisor: Supervisor) -> bool:
-    """Whether an operator has ended the cluster, so that nothing is to be expected of it."""
-    return "toggle shutdown" in supervisor.done or "toggle abort" in supervisor.done
-
-
-async def _come_together(options: RunOptions, supervisor: Supervisor, view: RunView) -> list[str]:
-    """Start what is down, and wait until all serve one leader; if not, say so."""
-    from canvass.cli.fault_script import Command
-
-    await supervisor.obey(Command("resume", "all"))
-    await supervisor.obey(Command("start", "all"))
-    limit_s = time.monotonic() + 30 + 400 / options.clock
-    while time.monotonic() < limit_s:
-        view.refresh()
-        statuses = [supervisor.status(i) for i in range(options.members)]
-        leader = supervisor.leader()
-        if leader is not None and all(
-            status is not None
-            and status.election_state == "CLOSED"
-            and status.leader_member_id == leader
-            for status in statuses
-        ):
-            return []
-        if supervisor.failures and None in statuses and leader is not None:
-            return []  # Who has ended by itself would do so again; that is told.
-        await asyncio.sleep(_VIEW_PERIOD_S)
-    return ["the members did not come to serve one leader"]
-
-
 def _show(report: RunReport) -> None:
     """Write the result for a person."""
     console = result_console()
@@ -379,6 +376,10 @@ def _show(report: RunReport) -> None:
         console.print(
             f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
             f"acknowledged, the counter is at {report.counter}; {told}"
+        )
+    if report.positions_compared:
+        console.print(
+            f"  services were compared at {report.positions_compared:,} positions of the log"
         )
     for problem in report.problems:
         complain(problem)

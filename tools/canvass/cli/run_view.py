@@ -147,7 +147,7 @@ class RunView:
             str(status.leader_member_id),
             f"{status.recorded_position:,}",
             f"{status.commit_position:,}",
-            f"{status.service_position:,}",
+            f"{min(status.service_positions):,}",
             f"{status.snapshot_position:,}",
             str(status.sessions),
             f"{status.steps:,}",

@@ -25,6 +25,8 @@ STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
 """How long what is to be done to a leader waits for one."""
 PERIOD_S: Final = 0.05
+NOT_FOUND: Final = "standby snapshots not found"
+"""The counter of a member that says what its switch has come to."""
 _STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
 """The state of the module that a position of the switch leads to, and that stays."""
 
@@ -147,7 +149,7 @@ class Supervisor:
             if not path.is_file():
                 raise CommandError(f"{path} is missing: there is no such cluster to go on with")
             old = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
-            for name in ("member_count", "revision", "clock", "service", "run_folder"):
+            for name in ("member_count", "revision", "clock", "services", "run_folder"):
                 if getattr(old, name) != getattr(config, name):
                     raise CommandError(
                         f"{path} says {name} {getattr(old, name)!r}, and not"
@@ -161,18 +163,21 @@ class Supervisor:
         if command.action == "toggle":
             await self._toggle(command.target)
             return
+        if command.action == "node":
+            for i in self._targets(command):
+                await self._toggle_node(command, i)
+            return
         if command.target == "leader":
             await self._await_leader()
         for i in self._targets(command):
             await self._act(command.action, i)
 
-    async def _toggle(self, name: str) -> None:
+    async def _toggle(self, name: str, *, quiet: bool = False) -> None:
         """Set the leader's switch once it is ready, and see that it took effect.
 
-        A leader that loses its leadership loses what its switch was set to, so the next one is
-        told then.
+        An election takes back what the switch was set to, so whoever leads is told again then.
         """
-        told: int | None = None
+        told: tuple[int, int] | None = None
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             leader = self.leader()
             status = None if leader is None else self.status(leader)
@@ -182,16 +187,53 @@ class Supervisor:
                 if _STATES.get(name) == status.module_state:
                     break
                 ready = "SUSPEND" if name == "RESUME" else "NEUTRAL"
-                if told == leader and name not in _STATES:
+                now = leader, status.counters.get("elections", 0)
+                if told == now and name not in _STATES:
                     break
-                if status.toggle == ready:
+                if status.toggle == ready and told != now:
                     self._tell(leader, f"toggle {name}")
-                    told = leader
+                    told = now
             if told is not None and not any(map(self.is_up, range(len(self.configs)))):
                 break  # It was the end that was asked for.
             await asyncio.sleep(PERIOD_S)
-        if told is not None:
-            self._note(f"toggle {name.lower()}")
+        if told is not None and not quiet:
+            self._note(f"toggle {name.lower().replace('_', '-')}")
+
+    async def _toggle_node(self, command: Command, i: int) -> None:
+        """Set the switch of one member once it is ready, and see what came of it.
+
+        An election takes back what the switch was set to, so the member is told again then.
+        """
+        before: int | None = None
+        told_after = -1
+        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
+            status = self.status(i)
+            if status is None or self.is_paused(i):
+                return
+            count = status.counters.get(NOT_FOUND, 0)
+            if before is not None and count > before:
+                self._note(f"node {i} {command.toggle.lower().replace('_', '-')}: none found")
+                return
+            elections = status.counters.get("elections", 0)
+            if status.node_toggle == "NEUTRAL" and told_after < elections:
+                self._tell(i, f"node {command.toggle}")
+                before, told_after = count, elections
+            await asyncio.sleep(PERIOD_S)
+
+    async def snapshot(self) -> bool:
+        """Let all members take a snapshot at one position; false if they do not."""
+        before = max(self._snapshot_positions(), default=0)
+        await self._toggle("SNAPSHOT", quiet=True)
+        for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
+            positions = self._snapshot_positions()
+            if len(positions) == len(self.configs) and before < min(positions) == max(positions):
+                return True
+            await asyncio.sleep(PERIOD_S)
+        return False
+
+    def _snapshot_positions(self) -> list[int]:
+        statuses = map(self.status, range(len(self.configs)))
+        return [status.snapshot_position for status in statuses if status is not None]
 
     async def _await_leader(self) -> None:
         """Wait for a leader if there is none now, as between two terms."""

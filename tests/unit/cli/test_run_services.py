@@ -1,0 +1,127 @@
+"""``canvass run`` with two services in each process: snapshots, replays, control toggles."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from canvass.archive.archive import Archive
+from canvass.archive.files import FileStorage
+from canvass.cli.run_end import compare_services
+from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest
+from canvass.traces.run import Corpus
+from support.processes import canvass, members_of
+
+Command = Callable[..., tuple[int, str, str]]
+
+SERVICES = ("--service", "counter", "--service", "key-value")
+SCRIPT = """
+0.5 toggle snapshot
+1.0 kill leader
+1.5 node follower replicate-standby-snapshot
+1.8 start all
+2.2 toggle standby-snapshot
+2.6 toggle suspend
+2.9 toggle resume
+3.2 node all replicate-standby-snapshot
+"""
+
+
+def run(folder: Path, *words: object) -> dict[str, Any]:
+    done = subprocess.run(
+        canvass("run", "--out", folder, "--clock", 20, "--load", 60, "--format", "json", *words),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=200,
+        check=False,
+    )
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert (done.returncode, report["problems"]) == (0, []), done.stderr
+    return report
+
+
+def actions_in_log(archive: Archive) -> list[tuple[str, int]]:
+    recording = archive.recording
+    messages = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(0, recording.end)]
+    return [
+        (one.action.name, one.flags) for one in messages if isinstance(one, ClusterActionRequest)
+    ]
+
+
+def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
+    command: Command, tmp_path: Path
+) -> None:
+    folder, script = tmp_path / "cluster", tmp_path / "script"
+    script.write_text(SCRIPT)
+    first = run(folder, *SERVICES, "--seconds", 4, "--script", script)
+    second = run(folder, *SERVICES, "--seconds", 0.3, "--again")
+    (recorded,) = Corpus(folder / "runs").load()
+    restarts = [
+        sum(event.action.value == "Restart" for event in events)
+        for events in recorded.events.values()
+    ]
+    code, _, err = command("client", "--cluster", folder, "get")
+    other = command("run", "--out", folder, "--again", "--seconds", 1, "--clock", 20)
+
+    assert first["done"] == {"kill": 1, "node": 4, "start": 1, "toggle": 4}
+    assert first["requestsAcknowledged"] == first["requestsOffered"] > 0
+    assert 0 < first["counter"] < second["counter"]
+    assert (first["positionsCompared"], second["positionsCompared"]) == (2, 3)
+    assert sum(restarts) == 7
+    for i in range(3):
+        data = folder / "data" / f"member-{i}"
+        mark = json.loads((data / ".cluster-mark.json").read_bytes())["status"]
+        assert len(mark["service_positions"]) == 2
+        storage = FileStorage(data)
+        archive = Archive(storage)
+        actions = actions_in_log(archive)
+        snapshot = archive.last_snapshot()
+        storage.close()
+        assert snapshot is not None
+        assert sorted(snapshot.parts) == [-1, 0, 1]
+        assert actions == [
+            *(("SNAPSHOT", 0), ("SNAPSHOT", 1), ("SUSPEND", 0), ("RESUME", 0)),
+            *(("SNAPSHOT", 0), ("SNAPSHOT", 0)),
+        ]
+    assert members_of(folder) == []
+    assert (code, "counter, key-value: --service says which" in err) == (2, True)
+    assert (other[0], "says services ['counter', 'key-value']" in other[2]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [("queue", "is no service of the cluster"), ("2", "which runs counter, key-value")],
+)
+def test_a_service_that_does_not_run_is_not_asked(
+    command: Command, tmp_path: Path, service: str, told: str
+) -> None:
+    config = {"cluster_id": 1, "member_id": 0, "member_count": 1, "revision": "hardened"}
+    config |= {"clock": 5, "member_ports": [1], "ingress_ports": [2], "data_folder": "data"}
+    (tmp_path / "data").mkdir()
+    services = {"services": ["counter", "key-value"]}
+    (tmp_path / "data" / "member-0.json").write_text(json.dumps(config | services))
+    code, _, err = command("client", "--cluster", tmp_path, "--service", service, "get")
+
+    assert (code, told in err) == (2, True), err
+
+
+def test_services_that_are_not_equal_at_a_position_are_told(tmp_path: Path) -> None:
+    folders = [tmp_path / f"member-{i}" for i in range(3)]
+    for i, folder in enumerate(folders):
+        folder.mkdir()
+        (folder / "snapshot-96-module.dat").write_text(f"its own {i}")
+        (folder / "snapshot-96-service-0.dat").write_text("same")
+        (folder / "snapshot-96-service-1.dat").write_text("other" if i == 2 else "same")
+        (folder / f"snapshot-{160 + i}-service-0.dat").write_text(f"alone {i}")
+
+    assert compare_services(folders[:2]) == (1, [])
+    assert compare_services(folders) == (
+        1,
+        ["service 1 is another one at 96 in member-2 than in member-0"],
+    )
+    assert compare_services([tmp_path / "nothing"]) == (0, [])
