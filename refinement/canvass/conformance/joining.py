@@ -87,8 +87,10 @@ def causes_of_joining(
             problem = NOT_REACHED
             at = low + int(np.searchsorted(publication[low:high], commit[before[row]]))
         if at < high:
-            # After missing steps it is not known when it came to be so.
-            cause[row] = at if before[at] >= -1 else -1
+            # Past missing steps it is not known when it came to be so; written is what was then
+            # reached, but a catch-up may have been granted and have ended among them.
+            asked = before[low : at + 1] if problem == NOT_GRANTED else before[at : at + 1]
+            cause[row] = at if (asked >= -1).all() else -1
         elif knows[sequence.member[low]]:
             found[row] = problem
 

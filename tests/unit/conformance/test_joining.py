@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from canvass.conformance.causality import Order, order_causes
@@ -103,6 +104,29 @@ def test_joining_nothing_is_demanded_of_what_was_not_recorded(state: str) -> Non
     assert problem(ordered(story)) != 0
     assert problem(ordered(story, complete=(False, True))) == 0
     assert problem(ordered(story, empty=False)) == 0
+
+
+def test_joining_comes_before_a_second_grant_if_the_first_one_may_be_missing() -> None:
+    """The leader grants again what the follower, which has joined before, asks for again."""
+    begins, writes, grants, _ = leader(replays=(1,))
+    asks = replace(joins(CATCHUP)[1], action="Canvass")
+    sequence = sequence_of([begins, writes, grants, *joins(CATCHUP), asks], 2)
+    received = sequence.received.copy()
+    received[2] = [7, 1, 0]
+    sequence = replace(
+        sequence,
+        step=np.array([0, 5, 6, 0, 1, 2, 3]),
+        received=received,
+        sends_of=np.array([0, 0, 0, 0, 0, 0, 1]),
+        sends=np.array([[7, 0, 0]]),
+        votes=np.array([[-1, -1]]),
+        told=np.array([-1]),
+    )
+
+    order = order_causes(sequence, 2, empty=True, complete=(False, True))
+
+    assert not order.found.any()
+    assert len(order.order) == len(sequence)
 
 
 @pytest.mark.parametrize("action", [*JOINS.values(), "RecordLog"])
