@@ -131,6 +131,11 @@ def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         reports.append(json.loads(done.stdout))
+        data = folder / "data" / "member-0"
+        mark = json.loads((data / ".cluster-mark.json").read_bytes())
+        for name in (".cluster-mark.json", ".cluster-mark.new"):
+            (data / name).write_text('{"pi')  # What a crash may leave; nothing is read from there.
+    assert mark["status"]["member_id"] == 0
     (run,) = Corpus(folder / "runs").load()
     actions = [event.action.value for event in run.events[0]]
 

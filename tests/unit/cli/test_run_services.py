@@ -110,6 +110,19 @@ def test_a_service_that_does_not_run_is_not_asked(
     assert (code, told in err) == (2, True), err
 
 
+@pytest.mark.parametrize("text", ['{"clus', '{"cluster_id": 1}'])
+def test_a_broken_configuration_is_told_with_its_file(
+    command: Command, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "member-0.json").write_text(text)
+    for words in (("client", "--cluster", tmp_path, "get"), ("run", "--out", tmp_path, "--again")):
+        code, _, err = command(*words)
+
+        assert (code, len(err.splitlines())) == (2, 1), err
+        assert "member-0.json does not say what a member is told: " in err
+
+
 def test_services_that_are_not_equal_at_a_position_are_told(tmp_path: Path) -> None:
     folders = [tmp_path / f"member-{i}" for i in range(3)]
     for i, folder in enumerate(folders):

@@ -1,7 +1,8 @@
 """A short history of a whole member: every disk that a crash at any write boundary may leave.
 
 The member is alone, so what it has answered is committed. After a restart on any of the disks
-everything that was answered has to count, once, and the member goes on.
+everything that was answered has to count, once, in each of its two services, and the
+member goes on.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.client.messages import Egress
 from canvass.node.control import ControlToggle
+from canvass.services.examples import Counter
 from support.alone import Alone
 
 SMALL_SEGMENT = 512
@@ -17,15 +19,19 @@ IMAGES = 16
 REQUESTS = 7
 
 
+def member(storage: MemoryStorage, sent: list[Egress] | None = None) -> Alone:
+    return Alone(storage, SMALL_SEGMENT, sent, applications=(Counter(), Counter()))
+
+
 def history(storage: MemoryStorage, sent: list[Egress]) -> None:
     """Requests in two lives, two snapshots, and a segment after the other."""
-    alone = Alone(storage, SMALL_SEGMENT, sent)
+    alone = member(storage, sent)
     session = alone.connect()
     for number in (1, 2, 3):
         alone.add(session, number)
     alone.toggle(ControlToggle.SNAPSHOT)
     alone.add(session, 4)
-    alone = Alone(storage, SMALL_SEGMENT, sent)
+    alone = member(storage, sent)
     session = alone.connect()
     for number in (5, 6):
         alone.add(session, number)
@@ -51,9 +57,10 @@ def test_every_crash_image_of_a_member_has_what_it_answered_and_goes_on() -> Non
     while True:
         storage, answered, failed = run_until(boundary)
         for image in storage.images(IMAGES):
-            alone = Alone(image, SMALL_SEGMENT)
+            alone = member(image)
             alone.work()
-            found = int(alone.service.application.snapshot())
+            found, other = (int(one.application.snapshot()) for one in alone.services)
+            assert found == other, boundary
             assert answered <= found <= min(answered + 1, REQUESTS), boundary
             alone.add(alone.connect(), found + 1)
             assert alone.answered() == found + 1, boundary

@@ -142,14 +142,12 @@ def _find(
             return found, clock, []
         except ValueError as error:
             raise CommandError(str(error)) from None
-    import msgspec
-
-    from canvass.cli.member import MemberConfig
+    from canvass.cli.member import read_config
 
     path = cluster / "data" / "member-0.json"
     if not path.is_file():
         raise CommandError(f"{cluster} is no folder of a cluster: it has no {path.name} in data")
-    config = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
+    config = read_config(path)
     ports = enumerate(config.ingress_ports)
     return {i: f"{HOST}:{port}" for i, port in ports}, config.clock, config.services
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from canvass.cli.output import CommandError
+
 if TYPE_CHECKING:
     from canvass.archive.archive import Archive
     from canvass.cluster.rules import Rules
@@ -72,11 +74,26 @@ class MemberStatus(msgspec.Struct, frozen=True):
     ended: bool = False
 
 
+def read_config(path: Path) -> MemberConfig:
+    """Read what a member is told.
+
+    Raises
+    ------
+    CommandError
+        If the file is not there, or is not that.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=MemberConfig)
+    except FileNotFoundError:
+        raise CommandError(f"{path} is missing: there is no such cluster") from None
+    except msgspec.MsgspecError as error:
+        raise CommandError(f"{path} does not say what a member is told: {error}") from None
+
+
 def main() -> None:
     """Run the member that the configuration tells of."""
     _die_with_parent()
-    config = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=MemberConfig)
-    asyncio.run(_run(config))
+    asyncio.run(_run(read_config(Path(sys.argv[1]))))
 
 
 def _die_with_parent() -> None:

@@ -98,7 +98,7 @@ class RunView:
         if self._load is None:
             return ""
         book = self._load.book
-        told = f"; {len(book.values):,} of {book.offered:,} requests acknowledged"
+        told = f"; {book.acknowledged:,} of {book.offered:,} requests acknowledged"
         return (
             f"{told}, p50 {book.percentile_ms(0.5):.1f} ms, p99 {book.percentile_ms(0.99):.1f} ms"
         )

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from canvass.cli.fault_script import Command
-from canvass.cli.member import MemberConfig, MemberStatus
+from canvass.cli.member import MemberConfig, MemberStatus, read_config
 from canvass.cli.output import CommandError
 
 HOST: Final = "127.0.0.1"
@@ -146,9 +146,7 @@ class Supervisor:
         """
         for i, config in enumerate(self.configs):
             path = self.folder.config(i)
-            if not path.is_file():
-                raise CommandError(f"{path} is missing: there is no such cluster to go on with")
-            old = msgspec.json.decode(path.read_bytes(), type=MemberConfig)
+            old = read_config(path)
             for name in ("member_count", "revision", "clock", "services", "run_folder"):
                 if getattr(old, name) != getattr(config, name):
                     raise CommandError(
@@ -298,7 +296,9 @@ class Supervisor:
         member = self._members[i]
         path = self.folder.config(i)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+        aside = path.with_suffix(".new")
+        aside.write_bytes(msgspec.json.format(msgspec.json.encode(self.configs[i]), indent=2))
+        aside.replace(path)
         with self.folder.log(i).open("ab") as log:
             member.process = await asyncio.create_subprocess_exec(
                 sys.executable,

@@ -1,0 +1,83 @@
+"""A short history of one archive: what is done, and what that makes of its disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from canvass.archive.archive import Archive, Change, Snapshot
+from canvass.cluster.member import TermEntry
+
+SMALL_SEGMENT = 256
+IMAGES = 64
+"""Disks of each folder at each boundary that are tried."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What an archive holds."""
+
+    payloads: tuple[bytes, ...] = ()
+    candidate_term_id: int = -1
+    terms: tuple[TermEntry, ...] = ()
+    snapshot: bytes = b""
+
+
+Operation = tuple[Callable[[Archive], None], Callable[[Disk], Disk]]
+"""What is done, and what that makes of the disk."""
+
+
+def record(*payloads: bytes) -> Operation:
+    def do(archive: Archive) -> None:
+        for payload in payloads:
+            archive.recording.append(payload)
+        archive.recording.sync()
+
+    return do, lambda disk: replace(disk, payloads=disk.payloads + payloads)
+
+
+def change(keep: int = -1, candidate: int = -1, *terms: TermEntry) -> Operation:
+    """A step that cuts the log after so many entries, votes, and writes the recording log."""
+
+    def do(archive: Archive) -> None:
+        ends = [0, *(frame.end for frame in archive.recording.replay(0, archive.recording.end))]
+        cut = ends[keep] if keep >= 0 else None
+        vote = candidate if candidate >= 0 else None
+        archive.change(Change(vote, terms or None, cut), timestamp=7)
+
+    def make(disk: Disk) -> Disk:
+        return Disk(
+            disk.payloads[:keep] if keep >= 0 else disk.payloads,
+            candidate if candidate >= 0 else disk.candidate_term_id,
+            terms or disk.terms,
+            disk.snapshot,
+        )
+
+    return do, make
+
+
+def snapshot(content: bytes) -> Operation:
+    def do(archive: Archive) -> None:
+        position = archive.recording.end
+        parts = {-1: b"module " + content, 0: content}
+        archive.write_snapshot(Snapshot(0, 0, position, parts), timestamp=8)
+
+    return do, lambda disk: replace(disk, snapshot=content)
+
+
+FIRST = TermEntry(0, 0, -1)
+HISTORY: tuple[Operation, ...] = (
+    change(-1, 0),
+    change(-1, -1, FIRST),
+    record(b"a" * 60, b"b"),
+    record(b"c" * 200),
+    record(b"d" * 600),
+    snapshot(b"first"),
+    change(-1, 1),
+    record(b"e", b"f" * 90, b"g"),
+    change(4, 2, replace(FIRST, log_position=1056), TermEntry(2, 1056, -1)),
+    record(b"h" * 300),
+    snapshot(b"second"),
+    change(1, -1, replace(FIRST, log_position=96)),
+    record(b"i"),
+)
