@@ -15,6 +15,7 @@ from canvass.simulation.simulator import Simulator
 EVERYTHING = Faults(
     drop_probability=0.02,
     delay_tail_probability=0.01,
+    duplicate_probability=0.05,
     cut_mean=1_000,
     cut_kinds=CUT_KINDS,
     crash_mean=1_000,
@@ -26,6 +27,7 @@ EVERYTHING = Faults(
     sync_mean=2_500,
     slow_disk_mean=2_500,
     rot_mean=1_500,
+    stray_mean=1_500,
     error_mean=1_000,
     operator_mean=1_000,
     termination_mean=4_000,

@@ -161,12 +161,17 @@ class MemoryStorage:
 
     def spoil(self, name: str, offset: int, mask: int = 1) -> None:
         """Let bits of a file rot; what had been synced is as rotten as what is read."""
+        self.stray(name, offset, bytes([self._file(name).data[offset] ^ mask]))
+
+    def stray(self, name: str, offset: int, data: bytes) -> None:
+        """Let something else stand in a file, as a write that went astray leaves it, synced too."""
         file = self._file(name)
-        file.data[offset] ^= mask
-        if offset < len(file.synced):
-            rotten = bytearray(file.synced)
-            rotten[offset] ^= mask
-            file.synced = bytes(rotten)
+        end = offset + len(data)
+        file.data[offset:end] = data
+        if end <= len(file.synced):
+            file.synced = file.synced[:offset] + data + file.synced[end:]
+        elif offset < len(file.synced):
+            file.synced = file.synced[:offset] + data[: len(file.synced) - offset]
 
     def _restore(self, contents: dict[str, bytes]) -> None:
         self._names = {name: _File(bytearray(data), data) for name, data in contents.items()}

@@ -135,6 +135,11 @@ class Node:
         return self._port.steps
 
     @property
+    def unread_count(self) -> int:
+        """How many consensus messages have come in and not been read."""
+        return len(self._port.received)
+
+    @property
     def deadline_ns(self) -> int:
         """When `work` has something to do again, if nothing comes in before."""
         return min(self.duty.slow_tick_deadline_ns, self._slow_tick_ns)

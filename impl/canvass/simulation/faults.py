@@ -2,7 +2,8 @@
 
 Each kind has random numbers of its own: exponential waits between strikes, and a duration for what
 lasts. How often and which is data (`canvass.simulation.options.Faults`); every strike is counted.
-What strikes a member and its disk is here; what strikes links is in `canvass.simulation.cuts`.
+What strikes a member and its disk is here; what strikes links is in `canvass.simulation.cuts`, what
+damage does to a recording in `canvass.simulation.damage`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from canvass.archive.recording import segment_name, segment_starts
-from canvass.archive.repair import sound_frames
 from canvass.node.control import ControlToggle
+from canvass.simulation import damage
 from canvass.simulation.cuts import links_of
 from canvass.simulation.member import DISK_BYTES
 from canvass.simulation.options import rng_of
@@ -28,6 +28,8 @@ Strike: TypeAlias = Callable[[random.Random], None]
 _WRITES: Final = 12
 """A machine that is about to stop does so before one of so many writes."""
 _EFFECTS: Final = 12
+LEAST_TO_REPAIR: Final = 3
+"""With fewer members no quorum is left that has what one of them has lost."""
 
 
 class FaultInjector:
@@ -44,7 +46,8 @@ class FaultInjector:
         self._faults = simulator.options.faults
         self._starts = self._rng_of("starts")
         self._unit_ns = simulator.options.unit_ns
-        self._rotten = self._rng_of("which disk rots").choice(simulator.members)
+        self._bad = self._rng_of("which disk rots").choice(simulator.members)
+        """Only one disk is bad, so that others have what is lost."""
         self._on = True
 
     def begin(self) -> None:
@@ -64,6 +67,8 @@ class FaultInjector:
             ("sync", faults.sync_mean, self._fail_sync),
             ("slow disk", faults.slow_disk_mean, self._slow_disk),
             ("rot", faults.rot_mean, self._rot),
+            ("stray", faults.stray_mean, self._stray),
+            ("disk loss", faults.disk_loss_mean, self._lose_disk),
             ("error", faults.error_mean, self._error),
             ("operator", faults.operator_mean, self._operate),
             ("termination", faults.termination_mean, self._terminate),
@@ -178,19 +183,21 @@ class FaultInjector:
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
 
     def _rot(self, rng: random.Random) -> None:
-        """Let a bit rot in what is known to have been synced: what is not looks like a torn tail.
+        self._spoil(damage.rot, rng)
 
-        Only one disk rots, so that others have what is lost.
-        """
-        storage = self._rotten.storage
-        frames = list(sound_frames(storage))
-        known = max((frame.position - frame.unsynced for frame in frames), default=0)
-        if not known or self._simulator.options.member_count < 3:
-            return
-        position = rng.randrange(known)
-        start = max(start for start in segment_starts(storage, 0) if start <= position)
-        self._count("bit rot")
-        storage.spoil(segment_name(0, start), position - start, 1 << rng.randrange(8))
+    def _stray(self, rng: random.Random) -> None:
+        self._spoil(damage.stray, rng)
+
+    def _spoil(self, spoil: damage.Spoil, rng: random.Random) -> None:
+        if self._simulator.options.member_count >= LEAST_TO_REPAIR:
+            told = spoil(self._bad.storage, rng)
+            if told:
+                self._count(told)
+
+    def _lose_disk(self, rng: random.Random) -> None:
+        del rng  # Which disk it is was drawn once and for all.
+        if self._bad.up and self._simulator.options.member_count >= LEAST_TO_REPAIR:
+            self._bad.lose_disk()
 
     # Elections and operators.
 

@@ -14,6 +14,7 @@ from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.recording import Recording
 from canvass.archive.repair import repair
+from canvass.archive.restore import restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect
 from canvass.cluster.member import Input, Member
@@ -81,6 +82,8 @@ class SimulatedMember:
         self.disk_is_slow = False
         self.damage = ""
         """What keeps the member from starting for good; empty if nothing does."""
+        self.lost_disks = 0
+        self._disk_is_lost = False
         self._begun: Step | None = None
         """The step that is recorded, and whose effects are not all done."""
 
@@ -133,7 +136,7 @@ class SimulatedMember:
 
     def start(self) -> bool:
         """Start a process on what is on the disk; false if the disk does not let it."""
-        if self.damage:
+        if self.damage or (self._disk_is_lost and not self._may_be_restored()):
             return False
         try:
             self._start()
@@ -150,6 +153,8 @@ class SimulatedMember:
     def _start(self) -> None:
         simulator, i = self._simulator, self.id
         options = simulator.options
+        if self._disk_is_lost:
+            self._restore()
         self.storage.fail_before = -1
         archive = Archive(self.storage, SEGMENT_LENGTH)
         self._resume(archive)
@@ -181,6 +186,10 @@ class SimulatedMember:
         rules = self._simulator.options.rules
         held = self.recorder
         found = archive.found(rules)
+        if self._disk_is_lost:
+            self._disk_is_lost, self.state = False, found
+            self._simulator.look_at_restored(self.id, found, archive.recording)
+            return
         self._simulator.look_at_restart(self.id, found, archive.recording)
         todo = resumption(rules, self.id, found, held.last, held.previous)
         if todo.drop_last:
@@ -195,6 +204,27 @@ class SimulatedMember:
             now_ns, checksums = self._simulator.now_ns, archive.recording.checksums([x.position])
             held.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
         self.state = archive.found(rules)
+
+    def lose_disk(self) -> None:
+        """Lose the whole disk, and with it the machine; what was recorded of the member ends."""
+        self._simulator.crash(self.id, "disk lost")
+        self._disk_is_lost, self._begun = True, None
+        self.lost_disks += 1
+        self.recorder = HeldRecorder(None)
+
+    def _may_be_restored(self) -> bool:
+        """Whether nobody may still read what this member had sent before it lost its disk."""
+        nodes = (member.node for member in self._simulator.members)
+        return all(node is None or not node.unread_count for node in nodes)
+
+    def _restore(self) -> None:
+        """Let an operator put in a new disk, with what all other members have."""
+        simulator, capacity = self._simulator, self.storage.capacity
+        self.storage = MemoryStorage(DISK_BYTES)
+        others = [member.storage for member in simulator.members if member is not self]
+        restore(self.storage, others, simulator.options.rules, self.time_ms, SEGMENT_LENGTH)
+        self.storage.capacity = capacity
+        simulator.counts["disk restored"] += 1
 
     def _repair(self, error: DamageError) -> bool:
         """Let an operator repair the recording from another member's, if one has what is lost."""

@@ -2,7 +2,8 @@
 
 A link from one member to another carries two kinds of streams, consensus messages and the log; each
 can be cut alone, and each is a channel of its own, as is what goes from and to a client. What is
-sent into one channel arrives in the order in which it was sent, or not at all.
+sent into one channel arrives in the order in which it was sent, or not at all. What is not a
+consensus message may arrive once more later: log streams and clients are to stand that.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Network:
     ) -> None:
         self._options, self._fired, self._schedule = options, fired, schedule
         self._rng: random.Random = rng_of(options.seed, "network")
+        self._duplicates: random.Random = rng_of(options.seed, "duplicates")
         self._cuts: Counter[Cut] = Counter()
         self._last_arrival_ns: dict[Cut, int] = {}
         self.calm = False
@@ -105,4 +107,14 @@ class Network:
         arrival_ns = max(now_ns + delay_ns, self._last_arrival_ns.get(channel, 0))
         self._last_arrival_ns[channel] = arrival_ns
         self._schedule(arrival_ns, arrive)
+        if stream != CONSENSUS and not self.calm and faults.duplicate_probability:
+            self._send_again(arrival_ns, arrive)
         return True
+
+    def _send_again(self, arrival_ns: int, arrive: Callable[[], object]) -> None:
+        """Let something arrive a second time, if that is drawn; it may be overtaken meanwhile."""
+        rng = self._duplicates
+        if rng.random() < self._options.faults.duplicate_probability:
+            self._fired["message twice"] += 1
+            late_ns = int(self._options.network_delay_ns * 1_000 ** rng.random())
+            self._schedule(arrival_ns + late_ns, arrive)

@@ -31,6 +31,9 @@ class Faults:
     """Of each message between members, and of each to or from a client."""
     delay_tail_probability: float = 0.0
     """That a message takes up to a thousand times as long as usual."""
+    duplicate_probability: float = 0.0
+    """That what a log stream, a client or its session is sent arrives once more, up to a thousand
+    times as late. A consensus message does not: its channel is a FIFO."""
     cut_mean: int = 0
     """Between two cuts of links."""
     cut_kinds: tuple[str, ...] = ()
@@ -55,6 +58,12 @@ class Faults:
     rot_mean: int = 0
     """Between two bits that rot in what a member has recorded; one member of a run has such a
     disk."""
+    stray_mean: int = 0
+    """Between two writes of that disk that went to a wrong place, over what the member has
+    recorded, or that were lost though the disk had said otherwise."""
+    disk_loss_mean: int = 0
+    """Between two losses of that whole disk. `swarm` does not choose it: no member of the spec
+    loses its disk, so that what is recorded of such a run is no behaviour of it."""
     error_mean: int = 0
     """Between two errors in elections."""
     operator_mean: int = 0
@@ -142,6 +151,7 @@ def _faults(choices: _Choices) -> Faults:
     return Faults(
         drop_probability=choices.one_of("drop", 0.0, 0.0, 0.01, 0.05, 0.2),
         delay_tail_probability=choices.one_of("delay", 0.0, 0.0, 0.01, 0.05),
+        duplicate_probability=choices.one_of("duplicate", 0.0, 0.0, 0.02, 0.2),
         cut_mean=choices.mean("cut", 200, 2_000) if cuts else 0,
         cut_kinds=cuts,
         crash_mean=choices.mean("crash", 100, 2_000),
@@ -153,6 +163,7 @@ def _faults(choices: _Choices) -> Faults:
         sync_mean=choices.mean("sync", 1_000, 5_000),
         slow_disk_mean=choices.mean("slow disk", 500, 5_000),
         rot_mean=choices.mean("rot", 500, 5_000),
+        stray_mean=choices.mean("stray", 500, 5_000),
         error_mean=choices.mean("error", 20, 1_000),
         operator_mean=choices.mean("operator", 300, 3_000),
         termination_mean=choices.mean("termination", 2_000, 10_000),

@@ -144,12 +144,13 @@ class Simulator:
         take
             Hands it to the receiver's process.
         """
-        target = self.members[j].node
+        target, sender = self.members[j].node, self.members[i]
         if target is None:
             return
+        disks = sender.lost_disks
 
         def arrive() -> None:
-            if self.members[j].node is target:
+            if self.members[j].node is target and sender.lost_disks == disks:
                 take(target)
                 self.wake(j, self.now_ns)
 
@@ -195,6 +196,12 @@ class Simulator:
         self.logs[i].follow(recording, recording.end)
         told = self._watch.restart(i, self._states[i], found)
         self._watch.tell(told, self.steps, self.now_ns)
+
+    def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
+        """Look at what an operator has put on a new disk of member ``i``."""
+        self._states[i] = found
+        self.logs[i].follow(recording, recording.end)
+        self._watch.tell(self._watch.restored(i, found), self.steps, self.now_ns)
 
     def on_processed(self, service: int, position: int, payload: bytes) -> None:
         """Look at what a service processes."""

@@ -100,6 +100,22 @@ class SafetyWatch:
             told.append(("CandidateTermMonotonic", f"the disk of {i} has lost its candidate term"))
         return [*told, *self._durable()]
 
+    def restored(self, i: int, found: Member) -> list[tuple[str, str]]:
+        """Look at what member ``i`` finds on a new disk that was filled after the loss of its own.
+
+        Of its own ballots beyond what is found nobody else has heard: they are no promise any more.
+        Its votes for others are.
+        """
+        term = found.persisted_candidate_term_id
+        told: list[tuple[str, str]] = []
+        for (voter, voted), candidate in list(self._votes.items()):
+            if voter == i and voted > term and candidate == i:
+                del self._votes[voter, voted]
+            elif voter == i and voted > term:
+                words = f"{i} has lost its vote for {candidate} in term {voted}"
+                told.append(("CandidateTermMonotonic", words))
+        return [*told, *self._durable()]
+
     def tell(self, told: Sequence[tuple[str, str]], step: int, time_ns: int) -> None:
         """Keep each violated property as a finding, once."""
         for name, words in told:

@@ -97,6 +97,20 @@ def test_messages_of_a_channel_arrive_in_order_however_late() -> None:
     assert net.counts["message late"] > 9
 
 
+def test_what_is_no_consensus_message_may_arrive_once_more_and_later() -> None:
+    net = Net(duplicate_probability=0.5)
+    for number in range(40):
+        net.send(number, (CONSENSUS, LOG)[number % 2])
+    arrived = Counter(number for _, number in net.due)
+
+    assert {arrived[number] for number in range(0, 40, 2)} == {1}
+    assert {arrived[number] for number in range(1, 40, 2)} == {1, 2}
+    assert net.counts["message twice"] == len(net.due) - 40
+    due = reversed(net.due)
+    firsts = [at_ns for _, at_ns in sorted({number: at_ns for at_ns, number in due}.items())[1::2]]
+    assert firsts == sorted(firsts)
+
+
 def test_channels_overtake_each_other() -> None:
     net = Net(delay_tail_probability=0.5)
     for number in range(50):
