@@ -14,6 +14,9 @@ from enum import Enum
 
 from canvass.client.messages import (
     PROTOCOL_VERSION,
+    AdminRequest,
+    AdminRequestType,
+    AdminResponse,
     Challenge,
     ChallengeResponse,
     ClientMessage,
@@ -106,6 +109,9 @@ class ClusterClient:
         """Payload of each request, and when it is to be offered again."""
         self.answers: OrderedDict[int, bytes] = OrderedDict()
         """Of the requests, by number; taken by the caller."""
+        self._admin_correlation_id = 0
+        self.admin_responses: OrderedDict[int, AdminResponse] = OrderedDict()
+        """By correlation id; taken by the caller."""
 
     @property
     def unanswered_count(self) -> int:
@@ -134,6 +140,21 @@ class ClusterClient:
         self._unanswered[self._number] = payload, self.now_ms
         self._offer_due()
         return self._number
+
+    def ask_for_snapshot(self) -> int:
+        """Ask the cluster for a snapshot, once; give the correlation id, or -1 if nobody is asked.
+
+        What is lost is not repeated: nobody knows whether it was.
+        """
+        if self.state is not ClientState.OPEN:
+            return -1
+        self._admin_correlation_id += 1
+        asked = self._admin_correlation_id
+        snapshot = AdminRequestType.SNAPSHOT
+        self._to_leader(
+            AdminRequest(self.leadership_term_id, self.session_id, asked, snapshot, b"")
+        )
+        return asked
 
     def close(self) -> None:
         """End the session."""
@@ -168,6 +189,9 @@ class ClusterClient:
                 if correlation_id == self._correlation_id and self._answer_challenge is not None:
                     answer = self._answer_challenge(message.encoded_challenge)
                     self._to_leader(ChallengeResponse(correlation_id, session_id, answer))
+            case AdminResponse(cluster_session_id=session_id, correlation_id=correlation_id):
+                if session_id == self.session_id:
+                    self.admin_responses[correlation_id] = message
             case SessionMessageHeader(cluster_session_id=session_id, payload=payload):
                 if session_id == self.session_id and len(payload) >= REQUEST.size:
                     self._on_answer(payload)

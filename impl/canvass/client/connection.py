@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.client.messages import CLIENT_MESSAGES, Ingress
+from canvass.client.messages import CLIENT_MESSAGES, AdminResponse, Ingress
 from canvass.node.links import HOST, Door, Link
 from canvass.services.exactly_once import ALL_SERVICES
 
@@ -36,6 +36,7 @@ class Connection:
     def __init__(self) -> None:
         self._door = Door(lambda: self._on_message)
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
+        self._asking: dict[int, asyncio.Future[AdminResponse]] = {}
         self._room = asyncio.Event()
         self._links: dict[str, Link] = {}
         self._task: asyncio.Task[None]
@@ -105,6 +106,22 @@ class Connection:
         found: bytes = await waiting
         return found
 
+    async def snapshot(self) -> AdminResponse:
+        """Ask the cluster for a snapshot, once, and wait for what it says.
+
+        Raises
+        ------
+        ClosedError
+            If the client is closed before.
+        """
+        while (asked := self.client.ask_for_snapshot()) < 0:
+            if self.client.state is ClientState.CLOSED:
+                raise ClosedError(self.client.closed_reason)
+            await asyncio.sleep(PERIOD_S)
+        waiting = self._asking[asked] = asyncio.get_running_loop().create_future()
+        found: AdminResponse = await waiting
+        return found
+
     async def close(self) -> None:
         """End the session and give up the sockets."""
         self.client.close()
@@ -153,12 +170,22 @@ class Connection:
             if waiting is not None and not waiting.done():
                 waiting.set_result(answer)
             self._room.set()
+        while client.admin_responses:
+            asked, response = client.admin_responses.popitem(last=False)
+            told = self._asking.pop(asked, None)
+            if told is not None and not told.done():
+                told.set_result(response)
         if client.state is ClientState.CLOSED:
             self._room.set()
+            error = ClosedError(client.closed_reason)
             for waiting in self._waiting.values():
                 if not waiting.done():
-                    waiting.set_exception(ClosedError(client.closed_reason))
+                    waiting.set_exception(error)
+            for asking in self._asking.values():
+                if not asking.done():
+                    asking.set_exception(error)
             self._waiting.clear()
+            self._asking.clear()
 
 
 def _now_ms() -> int:

@@ -27,6 +27,20 @@ class EventCode(IntEnum):
     CLOSED = 4
 
 
+class AdminRequestType(IntEnum):
+    """What a client can ask of the cluster itself."""
+
+    SNAPSHOT = 0
+
+
+class AdminResponseCode(IntEnum):
+    """What has become of that."""
+
+    OK = 0
+    ERROR = 1
+    UNAUTHORISED_ACCESS = 2
+
+
 @dataclass(frozen=True, slots=True)
 class SessionConnectRequest:
     """Open a session (ingress, SBE id 3)."""
@@ -61,6 +75,29 @@ class ChallengeResponse:
     correlation_id: int
     cluster_session_id: int
     encoded_credentials: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AdminRequest:
+    """Ask something of the cluster itself (ingress, SBE id 26)."""
+
+    leadership_term_id: int
+    cluster_session_id: int
+    correlation_id: int
+    request_type: AdminRequestType
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AdminResponse:
+    """What has become of an `AdminRequest` (egress, SBE id 27)."""
+
+    cluster_session_id: int
+    correlation_id: int
+    request_type: AdminRequestType
+    response_code: AdminResponseCode
+    message: str
+    payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +139,9 @@ Ingress: TypeAlias = (
     | SessionCloseRequest
     | SessionKeepAlive
     | ChallengeResponse
+    | AdminRequest
 )
-Egress: TypeAlias = SessionMessageHeader | SessionEvent | NewLeaderEvent | Challenge
+Egress: TypeAlias = SessionMessageHeader | SessionEvent | NewLeaderEvent | Challenge | AdminResponse
 ClientMessage: TypeAlias = Ingress | Egress
 
 CLIENT_MESSAGES: Final[Codec[ClientMessage]] = Codec(
@@ -117,6 +155,8 @@ CLIENT_MESSAGES: Final[Codec[ClientMessage]] = Codec(
         (6, NewLeaderEvent),
         (7, Challenge),
         (8, ChallengeResponse),
+        (26, AdminRequest),
+        (27, AdminResponse),
     ),
     short=("response_stream_id", "version", "leader_member_id"),
 )

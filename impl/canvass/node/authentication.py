@@ -45,6 +45,10 @@ class Authenticator(Protocol):
         """Decide about a client that has answered a challenge."""
         ...
 
+    def may_administer(self, encoded_principal: bytes) -> bool:
+        """Decide whether a client that was let in may ask something of the cluster itself."""
+        ...
+
 
 class AcceptEveryone:
     """Lets every client in, by the name that it gives."""
@@ -58,6 +62,11 @@ class AcceptEveryone:
         """See `Authenticator`."""
         del session_id, encoded_credentials
         return Rejected()
+
+    def may_administer(self, encoded_principal: bytes) -> bool:
+        """See `Authenticator`."""
+        del encoded_principal
+        return True
 
 
 def challenge_response(secret: bytes, name: bytes, challenge: bytes) -> bytes:
@@ -74,10 +83,17 @@ class SharedSecret:
         What clients have to know.
     nonce
         Gives bytes that nobody can foresee.
+    administrators
+        The names of those that may ask something of the cluster itself; all, if None.
     """
 
-    def __init__(self, secret: bytes, nonce: Callable[[], bytes]) -> None:
-        self._secret, self._nonce = secret, nonce
+    def __init__(
+        self,
+        secret: bytes,
+        nonce: Callable[[], bytes],
+        administrators: frozenset[bytes] | None = None,
+    ) -> None:
+        self._secret, self._nonce, self._administrators = secret, nonce, administrators
         self._asked: dict[int, tuple[bytes, bytes]] = {}
 
     def on_connect(self, session_id: int, encoded_credentials: bytes) -> Decision:
@@ -93,3 +109,7 @@ class SharedSecret:
         if challenge and hmac.compare_digest(expected, encoded_credentials):
             return Authenticated(name)
         return Rejected()
+
+    def may_administer(self, encoded_principal: bytes) -> bool:
+        """See `Authenticator`."""
+        return self._administrators is None or encoded_principal in self._administrators

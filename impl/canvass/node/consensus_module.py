@@ -15,7 +15,14 @@ from typing import Final
 from canvass.archive.archive import Archive, Snapshot
 from canvass.archive.recording_log_file import MODULE_SERVICE_ID
 from canvass.archive.storage import ArchiveError
-from canvass.client.messages import Egress, EventCode, Ingress, NewLeaderEvent, SessionEvent
+from canvass.client.messages import (
+    AdminResponseCode,
+    Egress,
+    EventCode,
+    Ingress,
+    NewLeaderEvent,
+    SessionEvent,
+)
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.log.messages import (
@@ -87,6 +94,7 @@ class ConsensusModule:
         authenticator: Authenticator | None = None,
     ) -> None:
         self._settings, self._archive, self._send = settings, archive, send
+        self._authenticator = authenticator or AcceptEveryone()
         self.state = ModuleState(len(services))
         snapshot = archive.last_snapshot()
         position = 0 if snapshot is None else snapshot.log_position
@@ -116,8 +124,9 @@ class ConsensusModule:
             settings.member_id,
             settings.ingress_endpoints,
             self.state.sessions,
-            authenticator or AcceptEveryone(),
+            self._authenticator,
             send,
+            self._administer,
         )
         self.counters: Counter[str] = Counter()
         self.time_ms = 0
@@ -356,6 +365,14 @@ class ConsensusModule:
         found = _ACTIONS.get(control.toggle)
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle
+
+    def _administer(self, encoded_principal: bytes) -> tuple[AdminResponseCode, str]:
+        """Let the cluster take a snapshot, if a client may ask for that."""
+        if not self._authenticator.may_administer(encoded_principal):
+            return AdminResponseCode.UNAUTHORISED_ACCESS, "this client may not ask for that"
+        if self.state.control.set_toggle(ControlToggle.SNAPSHOT):
+            return AdminResponseCode.OK, ""
+        return AdminResponseCode.ERROR, f"the switch is at {self.state.control.toggle.name}"
 
     def on_ingress(self, message: Ingress) -> None:
         """Take something that a client has sent."""

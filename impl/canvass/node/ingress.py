@@ -13,6 +13,9 @@ from enum import Enum
 from typing import Final
 
 from canvass.client.messages import (
+    AdminRequest,
+    AdminResponse,
+    AdminResponseCode,
     Challenge,
     ChallengeResponse,
     Egress,
@@ -32,6 +35,8 @@ MAX_SESSIONS: Final = 10
 MAX_WAITING: Final = 4_096
 """Messages that wait to be appended; what comes beyond is dropped, and clients offer it again."""
 _MAJOR_SHIFT: Final = 16
+_OF_SESSIONS: Final = (SessionMessageHeader, SessionKeepAlive, SessionCloseRequest, AdminRequest)
+"""What a client sends in a session that is open."""
 
 
 class PendingState(str, Enum):
@@ -68,6 +73,8 @@ class ClientIngress:
         Decides about clients.
     send
         Sends something to an egress channel; it may be lost.
+    administer
+        Lets the cluster take a snapshot, if whoever asks may; says what has become of that.
     """
 
     def __init__(
@@ -77,9 +84,11 @@ class ClientIngress:
         sessions: Sessions,
         authenticator: Authenticator,
         send: Callable[[str, Egress], None],
+        administer: Callable[[bytes], tuple[AdminResponseCode, str]],
     ) -> None:
         self._id, self._endpoints, self._sessions = i, endpoints, sessions
         self._authenticator, self._send = authenticator, send
+        self._administer = administer
         self.leads = False
         self.leader_member_id = -1
         self.leadership_term_id = -1
@@ -201,10 +210,8 @@ class ClientIngress:
                 code = EventCode.AUTHENTICATION_REJECTED
                 self._reject(request, code, "credentials are wrong")
 
-    def _on_session(
-        self, message: SessionMessageHeader | SessionKeepAlive | SessionCloseRequest | object
-    ) -> None:
-        if not isinstance(message, SessionMessageHeader | SessionKeepAlive | SessionCloseRequest):
+    def _on_session(self, message: object) -> None:
+        if not isinstance(message, _OF_SESSIONS):
             return
         session = self._sessions.by_id.get(message.cluster_session_id)
         known = session is not None and session.state is SessionState.OPEN
@@ -219,6 +226,10 @@ class ClientIngress:
                     SessionState.CLOSING,
                     CloseReason.CLIENT_ACTION,
                 )
+            case AdminRequest(correlation_id=correlation_id, request_type=asked):
+                code, told = self._administer(session.encoded_principal)
+                response = AdminResponse(session.id, correlation_id, asked, code, told, b"")
+                self._send(session.response_channel, response)
             case SessionMessageHeader():
                 if len(self.messages) >= MAX_WAITING:
                     self.counters["ingress messages dropped"] += 1

@@ -101,6 +101,12 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
             text=True,
             check=False,
         )
+        asked = subprocess.run(
+            [*client, "--secret-file", str(secret), "--snapshot"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         refused = subprocess.run(
             [*client, "--service", "0", "get"], capture_output=True, text=True, check=False
         )
@@ -108,12 +114,13 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
 
     assert (admitted.returncode, admitted.stdout) == (0, "ok\n= 1 2\na\n"), admitted.stderr
     assert (counted.returncode, counted.stdout) == (0, "5\n"), counted.stderr
+    assert (asked.returncode, asked.stdout) == (0, "ok\n"), asked.stderr
     assert refused.returncode == 2
     assert "does not let this client in: credentials are wrong" in refused.stderr
     assert cluster.returncode == 0
     assert "the cluster was ended by its operator" in out
     assert members_of(folder) == []
-    assert list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))
+    assert len(list((folder / "data" / "member-0").glob("snapshot-*-module.dat"))) == 2
 
 
 def test_a_cluster_goes_on_where_it_was_shut_down(tmp_path: Path) -> None:
@@ -216,6 +223,8 @@ def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: 
     ("words", "told"),
     [
         ((), "one of --cluster and --endpoints"),
+        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot goes with no request"),
+        (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "is no number of a service"),
         (("--endpoints", "nonsense"), "is no endpoint of a member"),
         (("--endpoints", "0=192.0.2.1:9"), "is no endpoint on 127.0.0.1"),
         (("--cluster", "/nowhere"), "is no folder of a cluster"),

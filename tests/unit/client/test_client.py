@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from canvass.client.client import ClientSettings, ClusterClient
 from canvass.client.messages import (
+    AdminRequest,
+    AdminRequestType,
+    AdminResponse,
+    AdminResponseCode,
     Challenge,
     ChallengeResponse,
     EventCode,
@@ -185,6 +189,22 @@ def test_no_more_is_offered_than_the_cluster_remembers() -> None:
     world.answer(1)
 
     assert world.client.offer(b"x") == WINDOW + 1
+
+
+def test_a_snapshot_is_asked_for_once_in_an_open_session() -> None:
+    world = World()
+    assert world.client.ask_for_snapshot() == -1
+    world.opened()
+    asked = world.client.ask_for_snapshot()
+    world.client.work(700)
+    snapshot = AdminRequestType.SNAPSHOT
+    requests = [one for _, one in world.take() if isinstance(one, AdminRequest)]
+    assert requests == [AdminRequest(5, 9, asked, snapshot, b"")]
+    for session in (8, 9):
+        told = AdminResponse(session, asked, snapshot, AdminResponseCode.ERROR, "why", b"")
+        world.client.on_egress(told)
+
+    assert list(world.client.admin_responses.values()) == [told]
 
 
 def test_closing_is_told_to_the_leader() -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
-from canvass.client.messages import SessionEvent
+from canvass.client.messages import (
+    AdminRequest,
+    AdminRequestType,
+    AdminResponse,
+    SessionEvent,
+)
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from support.alone import Alone
@@ -58,6 +63,24 @@ def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
 
     assert alone.service.application.snapshot() == b"1"
     assert alone.actions() == ["SUSPEND", "RESUME"]
+
+
+def test_a_client_can_ask_for_a_snapshot_that_the_switch_is_ready_for() -> None:
+    alone = Alone(MemoryStorage())
+    session = alone.connect()
+    term = alone.node.member.module_leadership_term_id
+    for correlation_id in (1, 2):
+        alone.node.on_ingress(
+            AdminRequest(term, session, correlation_id, AdminRequestType.SNAPSHOT, b"")
+        )
+    alone.work()
+    told = [one for one in alone.sent if isinstance(one, AdminResponse)]
+
+    assert [(one.correlation_id, one.response_code.name, one.message) for one in told] == [
+        (1, "OK", ""),
+        (2, "ERROR", "the switch is at SNAPSHOT"),
+    ]
+    assert alone.actions() == ["SNAPSHOT"]
 
 
 def test_a_cluster_that_is_not_suspended_is_not_resumed_and_takes_the_next_action() -> None:

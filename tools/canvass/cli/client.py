@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -36,6 +37,9 @@ def register(app: typer.Typer) -> None:
         endpoints: Annotated[
             str, typer.Option(help="Ingress endpoints instead: 0=127.0.0.1:PORT,1=...")
         ] = "",
+        snapshot: Annotated[
+            bool, typer.Option("--snapshot", help="Ask the cluster for a snapshot instead.")
+        ] = False,
         service: Annotated[
             str,
             typer.Option(help="Which service is asked: its name, or its number from 0."),
@@ -65,8 +69,13 @@ def register(app: typer.Typer) -> None:
         canvass client --cluster CLUSTER --service key-value set a 1
         """
         found, clock, services = _find(cluster, endpoints, clock)
-        service_id = _service_id(service, services)
+        if snapshot and (request or service):
+            raise CommandError("--snapshot goes with no request: all services take one")
         secret = read_secret(secret_file)
+        if snapshot:
+            asyncio.run(_ask_for_snapshot(found, name, secret, clock, timeout))
+            raise typer.Exit(EXIT_OK)
+        service_id = _service_id(service, services)
         lines = iter([" ".join(request)]) if request else _lines()
         asyncio.run(_offer(found, name, secret, clock, lines, timeout, service_id))
         raise typer.Exit(EXIT_OK)
@@ -167,14 +176,35 @@ async def _offer(
     timeout_s: float,
     service_id: int,
 ) -> None:
-    from canvass.client.connection import ClosedError
-
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)
-    try:
+    async with _told(connection, timeout_s):
         for line in lines:
             async with asyncio.timeout(timeout_s):
                 answer = await connection.request(line.encode(), service_id)
             print(answer.decode(errors="replace"), flush=True)
+
+
+async def _ask_for_snapshot(
+    endpoints: dict[int, str], name: str, secret: str, clock: int, timeout_s: float
+) -> None:
+    from canvass.client.messages import AdminResponseCode
+
+    connection = await connect(endpoints, name=name, secret=secret, clock=clock)
+    async with _told(connection, timeout_s):
+        async with asyncio.timeout(timeout_s):
+            response = await connection.snapshot()
+        if response.response_code is not AdminResponseCode.OK:
+            raise CommandError(f"the cluster takes no snapshot: {response.message}")
+        print("ok")
+
+
+@asynccontextmanager
+async def _told(connection: Connection, timeout_s: float) -> AsyncIterator[None]:
+    """Close a client in the end, and say what has become of it if it gets no answer."""
+    from canvass.client.connection import ClosedError
+
+    try:
+        yield
     except TimeoutError:
         told = connection.client.closed_reason or "nobody leads, or nobody is there"
         raise CommandError(f"no answer within {timeout_s:g} s: {told}") from None
