@@ -60,7 +60,7 @@ check: java setup ## model-check the spec against its manifest (spec/manifest.js
 
 night: java page-if-possible ## the long models and the long tests
 	@$(BIN)/canvass check --all
-	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m night
+	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -m "night or hypothesis"
 
 bench: java page-if-possible ## measure what is in benchmarks/
 	@for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python "$$each"; done

@@ -12,7 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.chromium import UNBUILT, WITHOUT
 
-# A push draws the same examples every time, so that a red run is about the change.
+# A push draws the same examples every time, so that a red run is about the change (all but a few:
+# hypothesis also tries constants of the modules that a worker has imported by then).
 settings.register_profile("push", derandomize=True, deadline=None, database=None)
 settings.register_profile("night", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
