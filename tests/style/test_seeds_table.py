@@ -24,7 +24,7 @@ def test_every_row_has_code_and_tests_unless_it_says_that_it_is_left_out() -> No
     assert {len(row) for row in rows()} == {4}
     without = [row[0] for row in rows() if not quoted(row[3]) or not quoted(row[1])]
 
-    assert without == ["Backup and standby sessions, node control toggle"]
+    assert without == ["Backup and standby sessions"]
 
 
 def test_every_file_and_every_name_of_code_is_there() -> None:

@@ -10,6 +10,12 @@ from canvass.client.messages import (
     AdminResponse,
     SessionEvent,
 )
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    NewLeadershipTermEvent,
+    SessionCloseEvent,
+    SessionMessageHeader,
+)
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from support.alone import Alone
@@ -33,6 +39,21 @@ def test_what_was_committed_is_there_after_a_restart() -> None:
 
     assert first.service.on_take_snapshot() == again.service.on_take_snapshot()
     assert again.service.application.snapshot() == b"3"
+
+
+def test_a_replay_answers_nobody_and_writes_nothing() -> None:
+    first = Alone(MemoryStorage())
+    session = first.connect()
+    first.add(session, 1)
+    end = first.node.archive.recording.end
+    again = Alone(first.storage)
+    recording = again.node.archive.recording
+    written = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(end, recording.end)]
+
+    assert again.service.application.snapshot() == b"1"
+    assert [one for one in again.sent if isinstance(one, SessionMessageHeader)] == []
+    # The new term, and the end of a session that nobody has kept alive.
+    assert [type(one) for one in written] == [NewLeadershipTermEvent, SessionCloseEvent]
 
 
 def test_a_restart_begins_with_the_snapshot() -> None:

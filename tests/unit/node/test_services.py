@@ -8,8 +8,12 @@ from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
+from canvass.log.messages import LOG_MESSAGES, SessionMessageHeader, TimerEvent
 from canvass.node.control import ControlToggle
+from canvass.node.service_messages import service_of
+from canvass.services.exactly_once import REQUEST, address_of
 from canvass.services.examples import Counter, KeyValue
+from canvass.services.messages import ScheduleTimer, ServiceMessage
 from support.alone import Alone
 
 COUNTER, KEY_VALUE = 0, 1
@@ -75,6 +79,29 @@ def test_a_service_that_has_processed_less_is_awaited_with_its_snapshot(
 
     assert snapshot is not None
     assert {agent.log_position for agent in agents} == {snapshot.log_position}
+
+
+def test_a_leader_appends_timers_then_messages_of_services_then_those_of_clients() -> None:
+    alone = both(MemoryStorage())
+    session = alone.connect()
+    state, recording = alone.node.module.state, alone.node.archive.recording
+    before = recording.end
+    term = alone.node.member.module_leadership_term_id
+    payload = REQUEST.pack(1, address_of(1, COUNTER)) + b"add 1"
+    alone.node.on_ingress(SessionMessageHeader(term, session, -1, payload))
+    for service_id in (KEY_VALUE, COUNTER):
+        state.on_service(ServiceMessage(service_id, b"own"))
+    state.on_service(ScheduleTimer(7, 0))
+    alone.work()
+    found = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(before, recording.end)]
+
+    assert [type(one) for one in found] == [TimerEvent, *[SessionMessageHeader] * 3]
+    sessions = [one.cluster_session_id for one in found if isinstance(one, SessionMessageHeader)]
+    assert [service_of(one) for one in sessions[:2]] == [COUNTER, KEY_VALUE]
+    assert sessions[2] == session
+    assert found[3].timestamp == found[0].timestamp > 0
+    assert state.timers.pending() == []
+    assert [tracker.pending() for tracker in state.trackers] == [(), ()]
 
 
 @pytest.mark.parametrize("applications", [(Counter(),), (Counter(), KeyValue(), Counter())])
