@@ -182,8 +182,12 @@ class ConsensusModule:
         while self.ingress.messages:
             message = self.ingress.messages.popleft()
             session = self.state.sessions.by_id.get(message.cluster_session_id)
-            if session is not None and session.state is SessionState.OPEN:
+            if session is None or session.state is not SessionState.OPEN:
+                continue
+            if isinstance(message, SessionMessageHeader):
                 return replace(message, timestamp=now)
+            session.state, session.close_reason = SessionState.CLOSING, CloseReason.CLIENT_ACTION
+            return SessionCloseEvent(term, session.id, now, session.close_reason)
         return None
 
     def written(self, position: int) -> None:

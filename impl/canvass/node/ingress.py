@@ -26,7 +26,7 @@ from canvass.client.messages import (
     SessionEvent,
     SessionKeepAlive,
 )
-from canvass.log.messages import CloseReason, SessionMessageHeader
+from canvass.log.messages import SessionMessageHeader
 from canvass.node.authentication import Authenticated, Authenticator, Challenged, Decision
 from canvass.node.sessions import Sessions, SessionState
 
@@ -93,7 +93,9 @@ class ClientIngress:
         self.leader_member_id = -1
         self.leadership_term_id = -1
         self.now = 0
-        self.messages: deque[SessionMessageHeader] = deque()
+        self.messages: deque[SessionMessageHeader | SessionCloseRequest] = deque()
+        """What sessions ask to be appended, in their order: a close comes after what was sent
+        before it."""
         self._pending: dict[int, PendingSession] = {}
         self._redirected: deque[SessionConnectRequest] = deque()
         self._rejected: deque[tuple[SessionConnectRequest, EventCode, str]] = deque()
@@ -221,16 +223,11 @@ class ClientIngress:
         match message:
             case SessionKeepAlive():
                 session.last_activity = max(session.last_activity, self.now)
-            case SessionCloseRequest():
-                session.state, session.close_reason = (
-                    SessionState.CLOSING,
-                    CloseReason.CLIENT_ACTION,
-                )
             case AdminRequest(correlation_id=correlation_id, request_type=asked):
                 code, told = self._administer(session.encoded_principal)
                 response = AdminResponse(session.id, correlation_id, asked, code, told, b"")
                 self._send(session.response_channel, response)
-            case SessionMessageHeader():
+            case SessionMessageHeader() | SessionCloseRequest():
                 if len(self.messages) >= MAX_WAITING:
                     self.counters["ingress messages dropped"] += 1
                 else:

@@ -20,7 +20,7 @@ from canvass.client.messages import (
     SessionKeepAlive,
     parse_endpoints,
 )
-from canvass.log.messages import CloseReason, SessionMessageHeader, SessionOpenEvent
+from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
 from canvass.node.authentication import (
     AcceptEveryone,
     Authenticated,
@@ -198,7 +198,8 @@ def test_messages_of_open_sessions_in_the_term_are_taken_in_order() -> None:
     ):
         desk.ingress.on_message(SessionMessageHeader(term, session, 0, payload))
 
-    assert [message.payload for message in desk.ingress.messages] == [b"first", b"second"]
+    taken = [m.payload for m in desk.ingress.messages if isinstance(m, SessionMessageHeader)]
+    assert taken == [b"first", b"second"]
     assert desk.ingress.counters["ingress messages dropped"] == 2
 
 
@@ -211,18 +212,24 @@ def test_no_more_messages_wait_than_there_is_room_for() -> None:
     assert len(desk.ingress.messages) == MAX_WAITING
 
 
-def test_a_session_is_kept_alive_and_closed_by_its_client() -> None:
+def test_a_session_is_kept_alive_by_its_client() -> None:
     desk = Desk()
     session = desk.sessions.by_id[desk.open("client:1")]
     desk.ingress.now = 70
     desk.ingress.on_message(SessionKeepAlive(5, session.id))
-    assert session.last_activity == 70
-    desk.ingress.on_message(SessionCloseRequest(5, session.id))
 
-    assert (session.state, session.close_reason) == (
-        SessionState.CLOSING,
-        CloseReason.CLIENT_ACTION,
-    )
+    assert session.last_activity == 70
+
+
+def test_a_close_waits_behind_what_its_client_had_sent_before() -> None:
+    desk = Desk()
+    session = desk.sessions.by_id[desk.open("client:1")]
+    message, close = SessionMessageHeader(5, session.id, 0, b""), SessionCloseRequest(5, session.id)
+    desk.ingress.on_message(message)
+    desk.ingress.on_message(close)
+
+    assert list(desk.ingress.messages) == [message, close]
+    assert session.state is SessionState.OPEN
 
 
 def test_what_is_asked_of_the_cluster_is_answered_in_an_open_session_of_the_term() -> None:

@@ -1,0 +1,27 @@
+"""Where in the log a session ends that its client closes."""
+
+from __future__ import annotations
+
+from canvass.archive.memory import MemoryStorage
+from canvass.client.messages import EventCode, SessionCloseRequest, SessionEvent
+from canvass.log.messages import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
+from canvass.services.exactly_once import ALL_SERVICES, REQUEST, address_of
+from support.alone import Alone
+
+
+def test_what_a_client_sent_before_it_closed_its_session_is_appended_before_the_close() -> None:
+    """Both come within one cycle; the order is the client's. What it sends later is dropped."""
+    alone = Alone(MemoryStorage())
+    session = alone.connect()
+    recording = alone.node.archive.recording
+    end, term = recording.end, alone.node.member.module_leadership_term_id
+    payload = REQUEST.pack(1, address_of(1, ALL_SERVICES)) + b"add 1"
+    message = SessionMessageHeader(term, session, 0, payload)
+    for one in (message, SessionCloseRequest(term, session), message):
+        alone.node.on_ingress(one)
+    alone.work()
+    written = [LOG_MESSAGES.decode(one.payload) for one in recording.replay(end, recording.end)]
+
+    assert [type(one) for one in written] == [SessionMessageHeader, SessionCloseEvent]
+    (event,) = [one for one in alone.sent[-1:] if isinstance(one, SessionEvent)]
+    assert (event.code, event.detail) == (EventCode.CLOSED, "CLIENT_ACTION")
