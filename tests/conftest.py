@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import pytest
@@ -21,6 +21,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 # What one test of these folders has started or found out (Spark, a browser, TLC's results), the
 # others use. Elsewhere no more than a file's tests share anything.
 SHARED: Final = ("browser", "models", "spark")
+
+CAPTURES: Final = Path(__file__).parents[2] / "shared" / "aeron-traces"
+"""More captured clusters than are committed, see `support.aeron_runs`."""
 
 EXECUTED: Final = pytest.StashKey[list[str]]()
 
@@ -87,6 +90,10 @@ def pytest_terminal_summary(
         if count:
             terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
             terminalreporter.line(f"{count} tests drive the page of canvass browse, and {lacking}")
+    passed = terminalreporter.stats.get("passed", [])
+    if not CAPTURES.is_dir() and any("/aeron_import/" in report.nodeid for report in passed):
+        terminalreporter.section("captured clusters")
+        terminalreporter.line("Those that are committed were tried; there are no others here.")
 
 
 @pytest.fixture(scope="session")

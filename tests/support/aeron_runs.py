@@ -16,7 +16,9 @@ from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 
 _ROOT = Path(__file__).parents[2]
-_FOLDERS = (_ROOT / "samples" / "aeron", _ROOT.parent / "shared" / "aeron-traces")
+OTHERS = _ROOT.parent / "shared" / "aeron-traces"
+"""More captured scenarios, on machines that have them."""
+_FOLDERS = (_ROOT / "samples" / "aeron", _ROOT / "tests" / "captures", OTHERS)
 
 
 SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
@@ -24,20 +26,24 @@ SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
 
 
 def captures() -> list[Path]:
-    """The folder of each captured scenario: the committed samples, and more where there are."""
+    """The folder of each captured scenario: the committed ones, and more where there are."""
     found: dict[str, Path] = {}
     for folder in _FOLDERS:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.is_dir():
+            if (path / "config.json").is_file():
                 found.setdefault(path.name, path)
     return list(found.values())
 
 
 def with_truth(name: str) -> list[Path]:
-    """Captured scenarios beside whose logs there is a file that tells what was really there."""
-    folder = _FOLDERS[1]
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [path for path in found if (path / name).exists()]
+    """Captured scenarios of which there is a file that tells what was really there."""
+    return [path for path in captures() if truth_of(path, name).is_file()]
+
+
+def truth_of(path: Path, name: str) -> Path:
+    """A file that tells what was really there in a captured scenario; or where it would be."""
+    places = [folder / path.name / name for folder in _FOLDERS]
+    return next((place for place in places if place.is_file()), places[-1])
 
 
 @cache

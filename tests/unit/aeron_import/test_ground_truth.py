@@ -16,7 +16,7 @@ import pytest
 
 from canvass.cluster.member import ElectionState
 from canvass.traces.aeron_import.proposal import Proposal
-from support.aeron_runs import imported, with_truth
+from support.aeron_runs import imported, truth_of, with_truth
 
 Fields: TypeAlias = dict[str, str]
 Entry: TypeAlias = tuple[int, int, str, Fields]
@@ -31,7 +31,7 @@ SENDS = pytest.mark.parametrize("path", with_truth("sends-0.log.gz"), ids=lambda
 def entries_of(path: Path, member_id: int) -> list[Entry]:
     """The log that was found in a member's archive afterwards."""
     entries = []
-    with gzip.open(path / f"log-content-{member_id}.txt.gz", "rt") as file:
+    with gzip.open(truth_of(path, f"log-content-{member_id}.txt.gz"), "rt") as file:
         for line in file:
             if line[:1].isdigit():
                 begin, end, kind, *fields = line.split()
@@ -93,7 +93,7 @@ def test_every_inferred_position_is_an_end_of_an_entry(path: Path) -> None:
 def test_the_terms_of_the_recording_logs_are_those_inferred(path: Path) -> None:
     """An entry without a term's first event may be missing where the term was never opened."""
     for member_id, proposal in imported(path).proposals.items():
-        text = (path / f"recording-log-{member_id}.txt").read_text()
+        text = truth_of(path, f"recording-log-{member_id}.txt").read_text()
         written = {
             int(term): int(base)
             for term, base in re.findall(
@@ -117,7 +117,7 @@ ROUNDING_NS = 5_000_000
 def processed_by_service(path: Path, member_id: int) -> list[tuple[int, int]]:
     """When a service had processed what; its last words before it is ended are left out."""
     found = []
-    with gzip.open(path / f"service-{member_id}.log.gz", "rt") as file:
+    with gzip.open(truth_of(path, f"service-{member_id}.log.gz"), "rt") as file:
         for line in file:
             match = re.match(r"\[(\d+)\.(\d{9})\] .*\bposition=(\d+)", line)
             if match and "TERMINATE" not in line:
@@ -158,7 +158,7 @@ def test_services_process_only_what_is_inferred_to_be_committed(path: Path) -> N
 def really_sent(path: Path, member_id: int) -> Counter[tuple[str, Sent]]:
     """What a member really sent, by the name of the message."""
     sends: Counter[tuple[str, Sent]] = Counter()
-    with gzip.open(path / f"sends-{member_id}.log.gz", "rt") as file:
+    with gzip.open(truth_of(path, f"sends-{member_id}.log.gz"), "rt") as file:
         for line in file:
             match = re.search(r"SEND: (\w+): memberId=\d toMemberId=(\d) (.*)", line)
             if match:

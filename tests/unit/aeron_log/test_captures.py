@@ -1,4 +1,4 @@
-"""Every line of every captured run is read: those shipped here, and the others where they are."""
+"""Every line of every captured run is read: those committed, and the others where they are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ import pytest
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
 from canvass.traces.aeron_log.summary import add_up
+from support.aeron_runs import captures
 
-ROOT = Path(__file__).resolve().parents[3]
-SAMPLES = ROOT / "samples" / "aeron"
-CAPTURES = ROOT.parent / "shared" / "aeron-traces"
-"""More captured runs, on machines that have them."""
-
-RUNS = sorted(
-    (path.parent for folder in (SAMPLES, CAPTURES) for path in folder.glob("*/config.json")),
-    key=str,
-)
+SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"
+RUNS = captures()
 
 
 def logged(run: Path) -> dict[str, int]:
