@@ -12,6 +12,7 @@ from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
+    AppendPosition,
     CanvassPosition,
     CommitPosition,
     Message,
@@ -41,6 +42,7 @@ class Desk:
         self.joined = NULL_VALUE
         self.closed: bool | None = None
         self.taken: list[str] = []
+        self.sent: list[Message] = []
         self.active = True
 
     def poll(self) -> Received | None:
@@ -80,6 +82,7 @@ class Desk:
         self, now_ns: int, action: str, x: Input, sender: int, number: int, outcome: Outcome
     ) -> None:
         self.taken.append(action)
+        self.sent += [send.message for send in outcome.sends]
 
     def arrive(self, sender: int, message: Message) -> None:
         self.inbox.append(Received(sender, 0, message))
@@ -322,6 +325,36 @@ def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, ac
     duty.do_work(1 * S)
 
     assert ("EnterElection" in desk.taken) is active
+
+
+def test_a_leader_tells_the_commit_position_when_it_changes_or_the_interval_has_passed(
+    desk: Desk,
+) -> None:
+    duty = started(desk)
+    duty.member = replace(
+        duty.member,
+        election_state=ElectionState.CLOSED,
+        role=Role.LEADER,
+        leader_member_id=0,
+        leadership_term_id=0,
+        module_leadership_term_id=0,
+        publication_position=96,
+        members=tuple(
+            replace(record, leadership_term_id=0, log_position=0) for record in duty.member.members
+        ),
+    )
+    desk.arrive(1, AppendPosition(0, 0, 1, 0))
+    duty.do_work(1 * MS)
+    assert desk.sent == [CommitPosition(0, 0, 0)] * 2
+    duty.do_work(201 * MS - 1)
+    assert len(desk.sent) == 2
+    duty.do_work(201 * MS)
+    assert len(desk.sent) == 4
+
+    desk.recorded = 96
+    desk.arrive(1, AppendPosition(0, 96, 1, 0))
+    duty.do_work(202 * MS)
+    assert desk.sent[4:] == [CommitPosition(0, 96, 0)] * 2
 
 
 def test_single_member_leads_and_writes_what_is_offered(desk: Desk) -> None:
