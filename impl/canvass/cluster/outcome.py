@@ -27,7 +27,8 @@ class Outcome:
     @property
     def sends(self) -> tuple[Send, ...]:
         """The sends among the effects: what the spec says of them."""
-        return tuple(effect for effect in self.effects if isinstance(effect, Send))
+        # Most steps have no effect at all, or few: a generator costs more than they do.
+        return tuple([e for e in self.effects if isinstance(e, Send)]) if self.effects else ()
 
     def also(self, *effects: Effect) -> Outcome:
         """The outcome with more effects after its own."""

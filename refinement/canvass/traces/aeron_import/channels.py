@@ -89,6 +89,10 @@ class Channel:
     def __iter__(self) -> Iterator[Delivery]:
         return (self.items[place] for place in range(self.at, len(self.items)))
 
+    def head(self) -> Delivery | None:
+        """The next one, if there is one."""
+        return self.items[self.at] if self.at < len(self.items) else None
+
     def popleft(self) -> Delivery:
         """Go on to the next one."""
         self.at += 1

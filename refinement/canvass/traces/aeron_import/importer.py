@@ -11,11 +11,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from canvass.cluster import member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.actions import Action
 from canvass.traces.aeron_import.channels import Delivery
@@ -55,10 +53,7 @@ _UNSENT: Final = 0
 number beyond all others the stream of its sender would seem to have been cut.
 """
 
-_FACTS: Final = attrgetter(
-    *(name for name in member.Input.__dataclass_fields__ if name != "message")
-)
-"""The fields of an input besides the message, in the order of the format."""
+_ACTIONS: Final = {action.value: action for action in Action}
 
 _BATCH: Final = 512
 
@@ -66,24 +61,30 @@ _BATCH: Final = 512
 def events_of(proposal: Proposal) -> list[Event]:
     """The events of a proposal, in order; a number is left out where something is missing."""
     member_id, evidence = proposal.member_id, proposal.evidence
+    offset = evidence.offset_ns
     form = WireForm()
     events = []
-    number, latest = -1, NULL_VALUE
-    for place, step in enumerate(proposal.steps):
+    number, latest = -1, proposal.steps[0].time if proposal.steps else 0
+    for step in proposal.steps:
         number += 2 if step.gap else 1
-        latest = max(latest, step.time) if place else step.time
+        if step.time > latest:
+            latest = step.time
+        sends: tuple[Send, ...] = ()
+        if step.sends:
+            numbered = enumerate(step.sends, step.first)
+            sends = tuple(
+                [Send(to, f"{member_id}:{k}", form.message(m)) for k, (to, m) in numbered]
+            )
         events.append(
             Event(
-                step=number,
-                time_ns=latest - evidence.offset_ns,
-                action=Action(step.action),
-                input=_input_of(step, form),
-                sends=tuple(
-                    Send(to, f"{member_id}:{step.first + k}", form.message(message))
-                    for k, (to, message) in enumerate(step.sends)
-                ),
-                state=form.member(step.state),
-                source=_source_of(step, evidence),
+                number,
+                latest - offset,
+                _ACTIONS[step.action],
+                _input_of(step, form),
+                sends,
+                form.member(step.state),
+                (),
+                _source_of(step, evidence) if step.lines else None,
             )
         )
     return events
@@ -92,15 +93,7 @@ def events_of(proposal: Proposal) -> list[Event]:
 def _input_of(step: Step, form: WireForm) -> Input:
     """The input of a step, with the id of the message that it consumes."""
     given, delivery = step.given, step.delivery
-    interval, commit_interval, timeout, active, accepted, *rest = _FACTS(given)
-    facts = (
-        interval,
-        commit_interval,
-        timeout,
-        tuple(sorted(active)),
-        tuple(sorted(accepted)),
-        *rest,
-    )
+    facts = form.facts(given)
     if given.message is None:
         return Input(NULL_VALUE, "", None, *facts)
     sender, name = (NULL_VALUE, "") if delivery is None else (delivery.sender, message_id(delivery))
@@ -113,12 +106,10 @@ def message_id(delivery: Delivery) -> str:
     return f"{delivery.sender}:{number}"
 
 
-def _source_of(step: Step, evidence: MemberEvidence) -> Source | None:
-    if not step.lines:
-        return None
+def _source_of(step: Step, evidence: MemberEvidence) -> Source:
     found = evidence.records
     file = evidence.files[found[step.lines[0]].file]
-    lines = tuple(found[index].line for index in sorted(step.lines))
+    lines = tuple([found[index].line for index in sorted(step.lines)])
     return Source(file, lines, tuple(dict.fromkeys(step.observed)))
 
 

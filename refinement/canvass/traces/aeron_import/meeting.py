@@ -7,21 +7,30 @@ waits for the next step, which accounts for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
-from canvass.cluster.member import ElectionState, Input, Member, Role, TermEntry
+from canvass.cluster.copies import replace
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    Role,
+    TermEntry,
+)
 from canvass.cluster.messages import (
+    MESSAGE_TYPES,
     NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     CommitPosition,
     NewLeadershipTerm,
+    RequestVote,
     Vote,
 )
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import import changing, log_lines
-from canvass.traces.aeron_import.evidence import STARTED, is_message, message_of, sender_of
+from canvass.traces.aeron_import.evidence import STARTED, is_message
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.sending import (
@@ -39,6 +48,12 @@ from canvass.traces.aeron_log.records import Line
 
 _STREAM_ENDED: Final = "eos=true"
 
+_ACTION_OF: Final = {kind: "On" + kind.__name__ for kind in MESSAGE_TYPES}
+_REPORTS: Final = (AppendPosition, CanvassPosition)
+_ANSWERED: Final = (CanvassPosition, RequestVote)
+_OF_THE_NEXT: Final = (records.RoleChange, records.TruncateLogEntry)
+"""What is logged before the change that it belongs to."""
+
 
 def meet(proposal: Proposal, index: int) -> None:
     """Meet the record at ``index``.
@@ -53,7 +68,7 @@ def meet(proposal: Proposal, index: int) -> None:
     if handler is not None:
         handler(proposal, index, record)
     elif is_message(record):
-        _on_message(proposal, index, record)
+        _on_message(proposal, index)
     else:
         proposal.waiting.append(index)
 
@@ -69,40 +84,47 @@ def _require_shown(proposal: Proposal, index: int) -> None:
 # Messages.
 
 
-def _on_message(proposal: Proposal, index: int, record: Line) -> None:
+def _on_message(proposal: Proposal, index: int) -> None:
     """Take the step of a received message, after what must have been before it."""
-    _require_shown(proposal, index)
-    message = message_of(record)
-    action = "On" + type(message).__name__
-    if proposal.is_closed(Role.LEADER) or proposal.is_closed(Role.FOLLOWER):
-        following = _following(proposal, index)
-        if isinstance(following, records.NewElection) and following.reason != STARTED:
-            outcome = proposal.attempt(action, Input(message=message))
-            if outcome is not None and outcome.next.election_state is not ElectionState.CLOSED:
-                _settle_before_election(proposal, following, index)
-    if isinstance(message, CommitPosition) and proposal.is_closed(Role.FOLLOWER):
-        _record_committed(proposal, message)
+    if proposal.changes:
+        _require_shown(proposal, index)
+    delivery = proposal.plan.by_record[proposal.member_id, index]
+    message = delivery.message
+    action, given = _ACTION_OF[type(message)], replace(NO_INPUT, message=message)
+    leads, follows = proposal.is_closed(Role.LEADER), proposal.is_closed(Role.FOLLOWER)
+    if leads or follows:
+        _before_closed_hears(proposal, index, action, given)
+        if follows and isinstance(message, CommitPosition):
+            _record_committed(proposal, message)
     elif proposal.election_state == "FOLLOWER_REPLAY":
         changing.before_replay_message(proposal, message)
     elif proposal.election_state == "CANVASS":
         changing.before_canvass_message(proposal, message)
-    counted = proposal.is_closed(Role.LEADER) or proposal.election_state in LEADING
-    if counted and isinstance(message, AppendPosition | CanvassPosition):
-        before_report(proposal, message.follower_member_id, message.log_position)
-        if isinstance(message, AppendPosition) and proposal.is_closed(Role.LEADER):
-            write_on(proposal, message)
-    given = Input(message=message)
-    if action in ("OnCanvassPosition", "OnRequestVote"):
-        given = _with_active(proposal, given, sender_of(record))
+    counts = leads or proposal.election_state in LEADING
+    report = message if counts and isinstance(message, _REPORTS) else None
+    if report is not None:
+        before_report(proposal, report.follower_member_id, report.log_position)
+        if leads and isinstance(report, AppendPosition):
+            write_on(proposal, report)
+    if isinstance(message, _ANSWERED):
+        given = _with_active(proposal, given, delivery.sender)
     proposal.waiting.append(index)
-    delivery = proposal.plan.by_record.get((proposal.member_id, index))
     step = proposal.take(action, given, delivery=delivery)
     assert step is not None, "messages can be received in every state"
-    step.observed += ["input.from", "input.message"]
-    if counted and isinstance(message, AppendPosition | CanvassPosition):
+    step.observed += ("input.from", "input.message")
+    if report is not None:
         after_report(proposal)
-    if proposal.election_state == "FOLLOWER_REPLAY":
+    elif not (leads or follows) and proposal.election_state == "FOLLOWER_REPLAY":
         changing.start_replay_if_due(proposal, index)
+
+
+def _before_closed_hears(proposal: Proposal, index: int, action: str, given: Input) -> None:
+    """Settle what was before, if the message starts an election."""
+    following = _following(proposal, index)
+    if isinstance(following, records.NewElection) and following.reason != STARTED:
+        outcome = proposal.attempt(action, given)
+        if outcome is not None and outcome.next.election_state is not ElectionState.CLOSED:
+            _settle_before_election(proposal, following, index)
 
 
 def _record_committed(proposal: Proposal, message: CommitPosition) -> None:
@@ -148,9 +170,10 @@ def _with_active(proposal: Proposal, given: Input, sender: int) -> Input:
 def _following(proposal: Proposal, index: int) -> Line | None:
     """The record that a message's step may be shown by."""
     index += 1
-    while isinstance(proposal.record(index), records.RoleChange | records.TruncateLogEntry):
+    found = proposal.evidence.records
+    while index < len(found) and isinstance(found[index], _OF_THE_NEXT):
         index += 1
-    return proposal.record(index)
+    return found[index] if index < len(found) else None
 
 
 # Elections.

@@ -32,6 +32,8 @@ from canvass.traces.aeron_log import records
 UNPLANNED: Final = -1
 """No place."""
 
+_ONLY_REPLIES: Final = (Vote, StopCatchup)
+
 LEADING: Final = ("LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_READY")
 """The states of an election in which a leader announces itself."""
 
@@ -173,7 +175,7 @@ def reply_keys(message: Message, receiver: int) -> list[Hashable]:
 
 def is_reply(places: Places, message: Message, receiver: int) -> bool:
     """Whether a message answers a receipt, by what it says and what its sender was."""
-    if isinstance(message, Vote | StopCatchup):
+    if isinstance(message, _ONLY_REPLIES):
         return True
     if not isinstance(message, NewLeadershipTerm):
         return False

@@ -37,6 +37,10 @@ NEVER: Final = 1 << 62
 
 NOTHING: Final[Mapping[int, int]] = MappingProxyType({})
 
+# To look an enum's member up by its class takes longer than what is done with it here.
+_ACTIVE: Final = ModuleState.ACTIVE
+_CLOSED: Final = ElectionState.CLOSED
+
 MAX_LINES: Final = 4000
 """Lines that one step accounts for at most."""
 
@@ -121,16 +125,12 @@ class Proposal:
     @property
     def election_state(self) -> str:
         """Name of the election state."""
-        return self.state.election_state.value
+        return self.state.election_state._value_
 
     def is_closed(self, role: Role) -> bool:
         """Whether the member serves in a role."""
         s = self.state
-        return (
-            s.module_state is ModuleState.ACTIVE
-            and s.election_state is ElectionState.CLOSED
-            and s.role is role
-        )
+        return s.role is role and s.election_state is _CLOSED and s.module_state is _ACTIVE
 
     @property
     def lacks_tries(self) -> bool:
@@ -139,8 +139,7 @@ class Proposal:
 
     def head(self, receiver: int) -> Delivery | None:
         """The next message that a member has received from this one."""
-        queue = self.queues[receiver]
-        return queue[0] if queue else None
+        return self.queues[receiver].head()
 
     def record(self, index: int) -> Line | None:
         """The record at an index, if there is one."""
@@ -273,31 +272,38 @@ class Proposal:
         delivery: Delivery | None = None,
     ) -> Step | None:
         """Take a step, if it is enabled, and let its sends meet what was received."""
-        outcome = outcome or self.attempt(action, given)
+        outcome = outcome or core_step(self.rules, self.member_id, self.state, action, given)
         if outcome is None:
             return None
-        before, after = self.state, outcome.next
-        sends = tuple((send.to, send.message) for send in outcome.sends)
+        after = outcome.next
+        old, new = self.state.election_state, after.election_state
+        sends: tuple[tuple[int, Message], ...] = ()
+        if outcome.effects:
+            sends = tuple([(send.to, send.message) for send in outcome.sends])
         step = Step(action, given, after, self.time, delivery, sends, self.numbers)
-        step.gap, self.gap = self.gap, False
         step.index = self.index
-        for place, (to, message) in enumerate(sends):
-            self._meet(to, message, self.numbers + place)
-        self.numbers += len(sends)
+        if self.gap:
+            step.gap, self.gap = True, False
+        if sends:
+            for place, (to, message) in enumerate(sends, self.numbers):
+                self._meet(to, message, place)
+            self.numbers += len(sends)
         self.state = after
         self.steps.append(step)
         if self.waiting:
             self._account(step)
         if action in ("EnterElection", "Restart"):
-            self.changes.append(Change("CLOSED", after.election_state.value, step))
-        elif after.module_state is ModuleState.ACTIVE:
-            old, new = before.election_state, after.election_state
-            if old is not new:
-                self.changes.append(Change(old.value, new.value, step))
+            self.changes.append(Change("CLOSED", new.value, step))
+        elif old is not new and after.module_state is _ACTIVE:
+            self.changes.append(Change(old.value, new.value, step))
         return step
 
     def _account(self, step: Step) -> None:
         found = self.evidence.records
+        if len(self.waiting) == 1:
+            step.lines += self.waiting
+            self.waiting = []
+            return
         file = found[self.waiting[-1]].file
         mine = [index for index in self.waiting if found[index].file == file]
         rest = [index for index in self.waiting if found[index].file != file]
@@ -308,10 +314,8 @@ class Proposal:
 
     def _meet(self, to: int, message: Message, number: int) -> None:
         queue = self.queues[to]
-        if not queue:
-            return
-        head = queue[0]
-        if head.message == message and self.may_meet(head):
+        head = queue.head()
+        if head is not None and head.message == message and self.may_meet(head):
             head.number = number
             self.received += 1
             queue.popleft()

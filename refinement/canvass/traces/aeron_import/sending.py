@@ -32,6 +32,9 @@ LOOK_AHEAD: Final = 64
 leader sends to one member in the time that the others take to report.
 """
 
+_SHOWING: Final = (CommitPosition, NewLeadershipTerm)
+"""The messages that show a leader's quorum position."""
+
 _LEADER_TICKS = {
     "LEADER_LOG_REPLICATION": "LeaderLogReplication",
     "LEADER_REPLAY": "LeaderReplay",
@@ -44,11 +47,12 @@ def flush(proposal: Proposal, index: int) -> None:
     while True:
         best: Delivery | None = None
         for queue in proposal.queues.values():
-            while queue and _is_late(queue[0], index):
-                proposal.pass_over(queue[0])
-            if not queue:
+            head = queue.head()
+            while head is not None and _is_late(head, index):
+                proposal.pass_over(head)
+                head = queue.head()
+            if head is None:
                 continue
-            head = queue[0]
             ripe = head.due < index or (head.due == index and not head.reply)
             if ripe and (best is None or head.time < best.time):
                 best = head
@@ -152,7 +156,7 @@ def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
     both = (
         follows
         and len(queue) > 1
-        and isinstance(queue[1].message, NewLeadershipTerm | CommitPosition)
+        and isinstance(queue[1].message, _SHOWING)
         and isinstance(queue[1].message, NewLeadershipTerm) != announces
         and not queue[1].reply
         and position_of(queue[1].message) == position_of(message)
@@ -327,7 +331,7 @@ def _showing(proposal: Proposal, queue: Channel, position: int) -> int:
 def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> bool:
     """Whether a message shows this leader's quorum position, and it is not beyond one."""
     message = delivery.message
-    if delivery.reply or not isinstance(message, CommitPosition | NewLeadershipTerm):
+    if delivery.reply or not isinstance(message, _SHOWING):
         return False
     s = proposal.state
     closed = proposal.is_closed(Role.LEADER)
@@ -342,17 +346,16 @@ def after_report(proposal: Proposal) -> None:
     if not proposal.is_closed(Role.LEADER):
         return
     for queue in proposal.queues.values():
-        message = queue[0].message if queue else None
-        if not isinstance(message, CommitPosition):
+        head = queue.head()
+        message = None if head is None else head.message
+        if head is None or not isinstance(message, CommitPosition):
             continue
         position = message.log_position
         cap = proposal.commit_cap()
         if position <= proposal.state.commit_position or (cap is not None and cap < position):
             continue
         reached = sum(s.members[j].log_position >= position for j in proposal.others)
-        if reached >= proposal.rules.member_count // 2 and _shows_at_most(
-            proposal, queue[0], position
-        ):
+        if reached >= proposal.rules.member_count // 2 and _shows_at_most(proposal, head, position):
             commit_to(proposal, position)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, Final
 
-from canvass.cluster.member import Member
+from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.traces import wire
 
@@ -19,6 +19,7 @@ _LOG: Final = _NAMES.index("recording_log")
 _MEMBERS: Final = _NAMES.index("members")
 _RECORD: Final = attrgetter(*wire.MemberRecord.__struct_fields__)
 _ENTRY: Final = attrgetter(*wire.TermEntry.__struct_fields__)
+_FACTS: Final = attrgetter(*(name for name in Input.__dataclass_fields__ if name != "message"))
 _MESSAGES: Final = {
     kind: (form, attrgetter(*form.__struct_fields__))
     for kind, form in zip(MESSAGE_TYPES, wire.MESSAGE_TYPES, strict=True)
@@ -33,6 +34,7 @@ class WireForm:
         self._wire: wire.Member | None = None
         self._records: dict[Any, wire.MemberRecord] = {}
         self._entries: dict[Any, wire.TermEntry] = {}
+        self._sets: dict[frozenset[int], tuple[int, ...]] = {}
         self._message: tuple[Message | None, wire.Message | None] = (None, None)
 
     def member(self, state: Member) -> wire.Member:
@@ -63,6 +65,15 @@ class WireForm:
         if values not in self._entries:
             self._entries[values] = wire.TermEntry(*values)
         return self._entries[values]
+
+    def facts(self, given: Input) -> tuple[Any, ...]:
+        """The fields of an input besides the message."""
+        interval, commit_interval, timeout, active, accepted, *rest = _FACTS(given)
+        kept = self._sets
+        for one in (active, accepted):
+            if one not in kept:
+                kept[one] = tuple(sorted(one))
+        return interval, commit_interval, timeout, kept[active], kept[accepted], *rest
 
     def message(self, message: Message) -> wire.Message:
         """The form of a message; that of a broadcast is made once."""
