@@ -135,7 +135,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
-        Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`
+        Type `kill 0`, `start 0`, `pause leader`, `resume all`, `stop follower`, `toggle snapshot`,
         `node 1 replicate-standby-snapshot` or `quit` while it runs, or give a script of such lines,
         each after a time in seconds. Every member records its steps while it works.
 
@@ -378,9 +378,9 @@ def _show(report: RunReport) -> None:
             f"acknowledged, the counter is at {report.counter}; {told}"
         )
     if report.positions_compared:
-        console.print(
-            f"  services were compared at {report.positions_compared:,} positions of the log"
-        )
+        count = report.positions_compared
+        places = "1 position" if count == 1 else f"{count:,} positions"
+        console.print(f"  services of different members were compared at {places} of the log")
     for problem in report.problems:
         complain(problem)
     if report.ok and "toggle" in report.done and report.terms < 0:
