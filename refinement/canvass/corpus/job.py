@@ -1,7 +1,8 @@
 """The job: units in, tables of verdicts, divergences and coverage out.
 
-What Spark moves are names of units on the way out and small rows on the way back; the events stay
-in the worker that reads them. The job has five stages:
+What Spark moves are numbers of tasks on the way out and receipts on the way back; the events stay
+in the worker that reads them, and what is told of them goes to files. The job has five stages, of
+which a corpus that holds nothing unknown and nothing large takes the first and the last:
 
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
    and the distinct steps that nobody has judged yet; units too large for one task are cut;
@@ -9,7 +10,7 @@ in the worker that reads them. The job has five stages:
 3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
    a forbidden step is checked again, now that everything is known;
 4. what the parts hold of a run that was cut is joined, and checked as a whole;
-5. the tables are written.
+5. the tables are written, on the driver.
 
 No verdict depends on how units are packed into tasks: a run is judged from its own events and from
 answers that belong to a step's content. Only the DataFrame API is used, so that the job runs on
@@ -25,17 +26,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
-from canvass.corpus.rows import (
-    ROW_DDL,
-    Row,
-    RowKind,
-    to_batch,
-)
+from canvass.corpus.rows import ROW_DDL, Row, RowKind
 from canvass.corpus.split import split_large
-from canvass.corpus.tables import is_kind, uri_of, write_tables
+from canvass.corpus.tables import Gone, Told, write_tables
+from canvass.corpus.told import (
+    RECEIPT_DDL,
+    RECEIPT_SCHEMA,
+    ROWS,
+    Stage,
+    read_task,
+    stage_of,
+    write_rows,
+    write_tasks,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,18 +165,18 @@ class CorpusJob:
         self._say(f"checking {len(units):,} units")
         first = self._checked(cut, "first")
         forbidden = self._judge(first)
-        again = self._again(cut, first, forbidden)
-        rows = first
+        again = self._again(first, forbidden)
+        later, gone = [], Gone()
         if again:
             self._say(f"checking {len(again):,} units again, now that all steps are judged")
             gone, second = self._recheck(units, again)
-            rows = self._without(first, gone).unionByName(second)
-        joins = self._joins(cut, rows)
+            later.append(second)
+        joins = self._joins(cut, first, gone)
         if joins:
             self._say(f"joining the parts of {len(joins):,} runs")
-            rows = rows.unionByName(self._checked(joins, "third"))
+            later.append(self._checked(joins, "third"))
         self._say("writing the tables")
-        self.graphs = write_tables(self._session, rows, self._out)
+        self.graphs = write_tables(Told(first, later, gone), self._out)
 
     def so_far(self) -> SoFar:
         """Tell how far the stage is; in any thread."""
@@ -187,9 +194,9 @@ class CorpusJob:
             diverging=sum(int(count[1]) for count in counts),
         )
 
-    def table(self, name: str) -> DataFrame:
-        """Read one of the tables that were written: verdicts, divergences or coverage."""
-        return self._session.read.parquet(uri_of(self._out / name))
+    def table(self, name: str) -> Path:
+        """Give the folder of one of the tables: verdicts, divergences or coverage."""
+        return self._out / name
 
     def clean(self) -> None:
         """Remove what only the stages needed."""
@@ -200,131 +207,116 @@ class CorpusJob:
 
     # --- the stages -------------------------------------------------------------------------------
 
-    def _checked(self, units: Sequence[Unit], name: str) -> DataFrame:
+    def _checked(self, units: Sequence[Unit], name: str) -> Stage:
         tasks = pack(units, tasks=self._partitions, parallelism=self._parallelism)
         self._tasks_before, self._tasks = self._tasks_before + self._tasks, len(tasks)
-        rows = [(number, msgspec.json.encode(task).decode()) for number, task in enumerate(tasks)]
-        # Range partitioning puts each row into a partition of its own, in order; hashing does not.
-        frame = self._session.createDataFrame(rows, "number int, task string")
-        frame = frame.repartitionByRange(len(tasks), "number")
-        found = frame.mapInArrow(partial(_check_tasks, self._checker), ROW_DDL)
-        return self._kept(found, name)
+        folder = self._out / _WORK / name
+        write_tasks(folder, tasks)
+        # A partition has one number, that of its task: neither a shuffle nor a sample is needed.
+        numbers = self._session.range(0, len(tasks), 1, len(tasks))
+        checked = numbers.mapInArrow(partial(_check_tasks, self._checker, folder), RECEIPT_DDL)
+        return stage_of(folder, checked.toArrow().column("receipt").to_pylist())
 
-    def _kept(self, frame: DataFrame, name: str) -> DataFrame:
-        """Write a frame and read it back: what it takes to make it is done once."""
-        place = uri_of(self._out / _WORK / name)
-        frame.write.parquet(place)
-        return self._session.read.parquet(place)
+    def _rows(self, stage: Stage, kind: RowKind) -> DataFrame:
+        """Give what a stage told as a DataFrame, for what may be too much for the driver."""
+        from pyspark.sql import functions as f
 
-    def _judge(self, first: DataFrame) -> list[bytes]:
+        # With the schema given, no job is run to find it out.
+        rows = self._session.read.schema(ROW_DDL).parquet((stage.folder / ROWS).as_uri())
+        return rows.where(f.col("kind") == kind.value)
+
+    def _judge(self, first: Stage) -> list[bytes]:
         """Have unknown steps judged; give the keys of those that are forbidden."""
-        steps = first.where(is_kind(RowKind.STEP)).select("key", "payload").dropDuplicates(["key"])
-        count = steps.count()
-        if not count:
+        if not first.count(RowKind.STEP):
             return []
+        keys = [batch.column("key") for batch in first.batches([RowKind.STEP], ["key"])]
+        count = pc.count_distinct(pa.chunked_array(keys, pa.binary())).as_py()
         self._say(f"asking the oracle about {count:,} distinct steps")
+        steps = self._rows(first, RowKind.STEP).select("key", "payload").dropDuplicates(["key"])
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
         answered = steps.repartition(batches).mapInArrow(
             partial(_judge_steps, self._checker), ANSWERS_DDL
         )
-        answers = self._kept(answered, "answers")
-        collected = [(bytes(row.key), bytes(row.answer)) for row in answers.toLocalIterator()]
-        self.judged = len(collected)
-        self._checker.learn(collected)
-        return [key for key, answer in collected if self._checker.forbids(answer)]
+        table = answered.toArrow()
+        answers = list(zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True))
+        self.judged = len(answers)
+        self._checker.learn(answers)
+        return [key for key, answer in answers if self._checker.forbids(answer)]
 
-    def _again(
-        self, units: Sequence[Unit], first: DataFrame, forbidden: list[bytes]
-    ) -> dict[_Place, set[str]]:
+    def _again(self, first: Stage, forbidden: list[bytes]) -> dict[_Place, set[str]]:
         """Give the runs to be checked again, by the unit that they are in.
 
         These are the runs that took a forbidden step, and those in which something else is wrong
         while steps were open: what comes first in them can only be told now. A unit of which a part
         is no trace is read as a whole, which tells where and why; no run is named then.
         """
+        again: dict[_Place, set[str]] = {}
+        if first.count(RowKind.STEP):
+            for source, part, run_id in self._waited_in_vain(first, forbidden):
+                again.setdefault((source, part), set()).add(run_id)
+        broken = {part.source for part in first.parts() if part.reason is not None}
+        again = {place: runs for place, runs in again.items() if place[0] not in broken}
+        return again | {(source, None): set() for source in broken}
+
+    def _waited_in_vain(
+        self, first: Stage, forbidden: list[bytes]
+    ) -> Iterator[tuple[str, int | None, str]]:
+        """Give the runs that had steps to be judged and diverge, each with its place."""
         from pyspark.sql import functions as f
 
-        waiting = first.where(is_kind(RowKind.VERDICT)).where("size(pending) > 0")
-        found = waiting.where(f.col("verdict") == "DIVERGES").select("source", "part", "run_id")
+        place = ("source", "part", "run_id")
+        waiting = self._rows(first, RowKind.VERDICT).where("size(pending) > 0")
+        found = waiting.where(f.col("verdict") == "DIVERGES").select(*place)
         if forbidden:
             wrong = self._session.createDataFrame([(key,) for key in forbidden], "key binary")
-            taken = waiting.select("source", "part", "run_id", f.explode("pending").alias("key"))
-            found = found.union(
-                taken.join(f.broadcast(wrong), "key", "left_semi").select(
-                    "source", "part", "run_id"
-                )
-            )
-        again: dict[_Place, set[str]] = {}
-        for row in found.distinct().toLocalIterator():
-            again.setdefault((row.source, row.part), set()).add(row.run_id)
-        if any(unit.part is not None for unit in units):
-            broken = first.where(is_kind(RowKind.PART)).where("reason IS NOT NULL")
-            for row in broken.select("source").distinct().toLocalIterator():
-                again = {place: runs for place, runs in again.items() if place[0] != row.source}
-                again[row.source, None] = set()
-        return again
+            taken = waiting.select(*place, f.explode("pending").alias("key"))
+            hit = taken.join(f.broadcast(wrong), "key", "left_semi").select(*place)
+            found = found.union(hit)
+        table = found.distinct().toArrow()
+        yield from zip(*(table.column(name).to_pylist() for name in place), strict=True)
 
-    def _recheck(
-        self, units: Sequence[Unit], again: dict[_Place, set[str]]
-    ) -> tuple[list[tuple[str, int | None, str | None]], DataFrame]:
+    def _recheck(self, units: Sequence[Unit], again: dict[_Place, set[str]]) -> tuple[Gone, Stage]:
         """Check runs again; tell which rows are not true any more, and give the new ones."""
         wholes = {unit.path: unit for unit in units}
-        chosen, gone = [], list[tuple[str, int | None, str | None]]()
-        for (source, number), runs in sorted(again.items(), key=str):
-            gone += [(source, number, run_id) for run_id in sorted(runs)] or [(source, None, None)]
+        chosen, runs = [], set[tuple[str, str | None]]()
+        for (source, number), ids in sorted(again.items(), key=str):
+            runs.update((source, run_id) for run_id in ids)
             part = None if number is None else self._parts[source, number]
             unit = wholes[source]
-            chosen.append(msgspec.structs.replace(unit, part=part, runs=tuple(sorted(runs))))
-        self.rechecked = len(gone)
-        return gone, self._checked(chosen, "second")
+            chosen.append(msgspec.structs.replace(unit, part=part, runs=tuple(sorted(ids))))
+        broken = frozenset(source for (source, _), ids in again.items() if not ids)
+        self.rechecked = len(runs) + len(broken)
+        return Gone(frozenset(runs), broken), self._checked(chosen, "second")
 
-    def _without(
-        self, rows: DataFrame, gone: list[tuple[str, int | None, str | None]]
-    ) -> DataFrame:
-        """Leave out runs, or all that was told of a unit."""
-        runs = [(source, run_id) for source, _, run_id in gone if run_id is not None]
-        whole = [(source,) for source, _, run_id in gone if run_id is None]
-        if runs:
-            frame = self._session.createDataFrame(runs, "source string, run_id string")
-            rows = rows.join(frame, ["source", "run_id"], "left_anti")
-        if whole:
-            frame = self._session.createDataFrame(whole, "source string")
-            rows = rows.join(frame, ["source"], "left_anti")
-        return rows
-
-    def _joins(self, cut: Sequence[Unit], rows: DataFrame) -> list[Unit]:
+    def _joins(self, cut: Sequence[Unit], first: Stage, gone: Gone) -> list[Unit]:
         """Give the units that join what parts hold of the runs that are cut."""
-        from pyspark.sql import functions as f
-
-        if not self._parts:
-            return []
         wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in cut}
-        told = rows.where(is_kind(RowKind.PART)).where("reason IS NULL")
-        grouped = told.groupBy("source", "run_id").agg(f.collect_list("part").alias("parts"))
+        grouped: dict[tuple[str, str], list[Part]] = {}
+        for told in first.parts():
+            if told.reason is None and not gone.has(told.source, told.run_id):
+                key = told.source, told.run_id or ""  # No id is empty.
+                grouped.setdefault(key, []).append(self._parts[told.source, told.part])
         joins = []
-        for row in grouped.orderBy("source", "run_id").toLocalIterator():
-            parts = tuple(self._parts[row.source, number] for number in sorted(row.parts))
-            whole = wholes[row.source]
+        for (source, run_id), parts in sorted(grouped.items()):
+            whole = wholes[source]
             joins.append(
                 msgspec.structs.replace(
                     whole,
                     kind=UnitKind.JOIN,
                     cost=whole.cost * len(parts),
-                    runs=() if row.run_id is None else (row.run_id,),
-                    joined=parts,
+                    runs=(run_id,) if run_id else (),
+                    joined=tuple(sorted(parts, key=lambda part: part.number)),
                 )
             )
         return joins
 
 
-_TASKS: Final = msgspec.json.Decoder(Task)
-
-
-def _check_tasks(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
+def _check_tasks(checker: Checker, folder: Path, batches: Iterator[Any]) -> Iterator[Any]:
     """Check the tasks of a partition; runs in a worker."""
     for batch in batches:
-        for text in batch.column("task").to_pylist():
-            yield to_batch(checker.check(_TASKS.decode(text)))
+        for number in batch.column("id").to_pylist():
+            receipt = write_rows(folder, number, checker.check(read_task(folder, number)))
+            yield pa.RecordBatch.from_pydict({"receipt": [receipt]}, schema=RECEIPT_SCHEMA)
 
 
 def _judge_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:

@@ -121,9 +121,16 @@ DIVERGENCE_COLUMNS: Final = (
     "rank",
     "reason",
 )
-COVERAGE_DDL: Final = (
-    "graph string, revision string, member_count int, name string, events bigint, steps bigint,"
-    " covered_steps bigint"
+COVERAGE_SCHEMA: Final = pa.schema(
+    [
+        pa.field("graph", pa.string()),
+        pa.field("revision", pa.string()),
+        pa.field("member_count", pa.int32()),
+        pa.field("name", pa.string()),
+        pa.field("events", pa.int64()),
+        pa.field("steps", pa.int64()),
+        pa.field("covered_steps", pa.int64()),
+    ]
 )
 """Either events that have an action, or, with a graph, steps that it has of an action and how many
 of them the corpus takes.

@@ -1,14 +1,16 @@
 """What a batch verification found, in numbers and examples: ``summary.json``.
 
-A `Summary` is made from the tables by grouped aggregations; of lists that grow with the corpus only
+A `Summary` is made from the tables batch by batch; of lists that grow with the corpus only
 the first entries are taken, and how many there are is said. It decides the exit code, and what is
 new against an earlier summary.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +18,7 @@ from msgspec import Struct
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.tables import read_table
 
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
@@ -98,33 +101,12 @@ def summarise(
     job: CorpusJob, *, version: str, corpora: list[str], tasks: int | None, seconds: float
 ) -> Summary:
     """Make the summary of a job that has run."""
-    from pyspark.sql import functions as f
-
     from canvass.traces.layout import ACTION_NAMES
 
-    verdicts = job.table("verdicts")
-    divergences = job.table("divergences")
-    counted = verdicts.groupBy("verdict").agg(f.count("*").alias("n"), f.sum("events").alias("e"))
-    by_verdict = {row.verdict: (int(row.n), int(row.e or 0)) for row in counted.collect()}
+    by_verdict, listed = _verdicts(job.table("verdicts"))
+    kinds = _kinds(job.table("divergences"))
+    coverage = _coverage(job.table("coverage"))
     events = sum(count for _, count in by_verdict.values())
-    failing = verdicts.where(f.col("verdict") != "CONFORMS")
-    grouped = divergences.groupBy("divergence_class", "name").agg(
-        f.count("*").alias("count"),
-        f.countDistinct("run_id").alias("runs"),
-        # The least of the columns in this order: the same example however the rows are spread.
-        f.min(f.struct("run_id", "source", "member_id", "step", "reason")).alias("example"),
-    )
-    clusters = (
-        grouped.orderBy(f.desc("count"), "divergence_class", "name").limit(MAX_LISTED).collect()
-    )
-    listed = failing.orderBy("verdict", "source", "run_id").limit(MAX_LISTED).collect()
-    taken = (
-        job.table("coverage")
-        .where("graph IS NULL")
-        .groupBy("name")
-        .agg(f.sum("events").alias("events"))
-    )
-    coverage = {row.name: int(row.events) for row in taken.collect()}
     return Summary(
         version=version,
         corpora=corpora,
@@ -132,28 +114,10 @@ def summarise(
         runs=sum(count for count, _ in by_verdict.values()),
         events=events,
         verdicts={name: by_verdict.get(name, (0, 0))[0] for name in VERDICTS},
-        divergences=divergences.count()
-        if len(clusters) == MAX_LISTED
-        else sum(int(row["count"]) for row in clusters),
-        clusters=[
-            Cluster(
-                divergence_class=row.divergence_class,
-                name=row.name,
-                count=int(row["count"]),
-                runs=int(row.runs),
-                example_run_id=row.example.run_id,
-                example_source=row.example.source,
-                example_member_id=int(row.example.member_id),
-                example_step=int(row.example.step),
-                example_reason=row.example.reason or "",
-            )
-            for row in clusters
-        ],
-        cluster_count=grouped.count() if len(clusters) == MAX_LISTED else len(clusters),
-        listed=[
-            Listed(row.source, row.run_id, row.verdict, int(row.events or 0), row.reason or "")
-            for row in listed
-        ],
+        divergences=sum(kind.count for kind in kinds),
+        clusters=kinds[:MAX_LISTED],
+        cluster_count=len(kinds),
+        listed=listed,
         listed_count=sum(count for name, (count, _) in by_verdict.items() if name != "CONFORMS"),
         coverage=[
             Coverage(name, coverage[name])
@@ -166,6 +130,62 @@ def summarise(
         seconds=round(seconds, 3),
         events_per_second=round(events / seconds, 1) if seconds > 0 else 0.0,
     )
+
+
+def _rows(folder: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
+    for batch in read_table(folder, columns):
+        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def _verdicts(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
+    """Count runs and events by verdict; list the first runs that do not conform."""
+    counted = dict.fromkeys(VERDICTS, (0, 0))
+    failing: list[Listed] = []
+    rows = _rows(folder, "source", "run_id", "verdict", "events", "reason")
+    for source, run_id, verdict, events, reason in rows:
+        runs, before = counted[verdict]
+        counted[verdict] = runs + 1, before + (events or 0)
+        if verdict != Verdict.CONFORMS.value:
+            failing.append(Listed(source, run_id, verdict, events or 0, reason or ""))
+            if len(failing) > 2 * MAX_LISTED:
+                failing = sorted(failing, key=_place)[:MAX_LISTED]
+    return counted, sorted(failing, key=_place)[:MAX_LISTED]
+
+
+def _place(listed: Listed) -> tuple[str, str, str]:
+    return listed.verdict, listed.source, listed.run_id or ""
+
+
+_EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
+
+
+def _kinds(folder: Path) -> list[Cluster]:
+    """Bring like divergences together, the most frequent kind first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    runs: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], tuple[Any, ...]] = {}
+    last: dict[tuple[str, str], str] = {}
+    for kind, name, *example in _rows(folder, "divergence_class", "name", *_EXAMPLE):
+        like, found = (kind, name), tuple(example)
+        counts[like] += 1
+        # What is told of a run stands together, and no other run has its id.
+        runs[like] += last.get(like) != found[0]
+        last[like] = found[0]
+        # The least of the columns in this order: the same example however the rows are spread.
+        examples[like] = min(found, examples.get(like, found))
+    return [
+        Cluster(*like, counts[like], runs[like], *examples[like])
+        for like in sorted(counts, key=lambda like: (-counts[like], like))
+    ]
+
+
+def _coverage(folder: Path) -> Counter[str]:
+    """Count the events of each action."""
+    counts: Counter[str] = Counter()
+    for graph, name, events in _rows(folder, "graph", "name", "events"):
+        if graph is None:
+            counts[name] += events
+    return counts
 
 
 class BadBaseline(Exception):

@@ -1,114 +1,183 @@
-"""The tables of a batch verification, made of the rows that the workers told.
+"""The tables of a batch verification: written from the rows that tasks told, and read again.
 
-What each row means is in `canvass.corpus.rows`; which rows count is decided by the job.
+What each row means is in `canvass.corpus.rows`; which rows count is decided by the job. Rows pass
+through the driver batch by batch: of a corpus of any size it keeps eight bytes for each run, to
+find ids that two runs have.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from canvass.corpus.edges import EdgeCounter, GraphCoverage
-from canvass.corpus.rows import COVERAGE_DDL, DIVERGENCE_COLUMNS, VERDICT_COLUMNS, RowKind
+from canvass.corpus.rows import (
+    COVERAGE_SCHEMA,
+    DIVERGENCE_COLUMNS,
+    ROW_SCHEMA,
+    VERDICT_COLUMNS,
+    RowKind,
+)
+from canvass.corpus.told import Stage
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-
-def is_kind(kind: RowKind) -> Column:
-    """Give the condition that a row is of a kind."""
-    from pyspark.sql import functions as f
-
-    return f.col("kind") == kind.value
-
-
-def uri_of(path: Path) -> str:
-    """Name a path as Spark wants it."""
-    return path.as_uri()
+_FILE: Final = "part-00000.parquet"
+_COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "events")
 
 
-def write_tables(session: SparkSession, rows: DataFrame, out: Path) -> list[GraphCoverage]:
+@dataclass(frozen=True)
+class Gone:
+    """Rows of the first stage that are not true any more, as what they tell of was told again."""
+
+    runs: frozenset[tuple[str, str | None]] = frozenset()
+    """Runs, each with the unit that it is in."""
+    units: frozenset[str] = frozenset()
+    """Units of which nothing stays."""
+
+    def has(self, source: str | None, run_id: str | None) -> bool:
+        """Tell whether a row is not true any more."""
+        return source in self.units or (source, run_id) in self.runs
+
+    def without(self, batch: Any) -> Any:
+        """Leave those rows out."""
+        if not self.runs and not self.units:
+            return batch
+        ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
+        return batch.filter(pa.array([not self.has(*each) for each in ids], pa.bool_()))
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that was told of a corpus, and what of it does not count any more."""
+
+    first: Stage
+    later: Sequence[Stage] = ()
+    gone: Gone = field(default_factory=Gone)
+
+    def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
+        """Give the rows of some kinds that count; the columns must name the run and its unit."""
+        for batch in self.first.batches(kinds, columns):
+            yield self.gone.without(batch)
+        for stage in self.later:
+            yield from stage.batches(kinds, columns)
+
+
+def write_tables(told: Told, out: Path) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
-    from pyspark.sql import functions as f
-
-    verdicts = rows.where(is_kind(RowKind.VERDICT)).select(*VERDICT_COLUMNS)
-    divergences = rows.where(is_kind(RowKind.DIVERGENCE)).select(*DIVERGENCE_COLUMNS)
-    repeated = [
-        (row.run_id, row.kept)
-        for row in verdicts.where(f.col("run_id").isNotNull())
-        .groupBy("run_id")
-        .agg(f.min("source").alias("kept"), f.count("*").alias("count"))
-        .where(f.col("count") > 1)
-        .toLocalIterator()
-    ]
-    if repeated:
-        verdicts, divergences = _without_second_runs(session, verdicts, divergences, repeated)
-    counted = (
-        rows.where(is_kind(RowKind.COVERAGE))
-        .groupBy("revision", "member_count", "name")
-        .agg(f.sum("events").alias("events"))
-    )
-    graphs = _graph_coverage(rows)
-    coverage = _with_graphs(session, counted, graphs)
-    for name, table in (
-        ("verdicts", verdicts),
-        ("divergences", divergences),
-        ("coverage", coverage),
-    ):
-        table.write.parquet(uri_of(out / name))
+    kept = _kept_of_second_runs(told)
+    verdicts = told.batches([RowKind.VERDICT], VERDICT_COLUMNS)
+    _write(out / "verdicts", VERDICT_COLUMNS, (_marked(batch, kept) for batch in verdicts))
+    divergences = told.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
+    _write(out / "divergences", DIVERGENCE_COLUMNS, (_first(batch, kept) for batch in divergences))
+    graphs = _graph_coverage(told)
+    _write_coverage(out / "coverage", told, graphs)
     return graphs
 
 
-def _graph_coverage(rows: DataFrame) -> list[GraphCoverage]:
+def read_table(folder: Path, columns: Sequence[str]) -> Iterator[Any]:
+    """Give the rows of a table that was written, as Arrow batches."""
+    with pq.ParquetFile(folder / _FILE) as file:
+        yield from file.iter_batches(columns=list(columns))
+
+
+def _write(folder: Path, columns: Sequence[str], batches: Iterable[Any]) -> None:
+    """Write a table; whoever finds the file finds it whole."""
+    schema = pa.schema([ROW_SCHEMA.field(name) for name in columns])
+    folder.mkdir()
+    with pq.ParquetWriter(folder / f".{_FILE}", schema) as writer:
+        for batch in batches:
+            if len(batch):
+                writer.write_batch(batch.select(columns))
+    (folder / f".{_FILE}").replace(folder / _FILE)
+
+
+# --- ids that two runs have -----------------------------------------------------------------------
+
+
+def _kept_of_second_runs(told: Told) -> dict[str, str]:
+    """Give for each id that several runs have the unit of the one that stands, the first by place.
+
+    Ids are told apart by their hashes first, of which one array is enough.
+    """
+    ids = ("source", "run_id")
+    hashes = [
+        np.fromiter(map(hash, batch["run_id"].drop_null().to_pylist()), dtype=np.int64)
+        for batch in told.batches([RowKind.VERDICT], ids)
+    ]
+    ordered = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *hashes]))
+    twice = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+    if not twice:
+        return {}
+    counts: Counter[str] = Counter()
+    kept: dict[str, str] = {}
+    for batch in told.batches([RowKind.VERDICT], ids):
+        for source, run_id in zip(*(batch[name].to_pylist() for name in ids), strict=True):
+            if run_id is not None and hash(run_id) in twice:
+                counts[run_id] += 1
+                kept[run_id] = min(source, kept.get(run_id, source))
+    return {run_id: source for run_id, source in kept.items() if counts[run_id] > 1}
+
+
+def _seconds(batch: Any, kept: dict[str, str]) -> list[bool]:
+    """Tell of each row whether it is of a second run of an id."""
+    ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
+    return [run_id in kept and kept[run_id] != source for source, run_id in ids]
+
+
+def _marked(batch: Any, kept: dict[str, str]) -> Any:
+    """Of runs with one id let the first one stand; the others are no runs."""
+    if not kept or not any(seconds := _seconds(batch, kept)):
+        return batch
+    rows = batch.to_pylist()
+    for row, second in zip(rows, seconds, strict=True):
+        if second:
+            row["verdict"] = "MALFORMED"
+            row["reason"] = f"AMBIGUOUS: the id is that of the run in {kept[row['run_id']]}"
+    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+
+def _first(batch: Any, kept: dict[str, str]) -> Any:
+    """Leave out what is told of second runs."""
+    if not kept:
+        return batch
+    return batch.filter(pa.array([not each for each in _seconds(batch, kept)], pa.bool_()))
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+
+def _graph_coverage(told: Told) -> list[GraphCoverage]:
     """Bring together which edges of the graphs the tasks met."""
     counters: dict[str, EdgeCounter] = {}
-    for row in rows.where(is_kind(RowKind.EDGES)).select("name", "payload").toLocalIterator():
-        counters.setdefault(row.name, EdgeCounter(row.name)).add([bytes(row.payload)])
+    for batch in told.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
+        for name, payload in zip(*(batch[n].to_pylist() for n in ("name", "payload")), strict=True):
+            counters.setdefault(name, EdgeCounter(name)).add([payload])
     return [counters[name].result() for name in sorted(counters)]
 
 
-def _with_graphs(
-    session: SparkSession, counted: DataFrame, graphs: list[GraphCoverage]
-) -> DataFrame:
-    """Add to the events by action the steps of graphs by action."""
-    from pyspark.sql import functions as f
-
-    null = f.lit(None)
-    events = counted.select(
-        null.cast("string").alias("graph"),
-        "revision",
-        "member_count",
-        "name",
-        "events",
-        null.cast("bigint").alias("steps"),
-        null.cast("bigint").alias("covered_steps"),
-    )
-    found = [
+def _write_coverage(folder: Path, told: Told, graphs: list[GraphCoverage]) -> None:
+    """Write the events by action, and the steps of graphs by action."""
+    counts: Counter[tuple[str, int, str]] = Counter()
+    for batch in told.batches([RowKind.COVERAGE], _COVERAGE):
+        names = ("revision", "member_count", "name", "events")
+        for *action, events in zip(*(batch[name].to_pylist() for name in names), strict=True):
+            counts[action[0], action[1], action[2]] += events
+    rows: list[tuple[str | int | None, ...]] = [
+        (None, *action, events, None, None) for action, events in sorted(counts.items())
+    ]
+    rows += [
         (one.graph, one.revision, one.member_count, a.action, None, a.steps, a.covered)
         for one in graphs
         for a in one.actions
     ]
-    if not found:
-        return events
-    return events.union(session.createDataFrame(found, COVERAGE_DDL))
-
-
-def _without_second_runs(
-    session: SparkSession,
-    verdicts: DataFrame,
-    divergences: DataFrame,
-    repeated: list[tuple[str, str]],
-) -> tuple[DataFrame, DataFrame]:
-    """Of runs with one id let the first one stand, by place; the others are no runs."""
-    from pyspark.sql import functions as f
-
-    known = f.broadcast(session.createDataFrame(repeated, "run_id string, kept string"))
-    first = f.col("kept").isNull() | (f.col("kept") == f.col("source"))
-    reason = f.concat(f.lit("AMBIGUOUS: the id is that of the run in "), f.col("kept"))
-    marked = (
-        verdicts.join(known, "run_id", "left")
-        .withColumn("verdict", f.when(first, f.col("verdict")).otherwise("MALFORMED"))
-        .withColumn("reason", f.when(first, f.col("reason")).otherwise(reason))
-    )
-    kept = divergences.join(known, "run_id", "left").where(first)
-    return marked.select(*VERDICT_COLUMNS), kept.select(*DIVERGENCE_COLUMNS)
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COVERAGE_SCHEMA]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, COVERAGE_SCHEMA, strict=True)]
+    folder.mkdir()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=COVERAGE_SCHEMA), folder / f".{_FILE}")
+    (folder / f".{_FILE}").replace(folder / _FILE)

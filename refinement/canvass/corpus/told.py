@@ -1,0 +1,127 @@
+"""What the tasks of a stage told, as files: written by workers, read by the driver or by Spark.
+
+Rows do not go through Spark, which would take several small jobs to bring back a few of them. A
+worker leaves the rows of its task in a Parquet file, and gives back a `Receipt`: how many rows of
+which kind there are. So the driver knows without a look at them what is left to be done. What rows
+mean is in `canvass.corpus.rows`; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from canvass.corpus.plan import Task
+from canvass.corpus.rows import ROW_SCHEMA, Row, RowKind, to_batch
+
+RECEIPT_DDL: Final = "receipt binary"
+RECEIPT_SCHEMA: Final = pa.schema([pa.field("receipt", pa.binary())])
+ROWS: Final = "rows"
+_TASKS: Final = "tasks"
+_ROWS_AT_ONCE: Final = 4096
+
+
+class ToldPart(Struct, frozen=True, array_like=True):
+    """A row of the kind ``PART``."""
+
+    source: str
+    part: int
+    run_id: str | None
+    reason: str | None
+
+
+class Receipt(Struct, frozen=True, array_like=True):
+    """What a task tells of the rows that it has left."""
+
+    file: str
+    counts: dict[str, int]
+    """Rows by kind."""
+    parts: tuple[ToldPart, ...]
+    """These rows themselves: what is done next hangs on them."""
+
+
+class Stage(Struct, frozen=True):
+    """The tasks of a stage that are done."""
+
+    folder: Path
+    receipts: tuple[Receipt, ...]
+
+    def count(self, kind: RowKind) -> int:
+        """Tell how many rows of a kind there are."""
+        return sum(receipt.counts.get(kind.value, 0) for receipt in self.receipts)
+
+    def parts(self) -> Iterator[ToldPart]:
+        """Give what was told of parts of units."""
+        for receipt in self.receipts:
+            yield from receipt.parts
+
+    def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
+        """Give the rows of some kinds, with the column ``kind`` and others, as Arrow batches.
+
+        They come in the order of the tasks, and of a task in the order in which it told them.
+        """
+        wanted = pa.array([kind.value for kind in kinds])
+        for receipt in self.receipts:
+            if not any(kind.value in receipt.counts for kind in kinds):
+                continue
+            with pq.ParquetFile(self.folder / ROWS / receipt.file) as file:
+                for batch in file.iter_batches(columns=["kind", *columns]):
+                    yield batch.filter(pc.is_in(batch.column("kind"), wanted))
+
+
+_TASK: Final = msgspec.json.Decoder(Task)
+_RECEIPT: Final = msgspec.json.Decoder(Receipt)
+
+
+def write_tasks(folder: Path, tasks: Sequence[Task]) -> None:
+    """Write what each task of a stage is to check, each in a file: a worker reads only its own."""
+    (folder / _TASKS).mkdir(parents=True)
+    (folder / ROWS).mkdir()
+    for number, task in enumerate(tasks):
+        (folder / _TASKS / f"{number}.json").write_bytes(msgspec.json.encode(task))
+
+
+def read_task(folder: Path, number: int) -> Task:
+    """Read one of the tasks that were written."""
+    return _TASK.decode((folder / _TASKS / f"{number}.json").read_bytes())
+
+
+def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
+    """Write the rows of a task; give the receipt.
+
+    Whoever finds the file finds it whole. A task that is done twice gives the same rows twice.
+    """
+    name = f"{number:06d}.parquet"
+    counts: Counter[str] = Counter()
+    parts: list[ToldPart] = []
+    aside = folder / ROWS / f".{name}.{os.getpid()}"
+    left = iter(rows)
+    with pq.ParquetWriter(aside, ROW_SCHEMA, compression="lz4") as writer:
+        while some := list(islice(left, _ROWS_AT_ONCE)):
+            counts.update(row.kind.value for row in some)
+            parts += (_told_part(row) for row in some if row.kind is RowKind.PART)
+            writer.write_batch(to_batch(some))
+    aside.replace(folder / ROWS / name)
+    return msgspec.json.encode(Receipt(name, dict(counts), tuple(parts)))
+
+
+def _told_part(row: Row) -> ToldPart:
+    assert row.source is not None
+    assert row.part is not None
+    return ToldPart(row.source, row.part, row.run_id, row.reason)
+
+
+def stage_of(folder: Path, receipts: Iterable[bytes]) -> Stage:
+    """Bring the receipts of all tasks together, in the order of the tasks."""
+    found = [_RECEIPT.decode(receipt) for receipt in receipts]
+    return Stage(folder, tuple(sorted(found, key=lambda receipt: receipt.file)))
