@@ -373,9 +373,10 @@ def _show(report: RunReport) -> None:
         console.print("  " + ", ".join(f"{name} {count}" for name, count in report.done.items()))
     if report.requests_offered:
         told = ", ".join(f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items())
+        value = "was not asked for" if report.counter is None else f"is at {report.counter}"
         console.print(
             f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
-            f"acknowledged, the counter is at {report.counter}; {told}"
+            f"acknowledged, the counter {value}; {told}"
         )
     if report.positions_compared:
         count = report.positions_compared
