@@ -13,6 +13,9 @@ from canvass.archive.storage import DamageError
 from canvass.cluster.rules import Rules
 from support.archive_history import FIRST, HISTORY, IMAGES, SMALL_SEGMENT, Disk
 
+BOUNDARIES = 90
+"""Writes of the history, at least."""
+
 
 def found(storage: MemoryStorage) -> Disk:
     archive = Archive(storage, SMALL_SEGMENT)
@@ -68,7 +71,7 @@ def test_every_crash_image_holds_what_was_acknowledged_and_nothing_half_done() -
             break
         boundary += 1
 
-    assert boundary > 90
+    assert boundary > BOUNDARIES
     assert images > 400
 
 
@@ -98,6 +101,8 @@ def test_a_recovery_that_crashes_is_recovered() -> None:
             break
         boundary += 1
 
+    assert boundary > BOUNDARIES
+
 
 def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
     """A process that is killed leaves what it has written: the next one counts on it."""
@@ -111,6 +116,8 @@ def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
         for image in storage.images(IMAGES):
             assert found(image) == disk, boundary
         boundary += 1
+
+    assert boundary > BOUNDARIES
 
 
 def test_a_restart_finds_the_state_of_the_protocol() -> None:
