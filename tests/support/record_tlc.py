@@ -1,14 +1,20 @@
-"""Record the fixtures in `tests/unit/tlc/fixtures`: `python -m support.record_tlc [name...]`."""
+"""Record the fixtures in `tests/unit/tlc/fixtures`: `python -m support.record_tlc [name...]`.
+
+Of some there is also what TLC prints for a person, without ``-tool``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from support.tlc_cases import CASES, FIXTURES
+from canvass.tlc import find_jar, find_java
+from support.tlc_cases import CASES, FIXTURES, SPECS
 
 REPLACEMENTS = (
     (re.compile(r"\(Linux .*?\)"), "(Linux 6.1 amd64, Debian 17.0.15 x86_64, DiskStateQueue)"),
@@ -17,6 +23,15 @@ REPLACEMENTS = (
     (re.compile(r"\bseed -?\d{5,}"), "seed 8162419266363081913"),
     (re.compile(r"(?<=Parsing file )\S*/"), ""),
     (re.compile(r"Finished in \d+ms"), "Finished in 697ms"),
+)
+TERMINAL = (
+    "deadlock",
+    "evaluation",
+    "liveness",
+    "safety",
+    "safety_initial",
+    "stuttering",
+    "success",
 )
 GRAPHS = {"coverage": "lights", "shapes": "shapes", "safety_symmetric": "symmetric"}
 
@@ -27,13 +42,30 @@ def record(name: str, folder: Path) -> int | None:
     more = {"dump": folder / f"{graph}.dot"} if graph else {}
     with CASES[name].start(log=folder / "log", **more) as running:
         result = running.wait()
-    text = (folder / "log").read_text(encoding="utf-8")
-    for pattern, replacement in REPLACEMENTS:
-        text = pattern.sub(replacement, text)
-    (FIXTURES / f"{name}.out").write_text(text, encoding="utf-8")
+    keep(f"{name}.out", (folder / "log").read_text(encoding="utf-8"))
     if graph:
         (FIXTURES / f"{graph}.dot").write_bytes((folder / f"{graph}.dot").read_bytes())
     return result.exit_code
+
+
+def record_terminal(name: str, folder: Path) -> None:
+    """Run one case as a person does, and keep what is printed."""
+    case = CASES[name]
+    for spec in SPECS.glob("*.tla"):
+        shutil.copy(spec, folder)
+    (folder / "run.cfg").write_text(case.config.text())
+    more = [] if case.options.get("check_deadlock", True) else ["-deadlock"]
+    command = [str(find_java().path), "-Xmx256m", "-cp", str(find_jar().path), "tlc2.TLC"]
+    command += ["-workers", "1", "-metadir", "states", "-config", "run.cfg", *more, case.spec]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    keep(f"{name}.txt", done.stdout)
+
+
+def keep(name: str, text: str) -> None:
+    """Write a fixture without what differs from run to run and from machine to machine."""
+    for pattern, replacement in REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    (FIXTURES / name).write_text(text, encoding="utf-8")
 
 
 def main(names: list[str]) -> None:
@@ -43,6 +75,8 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in names or CASES:
             codes[name] = record(name, Path(folder))
+            if name in TERMINAL:
+                record_terminal(name, Path(folder))
     index.write_text(json.dumps(codes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

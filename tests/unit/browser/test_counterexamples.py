@@ -1,4 +1,4 @@
-"""Counterexamples in files: the two forms that are written, and what is none."""
+"""Counterexamples in files: the forms that are read, and what is none."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from canvass.browser.counterexamples import (
 from canvass.cli.counterexample import Counterexample, Step
 from canvass.tlc import Outcome, TraceState, Violation
 from canvass.tlc.changes import state_changes
+from support.tlc_cases import FIXTURES
 
 STATES = (
     "/\\ x = 0\n/\\ f = (0 :> <<>> @@ 1 :> <<{}>>)",
@@ -65,6 +66,43 @@ def test_itf_is_read(tmp_path: Path, violation: Violation) -> None:
     assert (view.title, view.claim) == ("c.itf.json", "a behaviour of MCSmall.tla")
     assert [one.tree["x"] for one in view.states] == [0, 1]
     assert view.loop == 1
+
+
+def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text((FIXTURES / "safety.txt").read_text())
+    view = OpenCounterexample(path).view("c")
+
+    assert (view.title, view.claim) == ("out.txt", "OneMoves is violated")
+    assert [one.action for one in view.states] == ["", "Go", "Go"]
+    assert view.states[2].tree["lamp"]["east"] == {"colour": "green", "since": 1}
+    assert ("lamp.east.colour", "red", "green") in [
+        (one.path, one.before, one.after) for one in view.states[2].changes
+    ]
+    assert (view.loop, view.stuttering, view.lanes) == (None, False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", ": there is no counterexample: no line is like `State 1: <...>`"),
+        (
+            "State 1: <Initial predicate>\n/\\ x = <<1,\n",
+            ":2: the value of x: a value was expected",
+        ),
+        ("State 2: <Go>\nx = 1\n", ":1: state 2 is the first"),
+        (b"\xff\xfe", ": not text in UTF-8"),
+    ],
+)
+def test_a_broken_text_is_refused_with_file_and_line(
+    tmp_path: Path, text: str | bytes, told: str
+) -> None:
+    path = tmp_path / "out.log"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CounterexampleError) as refusal:
+        read_counterexample(path)
+
+    assert str(refusal.value) == f"{path}{told}"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A counterexample of TLC, read from a file: states as trees, and lanes if it is a cluster's.
 
-The two forms that ``canvass check --export`` writes are read: its own JSON, and ITF of any tool.
+Three forms are read: the two that ``canvass check --export`` writes, its own JSON and ITF, which
+other tools write too; and the text that TLC prints.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from canvass.browser.cluster_lanes import cluster_diagram
 from canvass.browser.labels import tree_changes, value_text
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.runs import lanes_of
+from canvass.tlc.convert import to_itf_value
+from canvass.tlc.printed import PrintedError, read_printed
 
 SCHEMA: Final = "canvass.counterexample/1"
 MAX_BYTES: Final = 256 << 20
@@ -88,7 +91,7 @@ class OpenCounterexample:
 
 
 def read_counterexample(path: Path) -> Told:
-    """Read a file of either form.
+    """Read a file: JSON by its name, else what TLC printed.
 
     Raises
     ------
@@ -98,6 +101,8 @@ def read_counterexample(path: Path) -> Told:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CounterexampleError(f"{path}: larger than {MAX_BYTES >> 20} MiB")
+        if path.suffix != ".json":
+            return _printed(path)
         document = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         if document.get("schema") == SCHEMA:
             return _own(document)
@@ -143,6 +148,33 @@ def _itf(document: Mapping[str, Any], path: Path) -> Told:
         stuttering=False,
         actions=tuple(_titled(meta.get("action"), None) for meta in metas),
         states=tuple(_state(state) for state in states),
+    )
+
+
+def _printed(path: Path) -> Told:
+    """Read what TLC printed; its errors have the line."""
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            found = read_printed(lines)
+        trees = [state.values() for state in found.states]
+    except PrintedError as error:
+        place = path if error.line is None else f"{path}:{error.line}"
+        raise CounterexampleError(f"{place}: {error.reason}") from None
+    except UnicodeDecodeError:
+        raise CounterexampleError(f"{path}: not text in UTF-8") from None
+    first, *others = found.errors or ["a behaviour"]
+    head, _, rest = first.partition("\n")
+    more = [f"{found.more:,} more follow in the file."] if found.more else []
+    return Told(
+        title=path.name,
+        claim=f"{found.name} is violated" if found.name else head,
+        explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),
+        loop=found.loop,
+        stuttering=found.stuttering,
+        actions=tuple(_titled(state.action, state.arguments) for state in found.states),
+        states=tuple(
+            {name: plain(to_itf_value(value)) for name, value in tree.items()} for tree in trees
+        ),
     )
 
 

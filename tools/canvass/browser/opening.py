@@ -64,11 +64,15 @@ class Opener:
             If there is nothing to look at.
         TraceError
             If it looks like a corpus and is none.
+        CounterexampleError
+            If it is a file that is neither a data set nor JSON, and TLC did not print it.
         """
         if path.is_file() and path.suffix == ".json":
             yield counterexample_source(path)
         elif path.is_file() and path.suffix != ".parquet":
-            raise OpenError(f"{path}: neither a data set (.parquet) nor a counterexample (.json)")
+            source = counterexample_source(path)
+            source.content.get()  # What it is only its content tells.
+            yield source
         elif not path.exists():
             raise OpenError(f"{path}: there is no such file or folder")
         elif (path / "manifest.json").is_file():

@@ -185,9 +185,14 @@ class OutputReader:
             yield Message(code, frame.severity, text)
 
 
-def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
+def violated_name(text: str) -> str | None:
+    """Give the property that an error message names, if it names one."""
     named = _NAMED.match(text)
-    name = named[1] if named else None
+    return named[1] if named else None
+
+
+def _error(code: int, text: str, inner: tuple[int, ...]) -> Iterator[Event]:
+    name = violated_name(text)
     initial = code in (codes.INVARIANT_VIOLATED_INITIAL, codes.PROPERTY_VIOLATED_INITIAL)
     head, _, state = text.partition("\n" if initial else _INITIAL_STATE)
     yield ErrorReported(code, head if state else text, name, inner)
@@ -208,7 +213,8 @@ def _started(text: str, mode: str) -> Event:
     return Started(mode, seed, fingerprint, workers, pid, text)
 
 
-def _state(text: str) -> Event | None:
+def read_state(text: str) -> TraceState | None:
+    """Read a state of a trace with the line above it; None if that is none."""
     head, _, body = text.partition("\n")
     match = _STATE.match(head)
     if not match:
@@ -224,7 +230,8 @@ def _action(text: str | None) -> tuple[str | None, str | None]:
     return (call[1], call[2]) if call else (text, None)
 
 
-def _back(text: str) -> Event | None:
+def read_back(text: str) -> BackToState | None:
+    """Read the line that ends a lasso; None if it is none."""
     match = _BACK.match(text)
     if not match or not (match[1] or match[2]):
         return None
@@ -295,7 +302,7 @@ def _finished(text: str) -> Event:
 _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
     codes.VERSION: _banner,
     codes.MODE_SIMULATE: lambda text: _started(text, "simulate"),
-    codes.BACK_TO_STATE: _back,
+    codes.BACK_TO_STATE: read_back,
     codes.STUTTERING: lambda _: Stuttering(),
     codes.SUCCESS: SuccessReported,
     codes.DEPTH: _depth,
@@ -306,7 +313,7 @@ _DECODERS: Final[dict[int, Callable[[str], Event | None]]] = {
     codes.COVERAGE_NEXT: lambda text: _action_coverage(text, "next"),
     codes.FINISHED: _finished,
     **dict.fromkeys(codes.MODE_CHECK, lambda text: _started(text, "check")),
-    **dict.fromkeys(codes.STATE_PRINT, _state),
+    **dict.fromkeys(codes.STATE_PRINT, read_state),
     **dict.fromkeys(codes.PROGRESS, _progress),
     **dict.fromkeys(codes.STATS, _stats),
     **dict.fromkeys(codes.INITIAL_STATES, _initial_states),

@@ -1,0 +1,114 @@
+"""What TLC printed, for a person or a tool, gives the same counterexample as its events do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.tlc.output import OutputReader
+from canvass.tlc.printed import Printed, PrintedError, read_printed
+from canvass.tlc.results import Violation
+from canvass.tlc.verdict import Verdict
+from support.tlc_cases import FIXTURES
+
+TERMINAL = sorted(FIXTURES.glob("*.txt"))
+TOOL = sorted(FIXTURES.glob("*.out"))
+HEAD = "Error: Invariant Small is violated.\nError: The behavior up to this point is:\n"
+ONE = "State 1: <Initial predicate>\n/\\ x = 0\n/\\ s = <<1,\n  2>>\n\n"
+
+
+def violations(path: Path) -> tuple[Violation, ...]:
+    """What the reader of events finds in a tool's output."""
+    reader, verdict = OutputReader(), Verdict()
+    for line in path.read_text().splitlines():
+        for event in reader.feed(line):
+            verdict.add(event)
+    return verdict.result(exit_code=1, seconds=0, argv=()).violations
+
+
+def read(text: str) -> Printed:
+    return read_printed(text.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("path", TOOL, ids=lambda path: path.stem)
+def test_the_output_for_tools_is_read_as_its_events_are(path: Path) -> None:
+    expected = next((one for one in violations(path) if one.states), None)
+    if expected is None:
+        with pytest.raises(PrintedError, match="there is no counterexample"):
+            read(path.read_text())
+        return
+    found = read(path.read_text())
+
+    assert [(one.number, one.action, one.arguments) for one in found.states] == [
+        (one.number, one.action, one.arguments) for one in expected.states
+    ]
+    assert [one.values() for one in found.states] == [dict(one.values) for one in expected.states]
+    loop = None if expected.loop is None or expected.stuttering else expected.loop + 1
+    assert (found.name, found.loop, found.stuttering) == (expected.name, loop, expected.stuttering)
+
+
+@pytest.mark.parametrize("path", TERMINAL, ids=lambda path: path.stem)
+def test_the_output_for_people_says_the_same_as_that_for_tools(path: Path) -> None:
+    other = path.with_suffix(".out").read_text()
+    if path.stem == "success":
+        with pytest.raises(PrintedError, match="TLC found no error"):
+            read(path.read_text())
+        return
+    found, told = read(path.read_text()), read(other)
+
+    assert found.errors[0].split() == told.errors[0].split()
+    assert [one.action for one in found.states] == [one.action for one in told.states]
+    assert (found.name, found.loop, found.stuttering) == (told.name, told.loop, told.stuttering)
+    # Of two such lassos that are as short, TLC shows the one that it came upon first.
+    if not found.loop and not found.stuttering:
+        assert [one.values() for one in found.states] == [one.values() for one in told.states]
+
+
+def test_there_are_texts_of_every_kind() -> None:
+    found = [read(path.read_text()) for path in TERMINAL if path.stem != "success"]
+    assert {one.stuttering for one in found} == {True, False}
+    assert any(one.loop for one in found)
+    assert any(len(one.states) == 1 for one in found)
+
+
+def test_a_behaviour_between_other_lines_is_found() -> None:
+    found = read("$ java tlc2.TLC\r\n" + HEAD.replace("\n", "\r\n") + ONE.replace("\n", "\r\n"))
+    assert found.states[0].values().keys() == {"x", "s"}
+
+
+def test_further_counterexamples_are_counted() -> None:
+    found = read(HEAD + ONE + "Error: Invariant Other is violated.\n" + ONE + HEAD + ONE)
+    assert (len(found.states), found.more, found.name) == (1, 2, "Small")
+    assert len(found.errors) == 2
+
+
+def test_a_value_that_cannot_be_listed_is_its_text() -> None:
+    found = read(HEAD + "State 1: <Initial predicate>\n/\\ f = [Nat -> Seq(Nat)]\n/\\ x = 1\n")
+    assert found.states[0].values() == {"f": "[Nat -> Seq(Nat)]", "x": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (HEAD + "State 2: <Go line 1, col 1 to line 2, col 2 of module M>\nx = 1\n", 3),
+        (HEAD + ONE + "State 3: <Go line 1, col 1 to line 2, col 2 of module M>\nx = 1\n", 8),
+        (HEAD + "State 1: <Initial predicate>\n\n", 4),
+        (HEAD + "State 1: <Initial predicate>\nno variable\n", 4),
+        (HEAD + "State 1: <Initial predicate>\n/\\ y = 1\n/\\ x = <<1,\n  {2,\n", 6),
+        (HEAD + 'State 1: <Initial predicate>\n/\\ x = 1\n/\\ y = "a\n', 5),
+        (HEAD + "State 1: <Initial predicate>\n/\\ x = 1\n/\\ x = 2\n", 5),
+    ],
+)
+def test_what_is_broken_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(PrintedError) as refusal:
+        assert [state.values() for state in read(text).states] == None
+
+    assert refusal.value.line == line
+    assert "\n" not in refusal.value.reason
+
+
+@pytest.mark.parametrize("text", ["", "\n", "no\n", "@!@!@STARTMSG 2217:4 @!@!@\n", HEAD])
+def test_a_text_without_states_has_no_counterexample(text: str) -> None:
+    with pytest.raises(PrintedError, match="there is no counterexample"):
+        read(text)

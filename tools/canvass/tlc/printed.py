@@ -1,0 +1,210 @@
+"""The counterexample in what TLC printed into a terminal or file, with ``-tool`` or without.
+
+Lines go in, the first counterexample comes out, with the line where each state stands; no I/O here.
+How a state and the end of a lasso are worded is known by `canvass.tlc.output`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.tlc.errors import TlcError, ValueSyntaxError
+from canvass.tlc.events import TraceState
+from canvass.tlc.output import read_back, read_state, violated_name
+from canvass.tlc.parse import parse_value, split_state
+from canvass.tlc.values import Value
+
+_MARK: Final = "@!@!@"
+_ERROR_MARK: Final = re.compile(r"@!@!@STARTMSG \d+:[12] @!@!@")
+_ERROR: Final = "Error: "
+_STUTTERING: Final = re.compile(r"(?:State )?\d+: Stuttering\s*\Z")
+_INTRODUCTIONS: Final = ("The behavior up to this point is", "The following behavior constitutes")
+_INITIAL: Final = "the initial state:"
+_AFTER: Final = re.compile(r"[\d,]+ states generated|Finished |Progress\(|The depth of the")
+_SUCCESS: Final = "No error has been found"
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKETS: Final = (("<<", ">>"), ("(", ")"), ("[", "]"), ("{", "}"))
+
+
+class PrintedError(TlcError):
+    """A text has no counterexample, or a broken one.
+
+    Attributes
+    ----------
+    reason : str
+        One line.
+    line : int or None
+        Where, from 1.
+    """
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason if line is None else f"line {line}: {reason}")
+        self.reason = reason
+        self.line = line
+
+
+@dataclass(slots=True)
+class PrintedState:
+    """A state, and where it stands."""
+
+    number: int
+    action: str | None
+    arguments: str | None
+    line: int
+    """Of its first variable."""
+    body: list[str] = field(default_factory=list)
+
+    def values(self) -> dict[str, Value | str]:
+        """Give value by variable; the text of a value that is whole but cannot be listed.
+
+        Raises
+        ------
+        PrintedError
+            If there is no variable, or a value that is cut off.
+        """
+        text = "\n".join(self.body)
+        try:
+            parts = split_state(text)
+        except ValueSyntaxError as error:
+            raise PrintedError(error.reason, self._line(text, error.offset)) from None
+        if not parts:
+            raise PrintedError(f"state {self.number} has no variables", self.line)
+        found: dict[str, Value | str] = {}
+        end = 0
+        for name, part in parts.items():
+            start = text.index(part, text.index(f"{name} = ", end))
+            end = start + len(part)
+            try:
+                found[name] = parse_value(part)
+            except ValueSyntaxError as error:
+                if not _whole(part):
+                    place = self._line(text, start + error.offset)
+                    raise PrintedError(f"the value of {name}: {error.reason}", place) from None
+                found[name] = part
+        return found
+
+    def _line(self, text: str, offset: int) -> int:
+        return self.line + text.count("\n", 0, offset)
+
+
+@dataclass(slots=True)
+class Printed:
+    """A counterexample as it was printed."""
+
+    errors: list[str] = field(default_factory=list)
+    """What TLC said of it, the first the reason."""
+    states: list[PrintedState] = field(default_factory=list)
+    loop: int | None = None
+    """Number of the state that the last one leads back to."""
+    stuttering: bool = False
+    more: int = 0
+    """How many counterexamples follow."""
+
+    @property
+    def name(self) -> str | None:
+        """The property that is violated, where TLC names it."""
+        return violated_name(self.errors[0]) if self.errors else None
+
+
+def read_printed(lines: Iterable[str]) -> Printed:
+    """Read the first counterexample of a text.
+
+    Raises
+    ------
+    PrintedError
+        If there is none, or its states are not numbered from 1 on.
+    """
+    reader = _Reader()
+    for number, line in enumerate(lines, 1):
+        reader.take(number, line.rstrip("\r\n"))
+    if not reader.found.states:
+        said = "TLC found no error" if reader.success else "no line is like `State 1: <...>`"
+        raise PrintedError(f"there is no counterexample: {said}")
+    return reader.found
+
+
+class _Reader:
+    """Takes line by line; what it does with one depends on what the lines before have begun."""
+
+    def __init__(self) -> None:
+        self.found = Printed()
+        self.success = False
+        self._state: PrintedState | None = None
+        self._error = False
+
+    def take(self, number: int, line: str) -> None:
+        if line.startswith(_MARK):
+            self._state = None
+            self._error = False
+            if _ERROR_MARK.match(line):
+                self._begin_error("")
+        elif not line.strip():
+            self._state = None
+        elif (head := read_state(line)) is not None:
+            self._begin_state(number, head)
+        elif self._ends(line) or _AFTER.match(line):
+            self._state = None
+            self._error = False
+        elif line.startswith(_ERROR):
+            self._begin_error(line.removeprefix(_ERROR))
+            self._begin_initial(number, line)
+        elif self._state is not None:
+            self._state.body.append(line)
+        elif self._error:
+            self.found.errors[-1] = f"{self.found.errors[-1]}\n{line}".lstrip("\n")
+            self._begin_initial(number, line)
+        elif _SUCCESS in line:
+            self.success = True
+
+    def _begin_error(self, text: str) -> None:
+        self._state = None
+        # Of a further counterexample only that there is one is told.
+        self._error = not self.found.more
+        if self._error:
+            self.found.errors = [one for one in self.found.errors if not _introduces(one)]
+            self.found.errors.append(text)
+
+    def _begin_initial(self, number: int, line: str) -> None:
+        """An initial state that is wrong by itself stands below the error, without a head."""
+        if line.endswith(_INITIAL):
+            self._begin_state(number, TraceState(1, None, None, None, ""))
+
+    def _begin_state(self, number: int, head: TraceState) -> None:
+        self._error = False
+        states = self.found.states
+        if head.number == 1 and states:
+            self.found.more += 1
+        if self.found.more:
+            self._state = None
+            return
+        if head.number != len(states) + 1:
+            before = f"follows state {len(states)}" if states else "is the first"
+            raise PrintedError(f"state {head.number} {before}", number)
+        self.found.errors = [one for one in self.found.errors if not _introduces(one)]
+        self._state = PrintedState(head.number, head.action, head.arguments, number + 1)
+        states.append(self._state)
+
+    def _ends(self, line: str) -> bool:
+        """Whether a line says how the behaviour goes on for ever."""
+        back = read_back(line)
+        if back is None and not _STUTTERING.match(line):
+            return False
+        if self.found.states and not self.found.more:
+            if back is None:
+                self.found.stuttering = True
+            else:
+                self.found.loop = back.number
+        return True
+
+
+def _introduces(text: str) -> bool:
+    return text.startswith(_INTRODUCTIONS) or not text
+
+
+def _whole(text: str) -> bool:
+    """Whether every bracket and string of a text is closed."""
+    plain = _STRING.sub("", text)
+    return '"' not in plain and all(plain.count(a) == plain.count(b) for a, b in _BRACKETS)
