@@ -26,6 +26,8 @@ _TOKEN: Final = re.compile(
     )""",
     re.ASCII | re.VERBOSE | re.DOTALL,
 )
+_SPACE: Final = " \t\n\r\f\v"
+"""What may stand between words; other blanks have no meaning."""
 _SAME: Final = {
     "/\\": "and",
     "\\land": "and",
@@ -91,7 +93,7 @@ def tokens_of(text: str) -> list[Token]:
     while not tokens or tokens[-1].kind != "end":
         found = _TOKEN.match(text, at)
         if found is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
+            start = at + len(text[at:]) - len(text[at:].lstrip(_SPACE))
             if text[start] in "\"'":
                 raise PredicateError("the string has no end", start + 1)
             raise PredicateError(f"{text[start]!a} has no meaning here", start + 1)

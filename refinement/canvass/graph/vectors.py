@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from canvass.graph.csr import Rows
 from canvass.graph.distinct import distinct_rows
 from canvass.graph.interned import ABSENT, Kind, ValueTable
-from canvass.tlc import Value
+from canvass.tlc import Seq, Set, Value
 
 Mask = NDArray[np.bool_]
 
-UNKNOWN: Final = -2
-"""In place of the node of a tuple or set that no state has; it equals nothing, itself included."""
-_FIRST_OTHER: Final = -3
-"""Scalars that no state has are numbered from here downwards."""
+_FIRST_OTHER: Final = -2
+"""Scalars, tuples and sets that no state has are numbered from here downwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +41,14 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
-    """Nodes of the table; `ABSENT` for none, `UNKNOWN` and below for what no state has."""
+    """Nodes of the table; `ABSENT` for none, numbers below it for what no state has."""
 
     nodes: Rows
 
 
 Vector: TypeAlias = Truths | Numbers | Nodes
+Other: TypeAlias = int | str | tuple[int, ...]
+"""A scalar, or the nodes of the parts of a tuple or set; ascending, those of a set."""
 
 
 def length(vector: Vector) -> int:
@@ -86,22 +86,33 @@ class Kernel:
     def __init__(self, table: ValueTable) -> None:
         self.table = table
         self._sizes = np.diff(table.offsets)
-        self._others: dict[tuple[Kind, int | str], int] = {}
-        """Scalars that no state has, numbered from 0."""
+        self._others: dict[tuple[Kind, Other], int] = {}
+        self._named: list[tuple[Kind, Other]] = []
+        """What no state has, numbered from 0; the same by its number."""
         self._by_parts: dict[tuple[Kind, int], dict[tuple[int, ...], int]] = {}
 
     def scalar(self, kind: Kind, value: int | str) -> int:
         """Give the node of a scalar, or a number below all nodes if no state has it."""
         found = self.table.scalar_node(kind, value)
-        if found is None:
-            found = _FIRST_OTHER - self._others.setdefault((kind, value), len(self._others))
-        return found
+        return self._other(kind, value) if found is None else found
+
+    def _other(self, kind: Kind, value: Other) -> int:
+        number = self._others.setdefault((kind, value), len(self._named))
+        if number == len(self._named):
+            self._named.append((kind, value))
+        return _FIRST_OTHER - number
 
     def value(self, node: int) -> Value | None:
         """Give the value of a node, none for one that is absent."""
         if node >= 0:
             return self.table.value(node)
-        return None if node > _FIRST_OTHER else list(self._others)[_FIRST_OTHER - node][1]
+        if node == ABSENT:
+            return None
+        kind, named = self._named[_FIRST_OTHER - node]
+        if not isinstance(named, tuple):
+            return bool(named) if kind is Kind.BOOL else named
+        parts = [part for part in map(self.value, named) if part is not None]
+        return Set(parts) if kind is Kind.SET else Seq(parts)
 
     def keys(self, vector: Vector) -> Rows:
         """Give any values as nodes."""
@@ -123,7 +134,7 @@ class Kernel:
         kinds[known] = self.table.kind[nodes[known]]
         others = nodes <= _FIRST_OTHER
         if others.any():
-            named = np.array([kind for kind, _ in self._others], dtype=np.int16)
+            named = np.array([kind for kind, _ in self._named], dtype=np.int16)
             kinds[others] = named[_FIRST_OTHER - nodes[others]]
         return kinds
 
@@ -148,15 +159,14 @@ class Kernel:
         values[known] = self.table.scalar[nodes[known]]
         others = there & (nodes < 0)
         if others.any():
-            named = [value if isinstance(value, int) else 0 for _, value in self._others]
+            named = [value if isinstance(value, int) else 0 for _, value in self._named]
             values[others] = np.array(named, dtype=np.int64)[_FIRST_OTHER - nodes[others]]
         return values
 
     def equal(self, left: Vector, right: Vector) -> Mask:
         """Tell where both are there and the same."""
         if isinstance(left, Nodes) and isinstance(right, Nodes):
-            known = (left.nodes != ABSENT) & (left.nodes != UNKNOWN)
-            same: Mask = known & (left.nodes == right.nodes)
+            same: Mask = (left.nodes != ABSENT) & (left.nodes == right.nodes)
             return same
         if isinstance(left, Nodes):
             return self.equal(right, left)
@@ -193,13 +203,12 @@ class Kernel:
         """Give the value of functions and the items of sequences, which count from 1."""
         out = np.full(len(base), ABSENT, dtype=np.int32)
         kinds = self.kinds(base)
-        table = self.table
         numbers = self.numbers(argument.nodes) if isinstance(argument, Nodes) else argument
         if isinstance(numbers, Numbers):
             rows = np.flatnonzero((kinds == Kind.SEQ) & numbers.present)
             nodes, at = base[rows], numbers.values[rows]
-            inside = (at >= 1) & (at <= self._sizes[nodes])
-            out[rows[inside]] = table.children[table.offsets[nodes[inside]] + at[inside] - 1]
+            inside = (at >= 1) & (at <= self._size_of(nodes))
+            out[rows[inside]] = self._parts(nodes[inside], at[inside] - 1)
         rows = np.flatnonzero((kinds == Kind.FUNCTION) & present(argument))
         nodes, keys = base[rows], self.keys(take(argument, rows))
         # Each distinct pair of function and argument is looked up once.
@@ -230,11 +239,38 @@ class Kernel:
 
     def exploded(self, nodes: Rows) -> tuple[NDArray[np.int64], Rows]:
         """Give the parts of all nodes one after another, and for each the place of its node."""
-        sizes = np.where(nodes >= 0, self._sizes[nodes], 0)
+        sizes = self._size_of(nodes)
         owner = np.repeat(np.arange(len(nodes)), sizes)
-        first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        first = np.cumsum(sizes) - sizes
         within = np.arange(len(owner)) - first[owner]
-        return owner, self.table.children[self.table.offsets[nodes[owner]] + within]
+        return owner, self._parts(nodes[owner], within)
+
+    def _size_of(self, nodes: Rows) -> NDArray[np.int64]:
+        """Count the parts of each node."""
+        sizes = np.zeros(len(nodes), dtype=np.int64)
+        known = nodes >= 0
+        sizes[known] = self._sizes[nodes[known]]
+        others = nodes <= _FIRST_OTHER
+        if others.any():
+            sizes[others] = self._other_sizes()[_FIRST_OTHER - nodes[others]]
+        return sizes
+
+    def _other_sizes(self) -> NDArray[np.int64]:
+        sizes = [len(named) if isinstance(named, tuple) else 0 for _, named in self._named]
+        return np.array(sizes, dtype=np.int64)
+
+    def _parts(self, nodes: Rows, places: NDArray[np.int64]) -> Rows:
+        """Give one part of each node, by its place from 0."""
+        parts = np.empty(len(nodes), dtype=np.int32)
+        known = nodes >= 0
+        parts[known] = self.table.children[self.table.offsets[nodes[known]] + places[known]]
+        if not known.all():
+            sizes = self._other_sizes()
+            tuples = [named for _, named in self._named if isinstance(named, tuple)]
+            flat = np.array([part for named in tuples for part in named], dtype=np.int32)
+            starts = np.cumsum(sizes) - sizes
+            parts[~known] = flat[starts[_FIRST_OTHER - nodes[~known]] + places[~known]]
+        return parts
 
     def members(self, nodes: Rows) -> tuple[NDArray[np.int64], Rows]:
         """Give what quantifiers go through: elements, items, arguments, names of fields."""
@@ -279,11 +315,12 @@ class Kernel:
             nodes = np.flatnonzero((self.table.kind == kind) & (self._sizes == len(key)))
             known = {tuple(self.table.parts(node)): node for node in nodes.tolist()}
             self._by_parts[kind, len(key)] = known
-        return known.get(key, UNKNOWN)
+        found = known.get(key)
+        return self._other(kind, key) if found is None else found
 
     def sizes(self, nodes: Rows) -> Numbers:
         """Count elements, items, arguments or fields."""
         kinds = self.kinds(nodes)
         there = kinds >= Kind.SET
-        sizes = np.where(there, self._sizes[np.maximum(nodes, 0)], 0)
+        sizes = np.where(there, self._size_of(nodes), 0)
         return Numbers(np.where(kinds == Kind.FUNCTION, sizes // 2, sizes), there)

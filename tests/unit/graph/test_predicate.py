@@ -94,6 +94,17 @@ BOTH = {0, 1}
         ("member[n].term = 1", {1}),
         ("member[member[1].term].term = 1", {1}),
         ("member[0] = member[1]", {1}),
+        ("<<n, on>> = <<0, TRUE>>", {0}),
+        ("<<n, 9>> != <<0, 9>>", {1}),
+        ("{n, 7} = {7, 0}", {0}),
+        ("{n, {9}} = {{9, 9}, 0, n}", {0}),
+        ("<<n, 9>> in {<<1, 9>>, <<>>}", {1}),
+        ("<<n, 7, on>>[1] = n and not has(<<n, 7>>[3])", BOTH),
+        ("len(<<n, 7, 7>>) = 3 and len({n, 0}) = n + 1", BOTH),
+        ("count(p in {<<1, 2>>, <<2, 1>>, <<1, 2>>}: TRUE) = 2", BOTH),
+        ("any(s in {{7, n}}: any(x in s: x = 1))", {1}),
+        ("any(s in <<log[1], <<n, 9>>>>: s[1] = 1)", {1}),
+        ('<<n, "zzz">> = <<n, "zzz">>', BOTH),
     ],
 )
 def test_a_predicate_holds_where_it_should(
@@ -132,6 +143,8 @@ def test_a_predicate_holds_where_it_should(
         ("n = (1", 7, "')' was expected, not the end"),
         ("n = 'x", 5, "the string has no end"),
         ("n = 1 & on", 7, "'&' has no meaning here"),
+        ("n = 1\u00a0", 6, "'\\xa0' has no meaning here"),
+        ("n\u2003= 1", 2, "'\\u2003' has no meaning here"),
         ("1 < n < 3", 7, "a comparison cannot be compared"),
         ("exec('x')", 1, "no function is called exec: there are"),
         ("n = 99999999999999999999", 5, "the number is too large"),
@@ -172,6 +185,8 @@ WORDS = st.sampled_from(TEXT.split(" "))
 @example("any(a in member: " * 31 + "on" + ")" * 31)
 @example("(" * 31 + "n" + ("+n" * 60 + ")") * 31 + " = 0")
 @example("on" + " and on" * 99)
+@example("n = 1 \u00a0")
+@example("any(s in {{n, 7}, <<n, 8>>}: any(x in s: x = n))")
 @example("has(" * 31 + "member" + ")" * 31)
 @example("n" + "[n]" * 32 + " = 0")
 @example("not " * 31 + "on")
@@ -205,6 +220,9 @@ def test_values_are_shown_as_tla(cluster: DumpView) -> None:
 
     assert values_at(cluster, "log, n + 1, on, pc[p1], log[0][1]", rows) == [
         "(0 :> <<>> @@ 1 :> <<3, 4>>), 1, TRUE, cs, (absent)"
+    ]
+    assert values_at(cluster, "<<n, {on, 9}, <<>>>>, {log[0][1]}", rows) == [
+        "<<0, {TRUE, 9}, <<>>>>, (absent)"
     ]
 
 
