@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from canvass.archive.memory import MemoryStorage
 from canvass.simulation import member
-from canvass.simulation.options import Options, swarm
+from canvass.simulation.options import Options, swarm, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 
 
 def run(seed: int, member_count: int = 3) -> RunResult:
-    options = swarm(Options(seed, member_count, steps=700))
-    return Simulator(replace(options, faults=replace(options.faults, disk_loss_mean=1_000))).run()
+    return Simulator(with_disk_loss(swarm(Options(seed, member_count, steps=700)))).run()
 
 
 def check(seed: int, member_count: int) -> int:

@@ -185,6 +185,15 @@ def swarm(base: Options) -> Options:
     )
 
 
+DISK_LOSS_MEAN: Final = 1_000
+"""Between two losses of a disk, where they are asked for."""
+
+
+def with_disk_loss(options: Options) -> Options:
+    """The options of a run in which one member loses its disk now and then, besides the rest."""
+    return replace(options, faults=replace(options.faults, disk_loss_mean=DISK_LOSS_MEAN))
+
+
 LIVENESS_TIMEOUTS: Final = 30
 """After healing: so many heartbeat timeouts, and one startup canvass, until the run is stuck."""
 FAULT_TIMEOUTS: Final = 300

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.simulate_runs import replay_command
-from canvass.simulation.options import Options
+from canvass.simulation.options import Options, with_disk_loss
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.simulation.watch import Finding
 from canvass.traces.run import Corpus
@@ -72,6 +72,29 @@ def test_replay_command_is_one_that_canvass_takes(command: Command, tmp_path: Pa
     code, _, _ = command(*[out if word == "CORPUS" else word for word in words])
 
     assert code == 0
+
+
+def test_a_run_in_which_disks_are_lost_is_done_again_by_its_replay_command(
+    command: Command,
+) -> None:
+    words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--format", "json")
+    _, out, _ = command("simulate", *words, "--disk-loss")
+    again = replay_command(with_disk_loss(Options(2, steps=700)))
+    _, told, _ = command(*shlex.split(again)[1:], "--format", "json")
+
+    first = json.loads(out)
+    assert first["counts"]["disk restored"] == first["counts"]["disk lost"] > 0
+    assert json.loads(told)["digest"] == first["digest"]
+
+
+def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_path: Path) -> None:
+    options = json.dumps({"seed": 1, "faults": {"disk_loss_mean": 5}})
+    for words in (("--disk-loss",), ("--options", options)):
+        code, _, err = command("simulate", *words, "--out", tmp_path / "corpus")
+
+        assert code == 2
+        assert "no member that loses its disk" in err
+    assert not (tmp_path / "corpus").exists()
 
 
 def test_a_folder_that_holds_something_is_refused(command: Command, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from canvass.simulation.options import Options
 
 
+NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
+
+
 class Revision(str, Enum):
     """The protocol that the members run."""
 
@@ -55,6 +58,10 @@ def register(app: typer.Typer) -> None:
         steer: Annotated[
             bool, typer.Option("--steer", help="Vary the options that found steps not taken yet.")
         ] = False,
+        disk_loss: Annotated[
+            bool,
+            typer.Option("--disk-loss", help="Let a member lose its disk; nothing is recorded."),
+        ] = False,
         out: Annotated[
             Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
         ] = None,
@@ -82,6 +89,8 @@ def register(app: typer.Typer) -> None:
 
         if out is not None and out.exists() and any(out.iterdir()):
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
+        if disk_loss and (out is not None or steer or coverage or graph or options):
+            raise CommandError(f"--disk-loss goes with no record of the runs: {NO_RECORD}")
         if options:
             if steer or seeds != 100:
                 raise CommandError("--options is one run: leave out --steer and --seeds")
@@ -90,7 +99,8 @@ def register(app: typer.Typer) -> None:
             base = Options(seed_start, members, revision.value, steps)
             report = _run_covered(base, seeds, graph or [], out, steer=steer)
         else:
-            report = _run(Options(seed_start, members, revision.value, steps), seeds, out)
+            base = Options(seed_start, members, revision.value, steps)
+            report = _run(base, seeds, out, disk_loss=disk_loss)
         if output is Format.JSON:
             write_json(report)
         else:
@@ -123,24 +133,27 @@ def _run_one(options: Options, out: Path | None) -> SimulationReport:
     from canvass.cli.simulate_runs import Tally, record_run
     from canvass.simulation.simulator import Simulator
 
+    if out is not None and options.faults.disk_loss_mean:
+        raise CommandError(f"--options: a run with losses of disks is not recorded: {NO_RECORD}")
     tally = Tally()
     result = Simulator(options).run() if out is None else record_run(options, out)
     tally.add(result, _steered_replay(options))
     return tally.report(options)
 
 
-def _run(base: Options, seeds: int, out: Path | None) -> SimulationReport:
+def _run(base: Options, seeds: int, out: Path | None, *, disk_loss: bool) -> SimulationReport:
     from dataclasses import replace
 
     from canvass.cli.simulate_runs import Tally, record_run
     from canvass.cli.simulate_view import progress
-    from canvass.simulation.options import swarm
+    from canvass.simulation.options import swarm, with_disk_loss
     from canvass.simulation.simulator import Simulator
 
     tally = Tally()
     with progress(seeds) as show:
         for done in range(seeds):
             options = swarm(replace(base, seed=base.seed + done))
+            options = with_disk_loss(options) if disk_loss else options
             result = Simulator(options).run() if out is None else record_run(options, out)
             show(done + 1, tally.add(result))
     return tally.report(base)

@@ -80,10 +80,11 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def replay_command(options: Options) -> str:
-    """The command that does a run again and records it."""
+    """The command that does a run again, and records it if it can be recorded."""
+    does = "--disk-loss" if options.faults.disk_loss_mean else "--out CORPUS"
     return (
         f"canvass simulate --members {options.member_count} --seeds 1 --seed-start {options.seed} "
-        f"--steps {options.steps} --revision {options.revision} --out CORPUS"
+        f"--steps {options.steps} --revision {options.revision} {does}"
     )
 
 
