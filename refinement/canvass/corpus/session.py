@@ -28,6 +28,9 @@ LOCAL_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     # The driver holds names and counts, never events.
     "spark.driver.memory": "1g",
+    # The JVM lives for seconds and moves numbers of tasks: to optimise its code well costs more
+    # than it brings, of cores on which the workers could check.
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 QUIET: Final = Path(__file__).with_name("log4j2.properties")
@@ -129,6 +132,11 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
         before = _active()
         try:
             session = builder.getOrCreate()
+        except (ImportError, SystemExit) as error:
+            # A program without a file pyspark takes for a doctest, which it ends without an error.
+            needed = "pyspark[connect]" if connect else "canvass[spark]"
+            reason = f"install what is missing with pip install '{needed}': {_first_line(error)}"
+            raise SparkUnavailable(reason) from None
         except Exception as error:
             raise SparkUnavailable(_first_line(error)) from error
         try:
@@ -144,5 +152,5 @@ def _active() -> SparkSession | None:
     return SparkSession.getActiveSession()
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

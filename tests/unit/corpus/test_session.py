@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkImportError
 
 from canvass.corpus import session
 from canvass.corpus.session import (
@@ -52,7 +52,8 @@ def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
 class Nowhere:
     """A builder of sessions that reaches no Spark; it keeps what it was told."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error or PySparkException("nobody there")
         self.settings: dict[str, str] = {}
         self.address = ""
 
@@ -70,7 +71,7 @@ class Nowhere:
     master = remote
 
     def getOrCreate(self) -> None:  # noqa: N802 (as in pyspark)
-        raise PySparkException("nobody there")
+        raise self.error
 
 
 def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
@@ -92,3 +93,23 @@ def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
         "spark.driver.extraJavaOptions",
         "spark.ui.showConsoleProgress",
     }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PySparkImportError("grpcio >= 1.48.1 must be installed; however, it was not found."),
+        SystemExit(0),  # What pyspark does if the program has no file, as with `python -c`.
+    ],
+)
+def test_without_what_connect_needs_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    builder = Nowhere(error)
+    monkeypatch.setattr(session, "_builder", lambda: builder)
+
+    needed = r"pip install 'pyspark\[connect\]'"
+    with pytest.raises(SparkUnavailable, match=needed) as raised, open_session("sc://host"):
+        pass
+
+    assert "\n" not in str(raised.value)
