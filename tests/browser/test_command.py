@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import stat
 import subprocess
 import sys
 import urllib.request
@@ -12,6 +13,8 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -35,8 +38,9 @@ main()
 
 
 @contextmanager
-def started(*words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", SCRIPT, "browse", "--no-open", *words]
+def started(*words: str, opens: bool = False) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", SCRIPT, "browse", *words]
+    command += [] if opens else ["--no-open"]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -170,15 +174,56 @@ def test_an_extra_that_is_not_installed_is_named(
 def test_the_browser_is_opened_unless_it_is_not_wanted(
     good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is given a file that only its owner can read, which is gone in the end."""
     shown: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", shown.append)
+    read: list[str] = []
+
+    def opened(address: str) -> None:
+        path = Path(url2pathname(urlsplit(address).path))
+        shown.append(address)
+        read.append(path.read_text())
+        assert [stat.S_IMODE(one.stat().st_mode) for one in (path.parent, path)] == [0o700, 0o600]
+
+    monkeypatch.setattr(webbrowser, "open", opened)
     monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
 
     assert main.run(["browse", str(good_run)]) == 130
-    assert [ADDRESS.fullmatch(one) is not None for one in shown] == [True]
-    assert capsys.readouterr().out.strip() == shown[0]
+    address = capsys.readouterr().out.strip()
+    found = ADDRESS.fullmatch(address)
+    assert found is not None
+    assert shown[0].startswith("file:///")
+    assert found[2] not in shown[0]
+    assert f'content="0;url={address}"' in read[0]
+    assert not Path(url2pathname(urlsplit(shown[0]).path)).parent.exists()
     assert main.run(["browse", "--no-open", str(good_run)]) == 130
     assert len(shown) == 1
+
+
+def test_no_command_line_has_the_key(
+    good_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the browser is started with is written down by the browser itself."""
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.part; mv {told}.part {told}\n')
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    with started(str(good_run), opens=True) as process:
+        assert process.stdout is not None
+        match = ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
+        assert match is not None
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{match[1]}/api/session", headers={"X-Canvass-Token": match[2]}
+        )
+        # The browser was started, and is done, before the server answers.
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert answer.status == 200
+        (given,) = told.read_text().split()
+        assert given.startswith("file:///")
+        assert match[2] not in given
+        assert match[2] in Path(url2pathname(urlsplit(given).path)).read_text()
+        assert interrupted(process)[0] == 130
+    assert not Path(url2pathname(urlsplit(given).path)).exists()
 
 
 def test_without_a_word_the_sample_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from canvass.tlc.output import OutputReader
 from canvass.tlc.printed import Printed, PrintedError, read_printed
 from canvass.tlc.results import Violation
+from canvass.tlc.values import Value
 from canvass.tlc.verdict import Verdict
 from support.tlc_cases import FIXTURES
 
@@ -29,6 +30,10 @@ def violations(path: Path) -> tuple[Violation, ...]:
 
 def read(text: str) -> Printed:
     return read_printed(text.splitlines(keepends=True))
+
+
+def values(text: str) -> list[dict[str, Value | str]]:
+    return [state.values() for state in read(text).states]
 
 
 @pytest.mark.parametrize("path", TOOL, ids=lambda path: path.stem)
@@ -102,7 +107,7 @@ def test_a_value_that_cannot_be_listed_is_its_text() -> None:
 )
 def test_what_is_broken_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(PrintedError) as refusal:
-        assert [state.values() for state in read(text).states] == None
+        values(text)
 
     assert refusal.value.line == line
     assert "\n" not in refusal.value.reason

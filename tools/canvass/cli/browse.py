@@ -6,6 +6,7 @@ Only the command: what it opens and prints, and how it ends. The server is `canv
 from __future__ import annotations
 
 import signal
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -36,8 +37,8 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--no-open",
-                help="Only print the address. A browser that is opened has it, with its key, on its"
-                " command line, which other users of the machine may see.",
+                help="Only print the address. A browser that is opened is given a file that leads"
+                " there, not the key itself: other users may see its command line.",
             ),
         ] = False,
         output: Annotated[
@@ -58,6 +59,7 @@ def register(app: typer.Typer) -> None:
 
 def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None:
     from canvass.browser.app import Browser
+    from canvass.browser.arrival import leading_to
     from canvass.browser.guard import Access
     from canvass.browser.opening import Opener, usable_graphs
     from canvass.browser.page_files import page_files
@@ -70,7 +72,9 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
     files = page_files()
     opener = Opener(Checker(make_judge(usable_graphs(paths), None)))
     before = signal.signal(signal.SIGTERM, _terminate)
-    try:
+    with ExitStack() as ending:
+        ending.callback(signal.signal, signal.SIGTERM, before)
+        ending.callback(opener.close)
         store = Store()
         for source in opener.open_all(paths):
             store.add(source)
@@ -83,11 +87,8 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
             if opens:
                 import webbrowser
 
-                webbrowser.open(address)
+                webbrowser.open(ending.enter_context(leading_to(address)))
             server.run(sockets=[opened])
-    finally:
-        opener.close()
-        signal.signal(signal.SIGTERM, before)
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
 
