@@ -8,6 +8,7 @@ from canvass.client.messages import (
     AdminRequest,
     AdminRequestType,
     AdminResponse,
+    AdminResponseCode,
     SessionEvent,
 )
 from canvass.log.messages import (
@@ -16,6 +17,7 @@ from canvass.log.messages import (
     SessionCloseEvent,
     SessionMessageHeader,
 )
+from canvass.node.authentication import SharedSecret
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
 from support.alone import Alone
@@ -165,3 +167,16 @@ def test_a_member_without_a_standby_member_has_no_standby_snapshot_to_replicate(
     assert control.node_toggle is NodeToggle.NEUTRAL
     assert alone.node.module.counters["standby snapshots not found"] == 1
     assert Archive(alone.storage).last_snapshot() is None
+
+
+def test_a_client_that_may_not_administer_is_told_so() -> None:
+    alone = Alone(MemoryStorage())
+    session = alone.connect()
+    alone.node.module._authenticator = SharedSecret(b"secret", bytes, frozenset({b"ada"}))
+    term = alone.node.member.module_leadership_term_id
+    alone.node.on_ingress(AdminRequest(term, session, 1, AdminRequestType.SNAPSHOT, b""))
+    alone.work()
+    (told,) = (one for one in alone.sent if isinstance(one, AdminResponse))
+
+    assert told.response_code is AdminResponseCode.UNAUTHORISED_ACCESS
+    assert alone.actions() == []
