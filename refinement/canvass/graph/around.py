@@ -131,14 +131,19 @@ def _layers(
     if direction in ("in", "both"):
         walks.append((-1, graph.in_offsets, graph.in_source, allowed_in(graph, actions)))
     frontiers = [np.array([row], dtype=np.int64) for _ in walks]
-    # Layer by layer in both directions, so that a state is put where it is nearest to the root.
+    seen = [layer == 0 for _ in walks]
+    # Layer by layer in both directions, so that a state is put where it is nearest to the root;
+    # each walk goes on from there, whichever of them came first.
     for distance in range(1, depth + 1):
         for place, (sign, offsets, ends, allowed) in enumerate(walks):
             at = spans(offsets, frontiers[place])
             found = np.unique(ends[at[allowed[at]]])
-            fresh = found[layer[found] == _FAR]
-            layer[fresh] = sign * distance
+            fresh = found[~seen[place][found]]
+            seen[place][fresh] = True
+            layer[fresh[layer[fresh] == _FAR]] = sign * distance
             frontiers[place] = fresh.astype(np.int64)
+        if not any(map(len, frontiers)):
+            break
     return layer
 
 

@@ -234,7 +234,10 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
     if verify:
         verify_files(folder, manifest.files, FILES)
     tables = {name: _table(folder / name) for name in tabular.FILES}
-    arrays = tabular.to_arrays(tables, manifest.rules.member_count)
+    try:
+        arrays = tabular.to_arrays(tables, manifest.rules.member_count)
+    except tabular.MISSHAPEN as error:
+        raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
     graph = Graph(manifest=manifest, **arrays)
     _check_rows(graph, folder)
     return graph

@@ -36,7 +36,7 @@ from canvass.graph.folders import made_aside
 from canvass.graph.ids import ID_BYTES
 from canvass.graph.interned import Kind, ValueTable
 from canvass.graph.manifests import decode_manifest, file_digest, verify_files, write_manifest
-from canvass.graph.tabular import fixed_bytes
+from canvass.graph.tabular import MISSHAPEN, fixed_bytes
 
 SCHEMA: Final = "canvass.graph.dump/1"
 MAX_STATES: Final = 5_000_000
@@ -170,7 +170,7 @@ def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest,
     try:
         tables = {name: pq.read_table(folder / name) for name in _FILES}
         arrays = _arrays(tables, manifest)
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+    except (OSError, *MISSHAPEN) as error:
         raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
     _check(arrays, manifest, folder)
     return manifest, arrays

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from canvass.graph.errors import GraphError
-from canvass.graph.manifests import MANIFEST_FILE
+from canvass.graph.manifests import AnyManifest, decode_manifest
 
 
 def need_place(folder: Path) -> None:
@@ -21,8 +21,17 @@ def need_place(folder: Path) -> None:
     GraphError
         If something else is there.
     """
-    if folder.exists() and not (folder / MANIFEST_FILE).is_file():
+    if folder.exists() and not is_graph(folder):
         raise GraphError(f"{folder}: exists, and is no state graph")
+
+
+def is_graph(folder: Path) -> bool:
+    """Say whether a folder holds a graph, of whatever version: others have manifests, too."""
+    try:
+        schema = decode_manifest(folder, AnyManifest).schema
+    except GraphError:
+        return False
+    return isinstance(schema, str) and schema.startswith("canvass.graph")
 
 
 @contextmanager

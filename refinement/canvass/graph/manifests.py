@@ -9,13 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from canvass.graph.errors import GraphError
 
 MANIFEST_FILE: Final = "manifest.json"
+
+
+class AnyManifest(msgspec.Struct):
+    """What all manifests have: a word for what they are."""
+
+    schema: Any = None
+
 
 _Manifest = TypeVar("_Manifest", bound=msgspec.Struct)
 
@@ -59,12 +66,12 @@ def verify_files(folder: Path, digests: Mapping[str, str], known: Collection[str
     digests
         SHA-256 of each file, by name.
     known
-        The names that a file may have: no other is opened, wherever a name leads.
+        The names of the files: no other is opened, wherever a name leads.
 
     Raises
     ------
     GraphError
-        If one is absent, differs or is not known.
+        If one is absent, differs, is not known, or is not named in the manifest.
     """
     for name, digest in digests.items():
         path = folder / name
@@ -76,3 +83,6 @@ def verify_files(folder: Path, digests: Mapping[str, str], known: Collection[str
             raise GraphError(f"{path}: {error.strerror}") from None
         if found != digest:
             raise GraphError(f"{path}: damaged, its SHA-256 is not that of {MANIFEST_FILE}")
+    for name in known:
+        if name not in digests:
+            raise GraphError(f"{folder / MANIFEST_FILE}: no SHA-256 of {name}")

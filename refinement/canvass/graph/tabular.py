@@ -46,6 +46,8 @@ INPUTS_FILE: Final = "inputs.parquet"
 SENDS_FILE: Final = "sends.parquet"
 EDGES_FILE: Final = "edges.parquet"
 FILES: Final = (STATES_FILE, INPUTS_FILE, SENDS_FILE, EDGES_FILE)
+MISSHAPEN: Final = (KeyError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException)
+"""What reading raises of tables that have other columns, or columns of other types."""
 
 
 _ENUM_NAMES: Final = {

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +20,7 @@ from canvass.graph.columns import Columns
 from canvass.graph.csr import Offsets, Rows
 from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
 from canvass.graph.errors import GraphError
-from canvass.graph.manifests import MANIFEST_FILE, decode_manifest
+from canvass.graph.manifests import MANIFEST_FILE, AnyManifest, decode_manifest
 from canvass.tlc import Value
 
 Kind = Literal["member", "tlc"]
@@ -187,10 +186,6 @@ class StateGraph(Protocol):
         """
 
 
-class _AnyManifest(msgspec.Struct):
-    schema: Any = None
-
-
 def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     """Open a folder that ``canvass graph build`` or ``canvass graph import`` made.
 
@@ -206,7 +201,7 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     GraphError
         If there is no graph, or it is damaged.
     """
-    schema = decode_manifest(folder, _AnyManifest).schema
+    schema = decode_manifest(folder, AnyManifest).schema
     if schema == SCHEMA:
         from canvass.graph.member_view import open_member_view
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from canvass.graph import tabular
 from canvass.graph.artifact import open_graph
+from canvass.graph.errors import GraphError
 from canvass.spec import load_manifest
 
 pytestmark = pytest.mark.tlc
@@ -46,6 +51,15 @@ def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folde
     assert told["manifest"]["counts"]["expanded"] == entry.distinct_states
     assert sum(told["expandedByElectionState"].values()) == entry.distinct_states
     assert "Election.tla" in told["manifest"]["modules"]
+
+
+@pytest.mark.parametrize("name", tabular.FILES)
+def test_tables_of_other_columns_are_one_error(folder: Path, tmp_path: Path, name: str) -> None:
+    spoilt = shutil.copytree(folder, tmp_path / "spoilt")
+    pq.write_table(pa.table({"source": [0.5]}), spoilt / name)
+
+    with pytest.raises(GraphError):
+        open_graph(spoilt, verify=False)
 
 
 def test_states_are_found_by_their_ids_and_paths_lead_between_them(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -265,6 +268,34 @@ def test_a_manifest_may_not_name_other_files(tmp_path: Path) -> None:
 
     with pytest.raises(GraphError, match="no file is called"):
         open_view(folder)
+
+
+def test_a_manifest_must_vouch_for_every_file(tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    dump.write_text(dot_text([{"n": 0}], []))
+    import_dump(dump, folder)
+    manifest = folder / "manifest.json"
+    told = json.loads(manifest.read_text())
+    del told["files"]["edges.parquet"]
+    manifest.write_text(json.dumps(told))
+
+    with pytest.raises(GraphError, match=r"no SHA-256 of edges\.parquet"):
+        open_view(folder)
+
+
+def test_tables_of_other_columns_are_refused(tmp_path: Path) -> None:
+    dump, folder = tmp_path / "M.dot", tmp_path / "graph"
+    dump.write_text(dot_text([{"n": 0}], []))
+    import_dump(dump, folder)
+    for file in sorted(folder.glob("*.parquet")):
+        whole = file.read_bytes()
+        names = pq.read_schema(file).names
+        for column in names:
+            odd = pa.table({n: [1.5] if n == column else [1] for n in names if n != "names"})
+            pq.write_table(odd, file)
+            with pytest.raises(GraphError):
+                open_view(folder, verify=False)
+        file.write_bytes(whole)
 
 
 def spoil_ids(arrays: DumpArrays) -> DumpArrays:

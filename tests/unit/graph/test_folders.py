@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.graph.errors import GraphError
-from canvass.graph.folders import alone
+from canvass.graph.folders import alone, need_place
 
 
 def test_nobody_else_is_let_in(tmp_path: Path) -> None:
@@ -41,3 +41,19 @@ def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(GraphError, match="cannot be made"), alone(tmp_path / "file" / "graph"):
         pass
+
+
+@pytest.mark.parametrize("manifest", ['{"schema": "another/1"}', '{"name": "theirs"}', "[]", ""])
+def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path, manifest: str) -> None:
+    """Other programs call a file of theirs ``manifest.json``, too."""
+    (tmp_path / "manifest.json").write_text(manifest)
+
+    with pytest.raises(GraphError, match="exists, and is no state graph"):
+        need_place(tmp_path)
+
+
+def test_a_graph_of_any_version_may_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"schema": "canvass.graph/9", "of": "another"}')
+
+    need_place(tmp_path)
+    need_place(tmp_path / "absent")
