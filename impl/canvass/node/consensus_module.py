@@ -28,7 +28,6 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.log.messages import (
     LOG_MESSAGES,
     CloseReason,
-    ClusterAction,
     ClusterActionRequest,
     LogMessage,
     SessionCloseEvent,
@@ -38,7 +37,7 @@ from canvass.log.messages import (
     aligned_length,
 )
 from canvass.node.authentication import AcceptEveryone, Authenticator
-from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
+from canvass.node.control import ACTION_OF, ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.ingress import ClientIngress
 from canvass.node.module import ModuleState
 from canvass.node.sessions import ClusterSession, SessionState
@@ -49,14 +48,6 @@ from canvass.services.service import ClusteredService
 
 SESSION_TIMEOUT_MS: Final = 10_000
 """Aeron's default."""
-_ACTIONS: Final = {
-    ControlToggle.SUSPEND: (ModuleControlState.ACTIVE, ClusterAction.SUSPEND),
-    ControlToggle.RESUME: (ModuleControlState.SUSPENDED, ClusterAction.RESUME),
-    ControlToggle.SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
-    ControlToggle.SHUTDOWN: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
-    ControlToggle.STANDBY_SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
-}
-"""The state in which a switch takes effect, and what is appended then."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +140,7 @@ class ConsensusModule:
         term, now = self.ingress.leadership_term_id, self.time_ms
         if self._action is not None:
             flags = int(self._action is ControlToggle.STANDBY_SNAPSHOT)
-            asked = ClusterActionRequest(term, 0, now, _ACTIONS[self._action][1], flags)
+            asked = ClusterActionRequest(term, 0, now, ACTION_OF[self._action][1], flags)
             end = position + aligned_length(len(LOG_MESSAGES.encode(asked)))
             return replace(asked, log_position=end)
         if self.state.control.state is not ModuleControlState.ACTIVE:
@@ -204,6 +195,7 @@ class ConsensusModule:
             self._event(closed, EventCode.CLOSED, closed.close_reason.name)
         elif isinstance(message, ClusterActionRequest):
             toggle, self._action = self._action, None
+            self.counters["actions appended"] += 1
             if toggle is ControlToggle.SHUTDOWN:
                 self.termination_is_asked_for = True
             elif toggle is ControlToggle.STANDBY_SNAPSHOT:
@@ -366,7 +358,7 @@ class ConsensusModule:
         resumes = control.toggle is ControlToggle.RESUME and self._action is None
         if resumes and control.state is ModuleControlState.ACTIVE:
             control.toggle = ControlToggle.NEUTRAL  # It would keep every other action out.
-        found = _ACTIONS.get(control.toggle)
+        found = ACTION_OF.get(control.toggle)
         if found is not None and control.state is found[0] and self._next is None:
             self._action = control.toggle
 

@@ -41,6 +41,14 @@ class NodeToggle(IntEnum):
     REPLICATE_STANDBY_SNAPSHOT = 2
 
 
+ACTION_OF: Final = {
+    ControlToggle.SUSPEND: (ModuleControlState.ACTIVE, ClusterAction.SUSPEND),
+    ControlToggle.RESUME: (ModuleControlState.SUSPENDED, ClusterAction.RESUME),
+    ControlToggle.SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+    ControlToggle.SHUTDOWN: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+    ControlToggle.STANDBY_SNAPSHOT: (ModuleControlState.ACTIVE, ClusterAction.SNAPSHOT),
+}
+"""The state in which a switch takes effect, and what is appended then."""
 _STATE_AFTER: Final = {
     ClusterAction.SUSPEND: ModuleControlState.SUSPENDED,
     ClusterAction.RESUME: ModuleControlState.ACTIVE,

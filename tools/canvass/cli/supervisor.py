@@ -25,8 +25,9 @@ STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
 """How long what is to be done to a leader waits for one."""
 PERIOD_S: Final = 0.05
+APPENDED: Final = "actions appended"
 NOT_FOUND: Final = "standby snapshots not found"
-"""The counter of a member that says what its switch has come to."""
+"""The counters of a member that say what the switches have come to."""
 _STATES: Final = {"SUSPEND": "SUSPENDED", "RESUME": "ACTIVE"}
 """The state of the module that a position of the switch leads to, and that stays."""
 
@@ -176,6 +177,7 @@ class Supervisor:
         An election takes back what the switch was set to, so whoever leads is told again then.
         """
         told: tuple[int, int] | None = None
+        before = 0
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             leader = self.leader()
             status = None if leader is None else self.status(leader)
@@ -186,11 +188,12 @@ class Supervisor:
                     break
                 ready = "SUSPEND" if name == "RESUME" else "NEUTRAL"
                 now = leader, status.counters.get("elections", 0)
-                if told == now and name not in _STATES:
+                count = status.counters.get(APPENDED, 0)
+                if told == now and name not in _STATES and (name == "ABORT" or count > before):
                     break
                 if status.toggle == ready and told != now:
                     self._tell(leader, f"toggle {name}")
-                    told = now
+                    told, before = now, count
             if told is not None and not any(map(self.is_up, range(len(self.configs)))):
                 break  # It was the end that was asked for.
             await asyncio.sleep(PERIOD_S)
@@ -206,8 +209,11 @@ class Supervisor:
         told_after = -1
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             status = self.status(i)
-            if status is None or self.is_paused(i):
+            if not self.is_up(i) or self.is_paused(i):
                 return
+            if status is None:
+                await asyncio.sleep(PERIOD_S)
+                continue
             count = status.counters.get(NOT_FOUND, 0)
             if before is not None and count > before:
                 self._note(f"node {i} {command.toggle.lower().replace('_', '-')}: none found")
