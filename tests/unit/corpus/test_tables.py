@@ -1,0 +1,153 @@
+"""The tables and the summary that are made of what tasks told, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.corpus import summary as summaries
+from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.job import CorpusJob
+from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.summary import Summary, summarise
+from canvass.corpus.tables import Gone, Told, write_tables
+from canvass.corpus.told import Stage, stage_of, write_rows, write_tasks
+
+
+def verdict(source: str, run_id: str | None, verdict: str = "CONFORMS", events: int = 7) -> Row:
+    return Row(kind=RowKind.VERDICT, source=source, run_id=run_id, verdict=verdict, events=events)
+
+
+def divergence(source: str, run_id: str, name: str, step: int) -> Row:
+    return Row(
+        kind=RowKind.DIVERGENCE,
+        source=source,
+        run_id=run_id,
+        divergence_class="STEP",
+        name=name,
+        member_id=0,
+        step=step,
+        reason="differs",
+    )
+
+
+def taken(name: str, events: int, source: str | None = None) -> Row:
+    return Row(
+        kind=RowKind.COVERAGE,
+        source=source,
+        revision="1.50",
+        member_count=3,
+        name=name,
+        events=events,
+    )
+
+
+def stage(folder: Path, *tasks: list[Row]) -> Stage:
+    """What tasks told, whose receipts come in another order than the tasks."""
+    write_tasks(folder, [() for _ in tasks])
+    receipts = [write_rows(folder, number, rows) for number, rows in enumerate(tasks)]
+    return stage_of(folder, reversed(receipts))
+
+
+class Done:
+    """A job that has run, as far as a summary asks."""
+
+    judged = rechecked = 0
+
+    def __init__(self, out: Path) -> None:
+        self.graphs: list[GraphCoverage] = []
+        self.table = out.joinpath
+
+
+def summary_of(out: Path) -> Summary:
+    job = cast(CorpusJob, Done(out))
+    return summarise(job, version="0", corpora=["c"], tasks=None, seconds=2.0)
+
+
+def rows_of(out: Path, name: str, *columns: str) -> list[tuple[object, ...]]:
+    return [tuple(row[c] for c in columns) for row in pq.read_table(out / name).to_pylist()]
+
+
+def test_what_was_told_again_replaces_what_was_told_first(tmp_path: Path) -> None:
+    first = stage(
+        tmp_path / "first",
+        [verdict("f", "a"), verdict("f", "b"), divergence("f", "b", "OnVote", 1)],
+        [verdict("g", None, "MALFORMED"), taken("OnVote", 3, "g"), taken("OnVote", 4)],
+    )
+    second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
+    gone = Gone(frozenset({("f", "b")}), frozenset({"g"}))
+
+    write_tables(Told(first, [second], gone), tmp_path)
+
+    assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
+        ("f", "a", "CONFORMS"),
+        ("f", "b", "DIVERGES"),
+        ("g", "c", "CONFORMS"),
+    ]
+    assert rows_of(tmp_path, "divergences", "run_id") == []
+    assert rows_of(tmp_path, "coverage", "name", "events") == [("OnVote", 4)]
+
+
+def test_of_runs_with_one_id_the_first_by_place_stands(tmp_path: Path) -> None:
+    told = stage(
+        tmp_path / "first",
+        [verdict("z", "a", "DIVERGES"), divergence("z", "a", "OnVote", 1), verdict("z", None)],
+        [verdict("b", "a", "DIVERGES"), divergence("b", "a", "OnVote", 2), verdict("b", None)],
+    )
+
+    write_tables(Told(told), tmp_path)
+
+    assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict", "reason") == [
+        ("z", "a", "MALFORMED", "AMBIGUOUS: the id is that of the run in b"),
+        ("z", None, "CONFORMS", None),
+        ("b", "a", "DIVERGES", None),
+        ("b", None, "CONFORMS", None),
+    ]
+    assert rows_of(tmp_path, "divergences", "source", "step") == [("b", 2)]
+
+
+def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "MAX_LISTED", 2)
+    rows = [
+        [
+            verdict(f"run-{n}", f"run-{n}", "DIVERGES"),
+            divergence(f"run-{n}", f"run-{n}", "OnVote", 9),
+            divergence(f"run-{n}", f"run-{n}", "OnVote", 4),
+            divergence(f"run-{n}", f"run-{n}", f"Kind{n % 3}", 2),
+            taken("OnVote", n),
+        ]
+        for n in range(9)
+    ]
+    found: list[Summary] = []
+    for order in (rows, rows[::-1]):
+        out = tmp_path / str(len(found))
+        told = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
+        write_tables(Told(told), out)
+        found.append(summary_of(out))
+
+    assert found[0] == found[1]
+    (one, *_) = found
+    assert (one.runs, one.events, one.divergences, one.cluster_count) == (10, 63, 27, 4)
+    assert one.verdicts == {"CONFORMS": 0, "DIVERGES": 9, "INCOMPLETE": 0, "MALFORMED": 1}
+    assert [(c.name, c.count, c.runs, c.example_run_id, c.example_step) for c in one.clusters] == [
+        ("OnVote", 18, 9, "run-0", 4),
+        ("Kind0", 3, 3, "run-0", 2),
+    ]
+    assert ([row.run_id for row in one.listed], one.listed_count) == (["run-0", "run-1"], 10)
+    assert [(c.action, c.events) for c in one.coverage] == [("OnVote", 36)]
+
+
+def test_a_task_that_is_done_twice_counts_once(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "first", [()])
+    for _ in range(2):
+        receipt = write_rows(tmp_path / "first", 0, [verdict("f", "a")])
+
+    write_tables(Told(stage_of(tmp_path / "first", [receipt])), tmp_path)
+
+    assert rows_of(tmp_path, "verdicts", "run_id") == [("a",)]
+    assert [path.name for path in (tmp_path / "first" / "rows").iterdir()] == ["000000.parquet"]
