@@ -8,12 +8,12 @@ mean is in `canvass.corpus.rows`; nothing is decided here.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -104,7 +104,7 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
     name = f"{number:06d}.parquet"
     counts: Counter[str] = Counter()
     parts: list[ToldPart] = []
-    aside = folder / ROWS / f".{name}.{os.getpid()}"
+    aside = folder / ROWS / f".{name}.{uuid4().hex}"
     left = iter(rows)
     with pq.ParquetWriter(aside, ROW_SCHEMA, compression="lz4") as writer:
         while some := list(islice(left, _ROWS_AT_ONCE)):
