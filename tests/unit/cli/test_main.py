@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
@@ -108,6 +109,25 @@ def test_without_a_command_it_shows_the_help(
 
     assert (code, err) == (2, "")
     assert "doctor" in out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["doctor", "--format", "json"]])
+def test_a_reader_that_has_gone_is_not_complained_of(words: list[str]) -> None:
+    """As with `| head`: neither here nor when Python ends, and not as if a check had failed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "canvass.cli.main", *words],
+            check=False,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        os.close(writing)
+
+    assert (done.returncode, done.stderr) == (2, "")
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -62,7 +62,7 @@ def test_a_member_that_is_up_is_not_touched(command: Command, tmp_path: Path) ->
     assert "is held by another process" in err
 
 
-@pytest.mark.parametrize("source", ["missing", "one"])
+@pytest.mark.parametrize("source", ["missing", "one", "one/../one"])
 def test_a_source_that_is_none_is_refused(command: Command, tmp_path: Path, source: str) -> None:
     record(tmp_path / "one")
     code, _, err = command("repair", tmp_path / "one", "--source", tmp_path / source)

@@ -111,6 +111,15 @@ STORIES = [
         {"CommitMonotonic"},
     ),
     Story(
+        "a member that has ended has processed nothing",
+        [
+            *GOOD,
+            follows(1, 0, 1, 64, 64),
+            Happening(1, "Terminate", recorded_position=64),
+            Happening(1, "Restart", recorded_position=64),
+        ],
+    ),
+    Story(
         "a commit beyond the log",
         [*GOOD, follows(1, 0, 1, 64, 96)],
         {"CommitBounded", "AppliedWithinCommitted"},

@@ -85,7 +85,8 @@ def test_components_are_those_of_networkx(drawn: tuple[int, list[Edge]], partial
     found = components(view)
 
     assert expected == {frozenset(found.rows(k).tolist()) for k in range(len(found))}
-    assert found.sizes.tolist() == sorted(map(len, expected), reverse=True)
+    ranks = [(-size, row) for size, row in zip(found.sizes, found.examples, strict=True)]
+    assert ranks == sorted((-len(rows), min(rows)) for rows in expected)
     for k in range(len(found)):
         rows = set(found.rows(k).tolist())
         left = any(end not in rows for row in rows for end in made.successors(row))

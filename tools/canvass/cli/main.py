@@ -93,6 +93,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader of stdout has gone, as `| head` does; the flush at exit must not say so again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
+    except SystemExit as ended:
+        # Typer ends with 1 if the reader of stdout goes while it writes: as if a check had failed.
+        return ended.code if isinstance(ended.code, int) and ended.code != 1 else EXIT_ERROR
     except Exception as error:  # noqa: BLE001 - the one place where errors become lines
         return _explain(error)
     if code == EXIT_INTERRUPTED:
