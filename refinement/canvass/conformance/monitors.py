@@ -160,8 +160,11 @@ def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
 
 def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     """Give the rows whose value differs from the first one of the same key, in order of causes."""
-    if not len(rows):
-        return rows
+    # That hardly ever one differs is seen in any order of the rows, by a sort that is far cheaper.
+    by_key = np.argsort(keys)
+    same, held = keys[by_key], values[by_key]
+    if not ((same[1:] == same[:-1]) & (held[1:] != held[:-1])).any():
+        return rows[:0]
     by_cause = np.argsort(order.rank[rows], kind="stable")
     rows, keys, values = rows[by_cause], keys[by_cause], values[by_cause]
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
