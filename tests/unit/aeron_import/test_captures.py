@@ -22,6 +22,8 @@ from canvass.traces.run import RunFolder
 from support.aeron_runs import captures, imported, wrong_steps
 
 CAPTURES = captures()
+TORN = {"i-uncommitted-tail-truncated"}
+"""Where last lines seem to be missing as soon as each host has a clock of its own."""
 
 
 @pytest.fixture(params=CAPTURES, ids=lambda path: path.name)
@@ -60,6 +62,7 @@ def test_hosts_whose_clocks_disagree(capture: Path) -> None:
 
     assert found.failure is None
     assert not is_circular(found.proposals)
+    assert not torn or capture.name in TORN
     assert torn or wrong_steps(found) == []
 
 

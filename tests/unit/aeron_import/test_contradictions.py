@@ -253,7 +253,7 @@ def test_a_search_that_met_its_bound_says_nothing_of_the_line_it_stopped_at(
 
     assert code == 3
     assert re.search(r"missing: an explanation of member-\d\.log:\d+: ", printed)
-    assert "did not send this" in printed
+    assert "did not send this NewLeadershipTerm, as far as is known" in printed
     assert "the search met its bound, and the run ends before the line" in printed
     assert "--effort 10 searches longer" in printed
     assert verdict.verdict is Verdict.INCOMPLETE

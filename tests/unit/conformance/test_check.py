@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from support import corruptions
 from support.corruptions import corrupted, read_streams, write_streams
 from support.driven_cluster import record_run
 from support.judging import core_judge
-from support.random_spoils import term_begins_nowhere, term_begins_unseen
+from support.random_spoils import began_earlier, term_begins_nowhere, term_begins_unseen
 
 STEP = DivergenceClass.IMPLEMENTATION_STEP
 CAUSALITY = DivergenceClass.CAUSALITY
@@ -118,6 +119,21 @@ def test_check_a_missing_event_leaves_the_run_incomplete(good_run: Path, tmp_pat
     assert verdict.exit_code == 3
     assert verdict.unchecked == 1
     assert [fact.kind.value for fact in verdict.facts] == ["GAP"]
+
+
+def test_check_a_run_that_began_before_its_recording_is_incomplete(
+    good_run: Path, tmp_path: Path
+) -> None:
+    """Nothing is missing of it but what was before its first events."""
+    earlier = partial(began_earlier, rng=random.Random(0))
+    folder = corrupted(good_run, tmp_path / "run", earlier)
+    header = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
+
+    verdict = check_run(folder, core_judge())
+
+    assert (verdict.verdict, verdict.facts) == (Verdict.INCOMPLETE, ())
+    assert verdict.unchecked == len(read_streams(folder))
 
 
 def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:

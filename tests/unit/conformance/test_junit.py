@@ -36,6 +36,15 @@ def test_junit_each_run_is_a_case_with_one_outcome_at_most() -> None:
     assert outcomes == [[], ["failure"], ["error"], ["skipped"], ["skipped"]]
 
 
+def test_junit_a_run_that_is_not_whole_says_what_is_missing() -> None:
+    suite = ElementTree.fromstring(to_junit(CORPUS))
+
+    assert [skipped.get("message") for skipped in suite.iter("skipped")] == [
+        "GAP of member 1",
+        "2 steps from an unknown state",
+    ]
+
+
 def test_junit_the_suite_counts_what_is_in_it() -> None:
     suite = ElementTree.fromstring(to_junit(CORPUS))
     tags = [outcome.tag for case in suite for outcome in case]
