@@ -109,6 +109,41 @@ def test_requests_from_other_sites_are_refused(server: Asked, site: str, target:
     assert status_of(server.send(head(server, target, sec_fetch_site=site))) == 403
 
 
+WINDOW = {
+    "sec_fetch_site": "cross-site",
+    "sec_fetch_mode": "navigate",
+    "sec_fetch_dest": "document",
+}
+"""What a browser says that goes on from the file that it was given."""
+
+
+def test_the_file_that_a_browser_is_given_leads_in(server: Asked) -> None:
+    assert status_of(server.send(head(server, f"/?arrival={server.arrival}", **WINDOW))) == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "other"),
+    [
+        ("/", {}),
+        ("/?arrival=", {}),
+        ("/?arrival={token}", {}),
+        ("/?arrival={arrival}x", {}),
+        ("/?arrival={arrival}&x=1", {}),
+        ("/assets/app.js?arrival={arrival}", {}),
+        ("/api/session?arrival={arrival}", {}),
+        ("/?arrival={arrival}", {"sec_fetch_dest": "iframe"}),
+        ("/?arrival={arrival}", {"sec_fetch_mode": "cors"}),
+        ("/?arrival={arrival}", {"origin": "http://evil.example"}),
+        ("/?arrival={arrival}", {"host": "evil.example"}),
+    ],
+)
+def test_nobody_else_of_another_site_is_led_in(
+    server: Asked, target: str, other: dict[str, str]
+) -> None:
+    asked = target.format(token=server.token, arrival=server.arrival)
+    assert status_of(server.send(head(server, asked, **WINDOW | other))) == 403
+
+
 @pytest.mark.parametrize(
     "given", ["", "x", "wrong-token-of-22-chars", "{token}x", "{token} {token}", "\xff\xfe"]
 )

@@ -89,10 +89,13 @@ class Access:
         Where the server listens.
     token
         The secret of this server.
+    arrival
+        Another one, of the file that sends a browser here; empty if there is no such file.
     """
 
     port: int
     token: str
+    arrival: str = ""
 
     @property
     def hosts(self) -> frozenset[bytes]:
@@ -126,7 +129,7 @@ class Access:
         if origin is not None and origin != b"http://" + host:
             raise Refusal(403, "origin", "asked by a page of another origin")
         site = _only(headers, b"sec-fetch-site")
-        if site is not None and site not in OWN_SITE:
+        if site is not None and site not in OWN_SITE and not self._arrives(scope):
             raise Refusal(403, "origin", "asked by a page of another site")
         if _only(headers, b"transfer-encoding") is not None or (
             _only(headers, b"content-length") not in (None, b"0")
@@ -134,6 +137,22 @@ class Access:
             raise Refusal(413, "body", "a request has no body here")
         if scope["path"].startswith(API):
             self._check_token(headers)
+
+    def _arrives(self, scope: Scope) -> bool:
+        """Whether a browser is sent here by the file of `canvass.browser.arrival`.
+
+        To the browser that file is another site. Who goes its way has its secret, goes with the
+        whole window, and gets the page without any data.
+        """
+        headers = scope["headers"]
+        way = tuple(_only(headers, name) for name in (b"sec-fetch-mode", b"sec-fetch-dest"))
+        secret = b"arrival=" + self.arrival.encode()
+        return (
+            way == (b"navigate", b"document")
+            and scope["path"] == "/"
+            and bool(self.arrival)
+            and hmac.compare_digest(scope["query_string"], secret)
+        )
 
     def _check_token(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         given = _only(headers, TOKEN_HEADER) or b""

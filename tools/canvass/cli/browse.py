@@ -79,15 +79,16 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
         for source in opener.open_all(paths):
             store.add(source)
         with listen(port) as opened:
-            access = Access(opened.getsockname()[1], make_token())
+            access = Access(opened.getsockname()[1], make_token(), make_token() if opens else "")
             server = make_server(Browser(store, files).application(access))
-            address = f"http://{LOOPBACK}:{access.port}/#token={access.token}"
-            _tell(address, output)
+            server_at, key = f"http://{LOOPBACK}:{access.port}/", f"#token={access.token}"
+            _tell(f"{server_at}{key}", output)
             prepare(store)
             if opens:
                 import webbrowser
 
-                webbrowser.open(ending.enter_context(leading_to(address)))
+                way = leading_to(f"{server_at}?arrival={access.arrival}{key}")
+                webbrowser.open(ending.enter_context(way))
             server.run(sockets=[opened])
     raise typer.Exit(EXIT_INTERRUPTED)  # Only an interrupt ends the server.
 
