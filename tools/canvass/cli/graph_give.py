@@ -220,11 +220,15 @@ def export(
 
     dot, graphml and json hold states and the steps between them: those around a state, those where
     EXPR holds, or all. itf holds a path: to the state --to, or to the nearest one where EXPR holds.
+
+    Exit code 1: no state is such, or no path leads there; nothing is written.
     """
     from canvass.graph.view import open_view
 
     opened = open_view(graph)
-    if form is ExportFormat.ITF or target is not None:
+    if form is ExportFormat.ITF or source is not None or target is not None:
+        if around is not None:
+            raise CommandError("a path is not around a state: leave out --around")
         text = _path(opened, form, source, target, where, actions)
     else:
         text = _part(opened, form, around, depth, where, actions, limit)
@@ -246,13 +250,17 @@ def _path(
     actions: list[str] | None,
 ) -> str:
     from canvass.graph.export import to_itf
-    from canvass.graph.paths import shortest_path
+    from canvass.graph.paths import NoPath, shortest_path
 
     if (target is None) == (where is None):
         raise CommandError("a path needs its end: a state with --to, or a condition with --where")
     sources = graph.initial.tolist() if source is None else [row_of(graph, source)]
     targets = [row_of(graph, target)] if target is not None else rows_where(graph, where or "")
-    hops = shortest_path(graph, sources, targets, actions)
+    try:
+        hops = shortest_path(graph, sources, targets, actions)
+    except NoPath as error:
+        complain(str(error))
+        raise typer.Exit(EXIT_UNEXPECTED) from None
     start = hops[0].source if hops else next(row for row in sources if row in set(targets))
     if form is ExportFormat.ITF:
         return _json(to_itf(graph, start, hops))
@@ -272,6 +280,9 @@ def _part(
 
     if around is None:
         rows = rows_where(graph, where) if where is not None else list(range(graph.state_count))
+        if not rows:
+            complain("there is no state where that holds")
+            raise typer.Exit(EXIT_UNEXPECTED)
         if len(rows) > limit:
             raise CommandError(
                 f"{len(rows):,} states are more than --limit {limit:,}: choose with --around or"
