@@ -9,6 +9,7 @@ import pytest
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
+from canvass.archive.recording import Recording
 from canvass.archive.storage import DamageError
 from canvass.cluster.rules import Rules
 from support.archive_history import FIRST, HISTORY, IMAGES, SMALL_SEGMENT, Disk
@@ -118,6 +119,22 @@ def test_what_a_restart_has_found_survives_a_crash_of_the_machine() -> None:
         boundary += 1
 
     assert boundary > BOUNDARIES
+
+
+def test_no_segment_begins_before_the_one_that_it_follows_is_durable() -> None:
+    """Else a crash could leave the second and not the end of the first, which is damage."""
+    storage = MemoryStorage()
+    recording = Recording(storage, segment_length=SMALL_SEGMENT)
+    images = 0
+    for number in range(12):
+        recording.append(b"%d" % number * 60)
+        for image in storage.images(IMAGES):
+            left = Recording(image, segment_length=SMALL_SEGMENT)
+            assert recording.checksum(left.end) == left.checksum(left.end)
+            images += 1
+
+    assert len(storage.names()) > 3
+    assert images > 20
 
 
 def test_a_restart_finds_the_state_of_the_protocol() -> None:

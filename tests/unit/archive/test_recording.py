@@ -50,6 +50,16 @@ def test_what_was_recorded_is_replayed_after_a_restart(storage: Storage) -> None
     assert after.synced_position == after.end
 
 
+def test_what_another_recording_wrote_is_none_of_this_one() -> None:
+    storage = MemoryStorage()
+    Recording(storage, recording_id=1).append(b"entry")
+    data = storage.read("1-0.rec", 0, 1 << 10)
+
+    with pytest.raises(ArchiveError, match="what came to be recorded at 0 is no frame"):
+        Recording(storage, recording_id=0).extend(data, 1 << 10)
+    assert Recording(storage, recording_id=1).end == len(data)
+
+
 def test_a_replay_keeps_to_its_bounds(storage: Storage) -> None:
     recording = filled(storage, 20)
     frames = list(recording.replay(0, recording.end))

@@ -165,3 +165,23 @@ def test_verify_in_several_processes_says_the_same(
 
     assert many["runs"] == one["runs"]
     assert many["counts"]["distinctSteps"] == one["counts"]["distinctSteps"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--engine", "tlc", "--jobs", "2"), "--graph and --jobs are for --engine steps"),
+        (("--engine", "tlc", "--graph", "x"), "--graph and --jobs are for --engine steps"),
+        (("--timeout", "3"), "--timeout and --heap are for --engine tlc"),
+        (("--heap", "1g"), "--timeout and --heap are for --engine tlc"),
+    ],
+)
+def test_verify_options_of_the_other_engine_are_refused(
+    good: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], line: str
+) -> None:
+    assert run(["verify", str(good), *words]) == 2
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert line in told.err
+    assert told.err.count("\n") == 1
