@@ -148,8 +148,7 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
             damaged = isinstance(evidence.records[index], DamagedLine)
             if not (damaged or _is_hole(evidence, index, times)):
                 continue
-            end = len(evidence.records)
-            known = next((place for place in evidence.elections if place >= index), end)
+            end, known = len(evidence.records), evidence.known_again(index)
             shown = evidence.times[index] + _SILENCE_NS
             if damaged:
                 shown = evidence.times[known] + UNDER_WAY_NS if known < end else NEVER
@@ -242,18 +241,13 @@ def _drive_all(
             mark_cut_off(proposals[member_id])
     failures = [failure for failure in failed.values() if failure is not None]
     for sender, proposal in proposals.items():
-        first, last = spans.get(sender, (-NEVER, NEVER))
-        for delivery in proposal.unsent:
-            late = proposal.late and delivery.time < first + UNDER_WAY_NS
-            if delivery.excused or delivery.is_supposed:
-                continue
-            if first <= delivery.time <= last and not late and delivery.receiver in members:
-                kind = type(delivery.message).__name__
-                reason = f"member {sender} did not send this {kind}"
-                place = (delivery.receiver, delivery.index, delivery.time)
-                failure = Failure(*place, reason, sender=sender)
-                failure.is_bound_met = proposal.lacks_tries
-                failures.append(failure)
+        span = spans.get(sender, (-NEVER, NEVER))
+        for delivery in lost.unexplained(proposals, sender, span):
+            reason = f"member {sender} did not send this {type(delivery.message).__name__}"
+            place = (delivery.receiver, delivery.index, delivery.time)
+            failure = Failure(*place, reason, sender=sender)
+            failure.is_bound_met = proposal.lacks_tries
+            failures.append(failure)
     return Attempt(proposals, plan, failures)
 
 

@@ -4,7 +4,8 @@ Each host has a monotonic clock of its own. What is known is that a message is r
 sent, and of some messages after what in the sender's log they were sent: a request for votes after
 its ballot was opened, a vote after the request, a commit position after the reports that make it.
 In both directions between two members that gives an interval for the difference of their clocks;
-its middle is taken. Where one end is missing the wall clocks of the headers stand in.
+its middle is taken. Where one end is missing the wall clocks of the headers stand in. If that does
+not do, what is only likely is believed as well: that a commit position follows reports of its term.
 
 Nothing but the quality of the proposal may depend on the result.
 """
@@ -28,15 +29,33 @@ _SAME_START_NS: Final = 100_000_000
 while members run moves it by a few milliseconds.
 """
 
+_ODD: Final = 50
+"""Of so many commit positions one may have been made by another report than it seems."""
+
 Bounds: TypeAlias = dict[tuple[int, int], int]
 """For a sender and a receiver the least that the receiver's clock is to be moved against the
 sender's, so that nothing is received before it was sent.
 """
 
 
-def align(members: Mapping[int, MemberEvidence]) -> Iterator[tuple[MemberEvidence, int]]:
-    """Give each member with what is to be added to its clock."""
+def align(
+    members: Mapping[int, MemberEvidence], *, likely: bool = False
+) -> Iterator[tuple[MemberEvidence, int]]:
+    """Give each member with what is to be added to its clock.
+
+    Parameters
+    ----------
+    members
+        What was logged.
+    likely
+        Whether to go by what is only likely, too.
+    """
     bounds = find_bounds(members)
+    if likely:
+        for (i, j), least in _likely_commits(members).items():
+            back = bounds.get((j, i))
+            if back is None or least < -back:
+                bounds[i, j] = max(least, bounds.get((i, j), least))
     agree = all(bound <= 0 for bound in bounds.values()) and _overlap(members)
     if agree or _one_host(members):
         offsets = dict.fromkeys(members, 0)
@@ -129,6 +148,12 @@ def _key_of(record: object) -> tuple[int, tuple[object, ...]] | None:
             return record.follower_member_id, ("VOTE", record.candidate_term_id)
         case records.NewLeadershipTerm():
             return record.leader_member_id, ("NLT", record.leadership_term_id)
+        case records.AppendPosition(flags=0):
+            return record.follower_member_id, ("AP", record.leadership_term_id)
+        case records.CatchupPosition():
+            return record.follower_member_id, ("CATCHUP", record.leadership_term_id)
+        case records.TerminationAck():
+            return record.sender_member_id, ("TA", record.leadership_term_id)
         case records.CanvassPosition():
             return record.follower_member_id, (
                 "CAN",
@@ -147,16 +172,29 @@ def _earliest_sends(evidence: MemberEvidence) -> dict[tuple[object, ...], int]:
         if isinstance(record, records.RequestVote):
             answer = (record.candidate_member_id, "VOTE", record.candidate_term_id)
             first.setdefault(answer, record.time_ns)
+        elif isinstance(record, records.TerminationPosition):
+            first.setdefault(("TA", record.leadership_term_id), record.time_ns)
         elif isinstance(record, records.ElectionStateChange):
             state, term = record.new_state, record.leadership_term_id
             if state == "CANDIDATE_BALLOT":
                 first.setdefault(("RV", record.candidate_term_id), record.time_ns)
             elif record.old_state == "CANDIDATE_BALLOT" and state == "LEADER_LOG_REPLICATION":
                 first.setdefault(("NLT", term), record.time_ns)
+            elif _reports_in(record):
+                first.setdefault(("AP", term), record.time_ns)
+            elif state == "FOLLOWER_CATCHUP_INIT":
+                first.setdefault(("CATCHUP", term), record.time_ns)
             elif state == "CANVASS":
                 log = (record.log_leadership_term_id, record.append_position, term)
                 first.setdefault(("CAN", *log), record.time_ns)
     return first
+
+
+def _reports_in(record: records.ElectionStateChange) -> bool:
+    """Whether the state that is entered is one in which a follower reports in its leader's term."""
+    if record.new_state == "FOLLOWER_REPLAY":
+        return record.log_position < record.append_position
+    return record.new_state in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_READY")
 
 
 def _bound_commits(members: Mapping[int, MemberEvidence], bounds: Bounds) -> None:
@@ -174,6 +212,43 @@ def _bound_commits(members: Mapping[int, MemberEvidence], bounds: Bounds) -> Non
                 least = times[place] - record.time_ns
                 known = bounds.get((leader, receiver), least)
                 bounds[leader, receiver] = max(known, least)
+
+
+def _likely_commits(members: Mapping[int, MemberEvidence]) -> Bounds:
+    """As `_bound_commits`, if only reports of the leader's own term made positions; few are odd."""
+    needed = quorum_size(max(members) + 1) - 1
+    found: Bounds = {}
+    for leader, evidence in members.items():
+        made = _made_positions(evidence, needed)
+        for receiver, other in members.items():
+            leasts = sorted(
+                (
+                    made[record.leadership_term_id, record.log_position] - record.time_ns
+                    for record in other.records
+                    if isinstance(record, records.CommitPosition)
+                    and record.leader_member_id == leader != receiver
+                    and (record.leadership_term_id, record.log_position) in made
+                ),
+                reverse=True,
+            )
+            if leasts:
+                found[leader, receiver] = leasts[len(leasts) // _ODD]
+    return found
+
+
+def _made_positions(leader: MemberEvidence, needed: int) -> dict[tuple[int, int], int]:
+    """For each term and position when so many others had reported it first, in that term."""
+    made: dict[tuple[int, int], int] = {}
+    last: dict[int, dict[int, int]] = {}
+    for record in leader.records:
+        if isinstance(record, records.AppendPosition):
+            term = record.leadership_term_id
+            reported = last.setdefault(term, {})
+            reported[record.follower_member_id] = record.log_position
+            if 0 < needed <= len(reported):
+                position = sorted(reported.values(), reverse=True)[needed - 1]
+                made.setdefault((term, position), record.time_ns)
+    return made
 
 
 def _reports(leader: MemberEvidence, needed: int) -> tuple[list[int], list[int]]:

@@ -42,6 +42,8 @@ from canvass.traces.aeron_log.records import ElectionStateChange
 
 _ALWAYS = (-(1 << 63), 1 << 63)
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
+_NAMING_NO_SENDER = (StopCatchup, TerminationPosition)
+_OF_A_POSITION = (AppendPosition, CatchupPosition)
 
 
 @dataclass(slots=True)
@@ -110,7 +112,7 @@ def make_plan(
                 continue
             message = message_of(record)
             sender = sender_of(record)
-            if isinstance(message, StopCatchup | TerminationPosition):
+            if isinstance(message, _NAMING_NO_SENDER):
                 sender = plan.leaders.get(message.leadership_term_id, NULL_VALUE)
             delivery = Delivery(sender, receiver, message, index, evidence.times[index], started)
             plan.by_record[receiver, index] = delivery
@@ -129,7 +131,7 @@ def make_plan(
         if sender in members:
             first, last = (spans or {}).get(sender, _ALWAYS)
             for delivery in queue:
-                delivery.excused = members[sender].is_in_hole(delivery.time)
+                delivery.excused = members[sender].hole_at(delivery.time) is not None
                 delivery.lost = delivery.excused or not first <= delivery.time <= last
             plan_channel(plan, members[sender], receiver, queue)
     _plan_published(plan, members, own)
@@ -225,7 +227,7 @@ def _place(
             replied = places.latest_record(("STOP?", receiver, term), before)
     if not is_reply(places, message, receiver):
         lasting = places.latest_segment(segment_key(message, receiver), before)
-        if isinstance(message, AppendPosition | CatchupPosition) and lasting != UNPLANNED:
+        if lasting != UNPLANNED and isinstance(message, _OF_A_POSITION):
             lasting = places.settled(lasting, limit)
     delivery.reply = replied >= lasting
     due = max(replied, lasting)

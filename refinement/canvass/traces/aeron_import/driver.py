@@ -29,9 +29,10 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
+from canvass.traces.aeron_import.regaining import before_change
 from canvass.traces.aeron_import.search import EFFORT, Search
 from canvass.traces.aeron_import.sending import commit_to, flush, publish
-from canvass.traces.aeron_import.step import Contradiction, Step
+from canvass.traces.aeron_import.step import Contradiction, Step, require
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -126,7 +127,7 @@ def drive(
 def _meet(proposal: Proposal, index: int) -> None:
     """Send what is to be sent before a record, and meet it; or send what is left at the end."""
     proposal.index = index
-    if _is_in_hole(proposal, index):
+    if proposal.evidence.holes and _is_in_hole(proposal, index):
         return
     flush(proposal, index)
     if index in proposal.missing_before:
@@ -150,6 +151,7 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
     for start, end in proposal.evidence.holes.items():
         if start <= index < end:
             if isinstance(proposal.evidence.records[index], records.ClusterEvent):
+                _require_chain(proposal.evidence, start, index)
                 proposal.waiting.append(index)
             proposal.changes.clear()
             proposal.module = ""
@@ -157,6 +159,26 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
         if index == end:
             _begin_late(proposal, index, again=True)
     return False
+
+
+def _require_chain(evidence: MemberEvidence, start: int, index: int) -> None:
+    """Refuse a change that does not begin where the one before it has led, as no line is missing
+    between the two; what the member did besides is not known.
+    """
+    change = evidence.records[index]
+    if not isinstance(change, _CHANGING):
+        return
+    for place in range(index - 1, start - 1, -1):
+        before = evidence.records[place]
+        if isinstance(before, records.LifeStart | records.NewElection):
+            return
+        if type(before) is type(change):
+            led = before.new_state
+            require(led == change.old_state, index, f"the change before led to {led}")
+            return
+
+
+_CHANGING: Final = (records.ElectionStateChange, records.RoleChange, records.StateChange)
 
 
 def _end_before(evidence: MemberEvidence, index: int) -> int:
@@ -210,8 +232,13 @@ def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
         ]
     for queue in proposal.queues.values():
         while queue and queue[0].due < begin:
-            queue.popleft()
+            dropped = queue.popleft()
+            if again:
+                dropped.excused = True
+                proposal.unsent.append(dropped)
     record = proposal.record(begin)
+    if isinstance(record, records.ElectionStateChange):
+        proposal.state = before_change(proposal, record)
     if isinstance(record, records.NewElection) and record.reason != STARTED:
         term, base = record.leadership_term_id, proposal.plan.event_bases
         log: tuple[TermEntry, ...] = ()

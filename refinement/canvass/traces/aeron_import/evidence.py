@@ -127,7 +127,7 @@ class MemberEvidence:
     lacks_lives
         Whether others have heard of the member before its log begins.
     holes
-        Indexes of records before which lines are missing, each with that of the election with which
+        Indexes of records before which lines are missing, each with that of the record before which
         the member is known again.
     """
 
@@ -141,13 +141,33 @@ class MemberEvidence:
     lacks_lives: bool = False
     holes: dict[int, int] = field(default_factory=dict)
 
-    def is_in_hole(self, time: int) -> bool:
-        """Whether a message of the member came where its lines are missing, or not long after."""
+    def hole_at(self, time: int, after_ns: int = 0) -> int | None:
+        """The hole in which a message of the member came, or so long after it at most."""
         for begin, end in self.holes.items():
-            known = self.times[end] + UNDER_WAY_NS if end < len(self.times) else time
+            known = self.times[end] + after_ns if end < len(self.times) else time
             if self.times[begin - 1] <= time <= known:
-                return True
-        return False
+                return begin
+        return None
+
+    def known_again(self, index: int) -> int:
+        """The first record from ``index`` on before which the member's state follows from what the
+        record shows: of an election that begins, is begun anew or comes to a ballot.
+        """
+        found = self.records
+        for place in range(index, len(found)):
+            record = found[place]
+            if isinstance(record, NewElection):
+                return place
+            if isinstance(record, ElectionStateChange) and _shows_all(record):
+                return place
+        return len(found)
+
+
+def _shows_all(record: ElectionStateChange) -> bool:
+    """Whether a change shows all that matters of the state before it."""
+    if record.new_state == "CANDIDATE_BALLOT":
+        return record.old_state == "NOMINATE"
+    return record.new_state == "CANVASS" and record.old_state in ("INIT", *_BALLOTS)
 
 
 def evidence_of(log: MemberLog) -> MemberEvidence:
@@ -158,17 +178,24 @@ def evidence_of(log: MemberLog) -> MemberEvidence:
 
 
 def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
-    """Put the records on the common clock; a record without a stamp has that of the one before."""
+    """Put the records on the common clock; one whose stamp says nothing has that of the one before:
+    what stands in a damaged line may be anything.
+    """
     evidence.offset_ns = offset_ns
-    latest: int | None = None
+    stamped = (record.time_ns for record in evidence.records if _is_stamped(record))
+    latest = next(stamped, 0) + offset_ns
     times = []
     for record in evidence.records:
-        given = record.time_ns + offset_ns
-        if isinstance(record, TruncatedLine) and record.time_ns == 0:
-            given = latest if latest is not None else offset_ns
-        latest = given if latest is None else max(latest, given)
+        if _is_stamped(record):
+            latest = max(latest, record.time_ns + offset_ns)
         times.append(latest)
     evidence.times = times
+
+
+def _is_stamped(record: Line) -> bool:
+    if isinstance(record, DamagedLine):
+        return False
+    return not isinstance(record, TruncatedLine) or record.time_ns != 0
 
 
 def _may_cause(message: Line, change: Line) -> bool:

@@ -214,6 +214,11 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         members.append(_summarise_member(proposal, lines))
     failure, stopped = imported.failure, imported.stopped
     if stopped is not None:
+        missing += [
+            f"the log of member {member_id} has no {event} at all: it was not turned on"
+            for member_id, events_off in imported.turned_off.items()
+            for event in events_off
+        ]
         place = _place(imported, stopped)
         why = "the search met its bound"
         if not stopped.is_bound_met:

@@ -36,6 +36,12 @@ some milliseconds.
 """
 
 
+_RECORDING_NOTHING: Final = (
+    "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT", "LEADER_LOG_REPLICATION",
+)  # fmt: skip
+"""States in which a log is as long as it was when they were entered."""
+
+
 @dataclass(slots=True)
 class LostLines:
     """What has been supposed so far.
@@ -92,6 +98,49 @@ class LostLines:
                     self.ends.setdefault(sender, set()).add(end)
                     concerned.add(sender)
         return concerned
+
+    def is_excused(self, proposals: Mapping[int, Proposal], delivery: Delivery) -> bool:
+        """Whether lines are missing that would explain a message that is not sent."""
+        evidence = self.members[delivery.sender]
+        hole = evidence.hole_at(delivery.time, UNDER_WAY_NS)
+        if hole is None:
+            return delivery.excused
+        # What came after the member was known again, and was sent before, came before all else.
+        begin = evidence.times[hole - 1]
+        first = delivery.excused or all(
+            one.number < 0 or one.time < begin
+            for one in self.plan.queues[delivery.sender, delivery.receiver][: delivery.place]
+        )
+        return first and self._is_plausible(proposals, delivery, hole, in_hole=True)
+
+    def is_out_of_sight(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, last: int
+    ) -> bool:
+        """Whether a message came after the end of a log that lacks its end, and may be true."""
+        end = len(self.members[delivery.sender].records)
+        return delivery.time > last and self._is_plausible(proposals, delivery, end, in_hole=True)
+
+    def unexplained(
+        self, proposals: Mapping[int, Proposal], sender: int, span: tuple[int, int]
+    ) -> list[Delivery]:
+        """What a member did not send of what was received, and no line that is missing explains.
+
+        Parameters
+        ----------
+        proposals, sender
+            What is proposed, and of whom.
+        span
+            From when to when the log of that member goes.
+        """
+        (first, last), proposal = span, proposals[sender]
+        return [
+            one
+            for one in proposal.unsent
+            if not (one.is_supposed or one.time < first or one.receiver not in self.members)
+            and not (proposal.late and one.time < first + UNDER_WAY_NS)
+            and not self.is_excused(proposals, one)
+            and not self.is_out_of_sight(proposals, one, last)
+        ]
 
     def add(self, member_id: int, end: int) -> bool:
         """Note that lines are missing before a record, if there is one; say whether that is new."""
@@ -192,7 +241,12 @@ class LostLines:
         return supposed.sender
 
     def _is_plausible(
-        self, proposals: Mapping[int, Proposal], delivery: Delivery, end: int
+        self,
+        proposals: Mapping[int, Proposal],
+        delivery: Delivery,
+        end: int,
+        *,
+        in_hole: bool = False,
     ) -> bool:
         """Whether a message can be true at all, by what others logged."""
         message = delivery.message
@@ -201,19 +255,40 @@ class LostLines:
             last = self.members[delivery.sender].times[end - 1]
             having = sum(
                 self._had_recorded(j, position, time)
-                or (time - last <= _LOST_NS and self._is_last_heard(j, time))
+                or (
+                    (in_hole or time - last <= _LOST_NS)
+                    and self._may_have_recorded(j, position, time)
+                )
                 for j in proposals
                 if j != delivery.sender
             )
             return having >= quorum_size(len(self.members)) - 1
         if isinstance(message, Vote):
             segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
-            return segment is not None and segment.candidate_term == message.candidate_term_id
+            if segment is None or segment.candidate_term != message.candidate_term_id:
+                return False
+            own, log = (message.log_leadership_term_id, message.log_position), segment
+            if message.vote and own > (log.log_term, log.append):
+                return False
+            return not self._has_voted_otherwise(delivery.sender, message)
         if isinstance(message, CanvassPosition | AppendPosition):
-            return self._may_report(delivery.sender, message.log_position, end)
+            return in_hole or self._may_report(delivery.sender, message.log_position, end)
         if isinstance(message, NewLeadershipTerm):
             return self.plan.leaders.get(message.leadership_term_id, NULL_VALUE) == delivery.sender
         return True
+
+    def _has_voted_otherwise(self, member_id: int, vote: Vote) -> bool:
+        """Whether a member is heard to have granted a vote to another one in the same term."""
+        return any(
+            isinstance(other := one.message, Vote)
+            and other.vote
+            and vote.vote
+            and other.candidate_term_id == vote.candidate_term_id
+            and other.candidate_member_id != vote.candidate_member_id
+            for (sender, _), queue in self.plan.queues.items()
+            if sender == member_id
+            for one in queue
+        )
 
     def _had_recorded(self, member_id: int, position: int, time: int) -> bool:
         """Whether a member is known to have recorded a position not long after a time, by what it
@@ -234,9 +309,13 @@ class LostLines:
             if not one.is_supposed
         )
 
-    def _is_last_heard(self, member_id: int, time: int) -> bool:
+    def _may_have_recorded(self, member_id: int, position: int, time: int) -> bool:
         """Whether nothing shows how far a member had recorded after a time."""
         evidence = self.members[member_id]
+        place = bisect_right(evidence.times, time)
+        before = [one for one in evidence.segments if one.start < place]
+        if before and before[-1].state in _RECORDING_NOTHING and position > before[-1].append:
+            return False
         if evidence.elections and evidence.times[evidence.elections[-1]] > time:
             return False
         return not any(

@@ -28,11 +28,11 @@ from canvass.cluster.messages import (
     RequestVote,
     Vote,
 )
-from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import import changing, log_lines
 from canvass.traces.aeron_import.evidence import STARTED, is_message
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
+from canvass.traces.aeron_import.regaining import found_on_disk
 from canvass.traces.aeron_import.sending import (
     after_report,
     before_report,
@@ -239,7 +239,7 @@ def _restart(proposal: Proposal, index: int, record: records.NewElection) -> Non
     elif proposal.steps:
         _settle_before_crash(proposal, record)
     else:
-        proposal.state = proposal.found = _found_on_disk(proposal, index, record)
+        proposal.state = proposal.found = found_on_disk(proposal, index, record)
     proposal.changes.clear()
     proposal.module = "INIT"
     now, proposal.time = proposal.time, max(proposal.life_time, proposal.last_time)
@@ -249,29 +249,6 @@ def _restart(proposal: Proposal, index: int, record: records.NewElection) -> Non
     proposal.time = now
     step.observed += _ELECTION_FIELDS
     _check_election(proposal, record, index)
-
-
-def _found_on_disk(proposal: Proposal, index: int, record: records.NewElection) -> Member:
-    """What the first life of a log has found, as far as the log shows it."""
-    term, position = record.leadership_term_id, record.append_position
-    if term == NULL_VALUE and position == 0:
-        return persistent_member(proposal.rules)
-    proposal.unknown_past = True
-    change = proposal.next_change(index + 1)
-    candidate = term if change is None else change.candidate_term_id
-    base = record.log_position
-    known = proposal.plan.event_bases.get(term, base)
-    log = () if term == NULL_VALUE else (TermEntry(term, known, NULL_VALUE),)
-    snapshot = record.log_position > 0
-    return persistent_member(
-        proposal.rules,
-        candidate,
-        log,
-        position,
-        term if snapshot else NULL_VALUE,
-        known if snapshot else 0,
-        record.log_position,
-    )
 
 
 def _take_from_disk(proposal: Proposal, index: int, record: records.NewElection) -> None:

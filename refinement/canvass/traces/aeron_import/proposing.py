@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
@@ -32,6 +32,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
+from canvass.traces.aeron_import.turned_off import find_turned_off
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import LifeStart, TruncatedLine
 from canvass.traces.limits import MAX_MEMBERS
@@ -60,6 +61,8 @@ class Imported:
         The rules of the run, what was read, and what was planned.
     proposals
         Of each member that has a log.
+    turned_off
+        For each member the events that its log must have had, and has not.
     failure
         The first record that nothing explains, if there is one; the proposals end there.
     stopped
@@ -73,6 +76,7 @@ class Imported:
     proposals: dict[int, Proposal]
     failure: Failure | None
     stopped: Failure | None = None
+    turned_off: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
@@ -91,27 +95,50 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
     ImportFault
         If the logs name members that no cluster can have.
     """
-    members = {
-        member_id: evidence_of(log) for member_id, log in logs.members.items() if member_id >= 0
-    }
-    highest = max([*members, *logs.missing], default=NULL_VALUE)
-    if not members:
+    known = [member_id for member_id in logs.members if member_id >= 0]
+    highest = max([*known, *logs.missing], default=NULL_VALUE)
+    if not known:
         raise ImportFault("no line of the logs is a cluster's")
     if highest >= MAX_MEMBERS:
         raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
+    rules = Rules(highest + 1, REVISION)
+    found = _propose(rules, logs, effort)
+    offsets = {proposal.evidence.offset_ns for proposal in found.proposals.values()}
+    if len(offsets) > 1 and not _is_whole(found):
+        # The clocks are known but roughly: where they stand to each other may be what does not fit.
+        other = _propose(rules, logs, effort, likely=True)
+        found = other if _is_whole(other) else found
+    return found
+
+
+def _is_whole(found: Imported) -> bool:
+    """Whether all is explained, and nothing seems to be missing."""
+    if found.failure is not None or found.stopped is not None or is_circular(found.proposals):
+        return False
+    return not any(proposal.lost_lines or proposal.cut_off for proposal in found.proposals.values())
+
+
+def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = False) -> Imported:
+    """Propose a run with the clocks put on one in one way, which `align` says."""
+    members = {
+        member_id: evidence_of(log) for member_id, log in logs.members.items() if member_id >= 0
+    }
     offsets = set()
-    for evidence, offset in align(members):
+    for evidence, offset in align(members, likely=likely):
         offsets.add(offset)
         set_times(evidence, offset)
         set_segments(evidence)
     slack_ns = _SLACK_NS if len(offsets) > 1 else 0
-    setting = Setting(Rules(highest + 1, REVISION), slack_ns, effort)
+    setting = Setting(rules, slack_ns, effort)
     found = _explain(setting, logs, members)
     if slack_ns and found.failure is None and is_circular(found.proposals):
         found = _in_order(setting, logs, members) or found
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
-    if found.failure is not None and (found.failure.is_bound_met or _is_torn(found, members)):
+    found.turned_off = find_turned_off(members)
+    if found.failure is not None and (
+        found.failure.is_bound_met or found.turned_off or _is_torn(found, members)
+    ):
         _stop(found)
     return found
 

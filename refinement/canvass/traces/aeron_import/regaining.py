@@ -1,0 +1,88 @@
+"""The state of a member whose lines are missing, as a later line shows it: what they said is
+not known, and need not be.
+
+Missing are those before a log begins, or before a hole ends; which lines show enough then is said
+by `MemberEvidence.known_again`.
+"""
+
+from __future__ import annotations
+
+from canvass.cluster.copies import replace
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_log.records import ElectionStateChange, NewElection
+
+_ROLES = {"CANDIDATE_BALLOT": Role.CANDIDATE}
+
+
+def found_on_disk(proposal: Proposal, index: int, record: NewElection) -> Member:
+    """What the first life of a log has found, as far as the log shows it."""
+    term, position = record.leadership_term_id, record.append_position
+    if term == NULL_VALUE and position == 0:
+        return persistent_member(proposal.rules)
+    proposal.unknown_past = True
+    change = proposal.next_change(index + 1)
+    candidate = term if change is None else change.candidate_term_id
+    base = record.log_position
+    known = proposal.plan.event_bases.get(term, base)
+    log = () if term == NULL_VALUE else (TermEntry(term, known, NULL_VALUE),)
+    snapshot = record.log_position > 0
+    return persistent_member(
+        proposal.rules,
+        candidate,
+        log,
+        position,
+        term if snapshot else NULL_VALUE,
+        known if snapshot else 0,
+        record.log_position,
+    )
+
+
+def before_change(proposal: Proposal, record: ElectionStateChange) -> Member:
+    """The state before a change of an election, by what the change printed and was known before.
+
+    Notes
+    -----
+    What the others were last heard to have is kept, as no line tells what was heard since.
+    """
+    kept, i = proposal.state, proposal.member_id
+    term, log_term = record.leadership_term_id, record.log_leadership_term_id
+    stands = record.new_state == "CANDIDATE_BALLOT"
+    candidate = record.candidate_term_id - stands
+    own = MemberRecord(term, record.append_position)
+    members = tuple(own if j == i else kept.members[j] for j in range(proposal.rules.member_count))
+    known = persistent_member(
+        proposal.rules,
+        candidate,
+        _recording_log(proposal, kept, log_term),
+        record.append_position,
+        kept.snapshot_leadership_term_id,
+        kept.snapshot_term_base_log_position,
+        kept.snapshot_log_position,
+    )
+    in_election = kept.election_state is not ElectionState.CLOSED
+    return replace(
+        known,
+        module_state=ModuleState.ACTIVE,
+        role=_ROLES.get(record.old_state, Role.FOLLOWER),
+        module_leadership_term_id=kept.module_leadership_term_id if in_election else log_term,
+        commit_position=record.log_position,
+        members=members,
+        election_state=ElectionState(record.old_state),
+        log_leadership_term_id=log_term,
+        leadership_term_id=term,
+        candidate_term_id=candidate,
+        append_position=record.append_position,
+        notified_commit_position=max(kept.notified_commit_position, 0),
+        graceful_closed_leader_id=kept.graceful_closed_leader_id,
+    )
+
+
+def _recording_log(proposal: Proposal, kept: Member, term: int) -> tuple[TermEntry, ...]:
+    """The entries that are known, with one of the last term that a log is shown to have."""
+    entries = tuple(one for one in kept.recording_log if one.leadership_term_id <= term)
+    if term == NULL_VALUE or (entries and entries[-1].leadership_term_id == term):
+        return entries
+    return (*entries, TermEntry(term, proposal.plan.event_bases.get(term, 0), NULL_VALUE))
