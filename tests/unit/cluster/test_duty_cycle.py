@@ -283,6 +283,21 @@ def test_waits_without_a_deadline_have_one_where_all_hardenings_are_in_force(
     assert ("ElectionError" in desk.taken) is gives_up
 
 
+def test_a_later_canvass_waits_for_ten_seconds_after_the_last_message_of_a_leader() -> None:
+    clocks = clocks_at(0)
+    canvasses = replace(candidate(), election_state=ElectionState.CANVASS)
+    clocks.now_ns = 59 * S
+    assert not clocks.state_timeout(canvasses)
+    clocks.on_transition(canvasses, replace(canvasses, election_state=ElectionState.NOMINATE))
+    clocks.on_message(canvasses, 1, NewLeadershipTerm(-1, 0, 0, 0, 9, 0, 0, 0, 1))
+    clocks.on_transition(candidate(), canvasses)
+    clocks.now_ns = 69 * S - 1
+    assert not clocks.state_timeout(canvasses)
+
+    clocks.now_ns = 69 * S
+    assert clocks.state_timeout(canvasses)
+
+
 def test_a_position_that_is_not_known_stalls_from_the_last_change_of_state_on() -> None:
     clocks = clocks_at(50 * S)
     before = candidate()

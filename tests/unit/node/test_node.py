@@ -9,8 +9,10 @@ from canvass.client.messages import (
     AdminRequestType,
     AdminResponse,
     AdminResponseCode,
+    NewLeaderEvent,
     SessionEvent,
 )
+from canvass.cluster.member import Role
 from canvass.log.messages import (
     LOG_MESSAGES,
     NewLeadershipTermEvent,
@@ -167,6 +169,21 @@ def test_a_member_without_a_standby_member_has_no_standby_snapshot_to_replicate(
     assert control.node_toggle is NodeToggle.NEUTRAL
     assert alone.node.module.counters["standby snapshots not found"] == 1
     assert Archive(alone.storage).last_snapshot() is None
+
+
+def test_a_leader_that_is_elected_again_tells_its_clients_once_and_keeps_their_sessions() -> None:
+    alone = Alone(MemoryStorage())
+    session = alone.connect()
+    alone.work(5_000)
+    alone.sent.clear()
+    module = alone.node.module
+    module.rolled_back(module.commit_position)
+    assert not module.ingress.leads
+    module.elected(Role.LEADER, 7, 0)
+    alone.work(9_000)  # Since the election, and not since the client was heard of.
+
+    assert alone.sent == [NewLeaderEvent(7, session, 0, "0=a:1")]
+    assert list(module.state.sessions.by_id) == [session]
 
 
 def test_a_client_that_may_not_administer_is_told_so() -> None:
