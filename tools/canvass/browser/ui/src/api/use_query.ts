@@ -1,6 +1,6 @@
 // A question to the server as a hook: its answer, or why there is none, and whether one is awaited.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, getJson } from "./client";
 
 export interface Answer<T> {
@@ -23,10 +23,17 @@ export function keptAnswer<T>(path: string): T | undefined {
   return kept.get(path) as T | undefined;
 }
 
+/** Ask again for what begins with `path` when it is wanted next. */
+export function forget(path: string): void {
+  for (const one of [...kept.keys()]) if (one.startsWith(path)) kept.delete(one);
+}
+
 export async function askOnce<T>(path: string, signal?: AbortSignal): Promise<T> {
   const known = keptAnswer<T>(path);
   if (known !== undefined) return known;
   const data = await getJson<T>(path, signal);
+  // Given up when it was nearly there: something newer was asked, and may be known already.
+  signal?.throwIfAborted();
   kept.set(path, data);
   const oldest = kept.keys().next();
   if (kept.size > KEPT && !oldest.done) kept.delete(oldest.value);
@@ -36,13 +43,15 @@ export async function askOnce<T>(path: string, signal?: AbortSignal): Promise<T>
 /** Ask for `path`, null for nothing. `again`, when it changes, asks although the answer is known. */
 export function useQuery<T>(path: string | null, again = 0): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>(NOTHING);
+  const asked = useRef(again);
 
   useEffect(() => {
     if (path === null) {
       setAnswer(NOTHING);
       return undefined;
     }
-    if (again) kept.delete(path);
+    if (again !== asked.current) kept.delete(path);
+    asked.current = again;
     const known = keptAnswer<T>(path);
     if (known !== undefined) {
       setAnswer({ data: known, error: undefined, loading: false, path });
@@ -51,7 +60,9 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
     const control = new AbortController();
     setAnswer((before) => ({ ...before, loading: true }));
     askOnce<T>(path, control.signal).then(
-      (data) => setAnswer({ data, error: undefined, loading: false, path }),
+      (data) => {
+        if (!control.signal.aborted) setAnswer({ data, error: undefined, loading: false, path });
+      },
       (error: unknown) => {
         if (control.signal.aborted) return;
         const told = error instanceof ApiError ? error : new ApiError({ code: "page", message: String(error) });
@@ -68,4 +79,9 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
   }
   if (path === null) return NOTHING;
   return answer.path === path ? answer : { ...answer, error: undefined, loading: true };
+}
+
+/** The answer without what answers another question: for what would be read as the answer to this one. */
+export function settled<T>(answer: Answer<T>): Answer<T> {
+  return answer.loading ? { ...answer, data: undefined } : answer;
 }

@@ -1,6 +1,6 @@
 // What the view can be kept as.
 
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { getFile } from "../api/client";
 import { useKeys } from "../keys/keys";
 import { Dialog } from "../parts/dialog";
@@ -34,8 +34,18 @@ function ExportDialog(
   { name, files, close }: { name: string; files: readonly ServerExport[]; close: () => void },
 ) {
   const [error, setError] = useState<Error>();
+  const shown = useRef(true);
+  useLayoutEffect(() => () => {
+    shown.current = false;
+  }, []);
   const attempt = (made: Promise<void>): void => {
-    made.then(close, (why: unknown) => setError(why instanceof Error ? why : new Error(String(why))));
+    // A file that comes late closes the dialog that it was asked for in, not one opened since.
+    made.then(
+      () => {
+        if (shown.current) close();
+      },
+      (why: unknown) => setError(why instanceof Error ? why : new Error(String(why))),
+    );
   };
   const drawn = document.querySelector("[data-export] svg, [data-export] .graph-canvas") !== null;
   const drawing = (): SVGSVGElement => {

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { apiPath, ApiError } from "../api/client";
 import type { Found } from "../api/types";
-import { useQuery } from "../api/use_query";
+import { settled, useQuery } from "../api/use_query";
 import { Empty } from "../parts/note";
 import type { GraphContext } from "./graph_page";
 
@@ -11,9 +11,9 @@ const SHOWN = 200;
 
 export function FindView({ context, focus }: { context: GraphContext; focus: number }) {
   const { graph, query, change, visit, state } = context;
-  const found = useQuery<Found>(
+  const found = settled(useQuery<Found>(
     query.where ? apiPath(["graph", graph.id, "find"], { where: query.where, limit: SHOWN }) : null,
-  );
+  ));
   return (
     <div class="find">
       <Expression

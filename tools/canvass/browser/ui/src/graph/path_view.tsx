@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { PathView } from "../api/types";
-import { useQuery } from "../api/use_query";
+import { settled, useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { Empty } from "../parts/note";
 import { plural } from "../words/visible";
@@ -19,9 +19,9 @@ export function PathTab({ context }: { context: GraphContext }) {
   const [chosen, choose] = useState<string>();
   const from = start === "pin" && query.pin !== undefined ? query.pin : "initial";
   const asked = query.to === "" ? { from, to: state } : { from, where: query.to };
-  const path = useQuery<PathView>(
+  const path = settled(useQuery<PathView>(
     apiPath(["graph", graph.id, "path"], { ...asked, actions: query.actions.join(",") }),
-  );
+  ));
   useKeys("Path", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
   const scene = useMemo(() => path.data && sceneOfPath(path.data), [path.data]);
   const none = path.error !== undefined && "code" in path.error && path.error.code === "no-path";

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { Projection } from "../api/types";
-import { useQuery } from "../api/use_query";
+import { settled, useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
 import { Empty } from "../parts/note";
 import { GraphCanvas } from "./canvas";
@@ -19,9 +19,9 @@ export function ProjectionView({ context }: { context: GraphContext }) {
   const [list, setList] = useState(false);
   const [chosen, choose] = useState<string>();
   useKeys("Projection", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
-  const answer = useQuery<Projection>(
+  const answer = settled(useQuery<Projection>(
     by ? apiPath(["graph", graph.id, "project"], { by, actions: query.actions.join(",") }) : null,
-  );
+  ));
   const scene = useMemo(() => answer.data && sceneOfProjection(answer.data), [answer.data]);
   const open = (key: string): void => {
     const node = answer.data?.nodes.find((one) => one.key === key);

@@ -29,13 +29,12 @@ export function InGraphView(
       </Empty>
     );
   }
-  const diverges = run.divergence !== null && run.divergence.eventNumber === at ? run.divergence : null;
   return (
     <Awaited answer={step} what="the step">
       {(data) => data.graphPending
         ? <p class="waiting" role="status">Looking the step up in the graph …</p>
         : data.graph ? <Overlaid step={data} graph={data.graph} />
-        : <Outside step={data} divergence={diverges} run={run} />}
+        : <Outside step={data} divergence={run.divergence?.eventNumber === data.eventNumber ? run.divergence : null} run={run} />}
     </Awaited>
   );
 }

@@ -31,7 +31,7 @@ export function OverviewView({ run, at }: { run: RunView; at: number }) {
             <Machine
               machine={machine}
               members={now.data?.members ?? []}
-              move={moveOf(before.data?.members, now.data?.members, member)}
+              move={now.loading || before.loading ? undefined : moveOf(before.data?.members, now.data?.members, member)}
               action={event?.title ?? ""}
               all={all}
             />

@@ -1,6 +1,6 @@
 // A run: where its members are, what they say to each other, and where it leaves what is allowed.
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { RunStrip, RunView, SourceInfo } from "../api/types";
 import { askOnce, useQuery } from "../api/use_query";
@@ -66,6 +66,9 @@ function Loaded(
     go(formatRoute(["run", run.id], { at, view, ...change }), replace);
   };
   const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
+  // Of the newest address: the view may have been changed since the timer was set.
+  const next = useRef(() => move(1));
+  next.current = () => move(1);
   const [playing, setPlaying] = useState(false);
   useEffect(() => {
     if (!playing) return undefined;
@@ -73,7 +76,7 @@ function Loaded(
       setPlaying(false);
       return undefined;
     }
-    const timer = setTimeout(() => move(1), PLAY_MS);
+    const timer = setTimeout(() => next.current(), PLAY_MS);
     return () => clearTimeout(timer);
   }, [playing, at]);
 
@@ -158,11 +161,19 @@ function Loaded(
 /** `#/run/ID/step/MEMBER/STEP` names a step as commands do; where it lies the server knows. */
 function useLinkToStep(run: RunView, rest: readonly string[], view: string): void {
   const [word, member, step] = rest;
-  useEffect(() => {
-    if (word !== "step" || member === undefined || step === undefined) return;
+  useLayoutEffect(() => {
+    if (word !== "step" || member === undefined || step === undefined) return undefined;
+    // Who has gone elsewhere meanwhile is not taken back by an answer that comes late.
+    let wanted = true;
+    const follow = (at?: number): void => {
+      if (wanted) go(formatRoute(["run", run.id], { at, view }), true);
+    };
     askOnce<{ eventNumber: number }>(apiPath(["run", run.id, "step", member, step])).then(
-      (found) => go(formatRoute(["run", run.id], { at: found.eventNumber, view }), true),
-      () => go(formatRoute(["run", run.id], { view }), true),
+      (found) => follow(found.eventNumber),
+      () => follow(),
     );
+    return () => {
+      wanted = false;
+    };
   }, [word, member, step]);
 }

@@ -17,7 +17,7 @@ export function StepPane({ run, at }: { run: RunView; at: number }) {
     <aside class="inspector" aria-label="The step">
       {error ? <Failed error={error} />
         : event && !place ? <Unstepped event={event} />
-        : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} event={event} />}</Awaited>}
+        : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} event={event?.reference === `${data.member}:${data.step}` ? event : undefined} />}</Awaited>}
     </aside>
   );
 }
