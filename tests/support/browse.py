@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -26,6 +27,9 @@ from canvass.conformance.judge import Judge
 from support.judging import core_judge
 
 T = TypeVar("T", bound=api.Data)
+
+MANY: Final = 5000
+"""Runs of a corpus that is paged through."""
 
 PAGE = {
     "/": PageFile(b"<!doctype html><title>page</title>", "text/html; charset=utf-8"),
@@ -55,6 +59,7 @@ class Asked:
     token: str
     store: Store
     ids: list[str] = field(default_factory=list)
+    arrival: str = ""
 
     def ask(self, path: str, /, **query: object) -> Reply:
         """Ask as the page does."""
@@ -112,6 +117,19 @@ def status_of(answer: bytes) -> int:
     return int(answer[9:12])
 
 
+def write_corpus(folder: Path, good: Path, bad: Path, runs: int = MANY) -> Path:
+    """Write a corpus of two runs under many names; every thousandth is the bad one."""
+    folder.mkdir()
+    files = {run: [file.name for file in run.iterdir()] for run in (good, bad)}
+    for number in range(runs):
+        run = good if number % 1000 else bad
+        copy = folder / f"run-{number:04d}"
+        copy.mkdir()
+        for name in files[run]:
+            os.link(run / name, copy / name)
+    return folder
+
+
 @contextmanager
 def serving(
     paths: Sequence[Path] = (),
@@ -142,14 +160,14 @@ def serving(
     ids += [store.add(source) for source in sources]
     opened = listen(0)
     port = opened.getsockname()[1]
-    access = Access(port, make_token())
+    access = Access(port, make_token(), make_token())
     server = make_server(Browser(store, dict(files)).application(access))
     if seconds is not None:
         server.config.http = type("Hasty", (Protocol,), {"seconds": seconds})
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]})
     thread.start()
     try:
-        yield Asked(port, access.token, store, ids)
+        yield Asked(port, access.token, store, ids, access.arrival)
     finally:
         server.should_exit = True
         thread.join()

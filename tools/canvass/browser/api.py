@@ -41,6 +41,7 @@ from canvass.browser.api_graphs import (
     StateView,
 )
 from canvass.browser.api_reports import (
+    CorpusView,
     CounterexampleState,
     CounterexampleView,
     ReportAction,
@@ -75,6 +76,7 @@ __all__ = [
     "Around",
     "Component",
     "Components",
+    "CorpusView",
     "CounterexampleState",
     "CounterexampleView",
     "Data",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-Kind = Literal["graph", "run", "report", "counterexample"]
+Kind = Literal["graph", "run", "corpus", "report", "counterexample"]
 
 
 class Data(Struct, frozen=True, rename="camel"):

@@ -36,11 +36,13 @@ class ReportAction(Data, frozen=True):
 
 
 class ReportRun(Data, frozen=True):
-    """A run of a report."""
+    """A run of a report or corpus."""
 
     run_id: str
     verdict: str
-    events: int
+    """``UNCHECKED`` of a run of a corpus that nobody has opened yet."""
+    events: int | None
+    """Null as long as nobody has counted them."""
     reason: str
     source: str
     run: str | None
@@ -48,12 +50,21 @@ class ReportRun(Data, frozen=True):
 
 
 class ReportRuns(Data, frozen=True):
-    """A page of the runs of a report."""
+    """A page of the runs of a report or corpus."""
 
     page: int
     pages: int
     total: int
     runs: tuple[ReportRun, ...]
+
+
+class CorpusView(Data, frozen=True):
+    """A corpus of many runs."""
+
+    id: str
+    title: str
+    counts: dict[str, int]
+    """Runs by verdict."""
 
 
 class ReportView(Data, frozen=True):

@@ -36,6 +36,8 @@ EXPORTED_STATES: Final = 5000
 """Of a file that is saved from the page: what a browser takes at once."""
 LANE_EVENTS: Final = 1000
 LISTED: Final = 1000
+CHOICES: Final = 100
+"""Runs of a corpus that are listed one by one; of more, there are pages."""
 QUOTIENT_NODES: Final = 500
 DEPTH: Final = 16
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from canvass.browser.limits import LISTED
+from canvass.browser.limits import CHOICES
 from canvass.browser.sources import Lazy, Source
 
 if TYPE_CHECKING:
@@ -95,15 +95,26 @@ class Opener:
                 found.append((unit.location, unit.location.name))
         if not found:
             raise OpenError(f"{path}: there is no run in it")
-        for number, (place, run_id) in enumerate(found[:LISTED]):
-            left = f"; the first {LISTED:,} of {len(found):,} runs are listed"
-            yield self.source_of(place, run_id, left if not number and found[LISTED:] else "")
+        if len(found) > CHOICES:
+            yield self.corpus_source(path, found)
+        else:
+            for place, run_id in found:
+                yield self.source_of(place, run_id)
 
-    def source_of(self, path: Path, run_id: str, detail: str = "") -> Source:
+    def corpus_source(self, path: Path, found: Sequence[tuple[Path, str]]) -> Source:
+        """Give the source of a corpus, which gives those of its runs."""
+        from canvass.browser.corpora import OpenCorpus
+
+        title = path.resolve().name
+        corpus = OpenCorpus(title, found, self.source_of)
+        detail = f"{shown(path)}: {len(found):,} runs"
+        return Source("corpus", title, detail, path, Lazy(lambda: corpus), inner=corpus.run_at)
+
+    def source_of(self, path: Path, run_id: str) -> Source:
         """Give the source of a run folder, of a run of a data set, or of a folder with logs."""
         if path.is_dir() and not (path / "run.json").is_file():
             return self.aeron_source(path)
-        return self.run_source(path, run_id, detail)
+        return self.run_source(path, run_id)
 
     def report_source(self, folder: Path) -> Source:
         """Give the source of a report, which gives those of its runs."""
@@ -117,10 +128,10 @@ class Opener:
 
         return Source("report", folder.resolve().name, shown(folder), folder, content, inner=inner)
 
-    def run_source(self, path: Path, run_id: str, detail: str = "") -> Source:
+    def run_source(self, path: Path, run_id: str) -> Source:
         """Give the source of a run."""
         content = Lazy(lambda: self._run(path, run_id))
-        return Source("run", run_id, f"{shown(path)}{detail}", path, content, run_id)
+        return Source("run", run_id, shown(path), path, content, run_id)
 
     def _run(self, path: Path, run_id: str) -> RunSource:
         from canvass.browser.run_source import RunSource

@@ -16,10 +16,12 @@ import pyarrow.dataset as ds
 from canvass.browser import api
 from canvass.browser.guard import bad_request
 from canvass.browser.limits import shortened
+from canvass.browser.opening import shown
 from canvass.browser.sources import Lazy
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 
 PAGE: Final = 100
+_NAMES: Final = ("run_id", "source")
 _COLUMNS: Final = ("source", "run_id", "verdict", "events", "reason")
 
 
@@ -123,8 +125,8 @@ class OpenReport:
         number = pc.index(pc.fill_null(same, fill_value=False), value=True).as_py()
         return number if number >= 0 and self.run_at(number) is not None else None
 
-    def runs(self, source_id: str, verdict: str, page: int) -> api.ReportRuns:
-        """Give a page of the runs.
+    def runs(self, source_id: str, verdict: str, page: int, text: str = "") -> api.ReportRuns:
+        """Give a page of the runs, of those whose name or place has a text.
 
         Raises
         ------
@@ -134,10 +136,13 @@ class OpenReport:
         if verdict and verdict not in VERDICTS:
             raise bad_request(f"verdict is one of {', '.join(VERDICTS)}")
         table = self._runs.get()
-        numbers = np.arange(len(table))
+        same = np.ones(len(table), dtype=np.bool_)
         if verdict:
-            same = pc.fill_null(pc.equal(table["verdict"], verdict), fill_value=False)
-            numbers = np.flatnonzero(same.to_numpy())
+            same &= _truth(pc.equal(table["verdict"], verdict))
+        if text:
+            named = (pc.match_substring(table[name], text, ignore_case=True) for name in _NAMES)
+            same &= np.logical_or(*map(_truth, named))
+        numbers = np.flatnonzero(same)
         shown = numbers[page * PAGE : (page + 1) * PAGE]
         rows = table.take(pa.array(shown)).to_pylist()
         return api.ReportRuns(
@@ -150,7 +155,7 @@ class OpenReport:
                     verdict=shortened(row["verdict"] or ""),
                     events=int(row["events"] or 0),
                     reason=shortened(row["reason"] or ""),
-                    source=shortened(row["source"] or ""),
+                    source=shortened(placed(row["source"] or "")),
                     run=run_name(source_id, number) if self._place(row) else None,
                 )
                 for number, row in zip(shown.tolist(), rows, strict=True)
@@ -158,9 +163,19 @@ class OpenReport:
         )
 
 
+def _truth(column: Any) -> Any:
+    """Give truth values as an array; what is null is false."""
+    return pc.fill_null(column, fill_value=False).to_numpy()
+
+
 def run_name(report_id: str, number: int) -> str:
     """Name a run of a report as a source."""
     return f"{report_id}.{number}"
+
+
+def placed(source: str) -> str:
+    """Name where a run is as seen from the working folder, as all paths are named."""
+    return shown(Path(source)) if source else ""
 
 
 def _may_hold_a_run(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Questions about runs, reports and counterexamples: what each one takes, and whom it asks."""
+"""Questions about runs, corpora, reports and counterexamples: what each takes, and whom it asks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
+from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
@@ -86,12 +87,26 @@ class RunRoutes:
         """Give a page of the runs of a report."""
         page = arguments.number("page", 0, MAX_PAGE)
         return self._report(arguments).runs(
-            arguments.part("report"), arguments.text("verdict"), page
+            arguments.part("report"), arguments.text("verdict"), page, arguments.text("text")
         )
 
     def _report(self, arguments: Arguments) -> OpenReport:
         report: OpenReport = self._store.content("report", arguments.part("report"))
         return report
+
+    def corpus(self, arguments: Arguments) -> Answer:
+        """Tell what is known of the runs of a corpus."""
+        return self._corpus(arguments).view(arguments.part("corpus"))
+
+    def corpus_runs(self, arguments: Arguments) -> Answer:
+        """Give a page of the runs of a corpus."""
+        page = arguments.number("page", 0, MAX_PAGE)
+        verdict, text = arguments.text("verdict"), arguments.text("text")
+        return self._corpus(arguments).runs(arguments.part("corpus"), verdict, text, page)
+
+    def _corpus(self, arguments: Arguments) -> OpenCorpus:
+        corpus: OpenCorpus = self._store.content("corpus", arguments.part("corpus"))
+        return corpus
 
     def counterexample(self, arguments: Arguments) -> Answer:
         """Tell everything of a counterexample."""
@@ -120,7 +135,7 @@ def _in_graph(
 
 
 def run_questions(store: Store) -> list[Question]:
-    """Give the questions about runs, reports and counterexamples."""
+    """Give the questions about runs, corpora, reports and counterexamples."""
     routes = RunRoutes(store)
     return [
         Question("/run/{run}", (), routes.info),
@@ -130,6 +145,8 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/strip", (), routes.strip),
         Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
         Question("/report/{report}", (), routes.report),
-        Question("/report/{report}/runs", ("verdict", "page"), routes.report_runs),
+        Question("/report/{report}/runs", ("verdict", "page", "text"), routes.report_runs),
+        Question("/corpus/{corpus}", (), routes.corpus),
+        Question("/corpus/{corpus}/runs", ("verdict", "page", "text"), routes.corpus_runs),
         Question("/counterexample/{counterexample}", (), routes.counterexample),
     ]

@@ -22,7 +22,7 @@ _UNFIT = re.compile(r"[^a-z0-9_.-]+")
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _ID_CHARS = 48
 _KEPT = 16
-"""Runs of reports that stay open: a person goes back to the last few."""
+"""Runs of corpora and reports that stay open: a person goes back to the last few."""
 
 
 class Lazy(Generic[_T]):
@@ -74,7 +74,7 @@ class Source:
     content
         What it holds.
     inner
-        Of a report, gives its runs.
+        Of a corpus or report, gives its runs.
     """
 
     kind: Kind
@@ -87,7 +87,7 @@ class Source:
     imported: bool = False
     """Whether the run is made of other files when it is opened."""
     inner: Callable[[int], Source | None] | None = field(default=None, repr=False)
-    """Of a report: gives a run of it by its number."""
+    """Of a corpus or report: gives a run of it by its number."""
 
 
 class Store:
@@ -127,13 +127,13 @@ class Store:
         """
         source = self._sources.get(source_id)
         if source is None and kind == "run":
-            source = self._run_of_report(source_id)
+            source = self._run_of_many(source_id)
         if source is None or source.kind != kind:
             raise not_found(f"no {kind} {ascii(source_id)[:80]} is open")
         return source
 
-    def _run_of_report(self, source_id: str) -> Source | None:
-        """Give a run that a report names by its number; the last few stay open."""
+    def _run_of_many(self, source_id: str) -> Source | None:
+        """Give a run of a corpus or report by its number; the last few stay open."""
         report_id, _, number = source_id.rpartition(".")
         report = self._sources.get(report_id)
         if report is None or report.inner is None or not _NUMBER.fullmatch(number):

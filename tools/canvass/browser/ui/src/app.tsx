@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { apiPath } from "./api/client";
 import type { Session, SourceInfo } from "./api/types";
 import { useQuery } from "./api/use_query";
+import { CorpusPage } from "./corpus/corpus_page";
 import { CounterexamplePage } from "./counterexample/counterexample_page";
 import { GraphPage } from "./graph/graph_page";
 import { Header } from "./header";
@@ -66,8 +67,8 @@ export function sourceOf(route: Route, session: Session | undefined): SourceInfo
   }
   const known = sources.find((source) => source.id === id);
   if (known) return known;
-  // The runs of a report are not listed one by one; the server knows them by their ids.
-  if (kind === "run" && id !== undefined) return { id, kind, title: id, detail: "of a report" };
+  // The runs of a corpus or report are not listed one by one; the server knows them by their ids.
+  if (kind === "run" && id !== undefined) return { id, kind, title: id, detail: "of a corpus or report" };
   // Ids of states are digests of their contents, so a link into a graph that was built again, under
   // another id, still leads to its state.
   return sources.find((source) => source.kind === kind);
@@ -93,6 +94,7 @@ function View({ route, session }: { route: Route; session: Session }) {
   switch (source.kind) {
     case "graph": return <GraphPage key={source.id} {...place} />;
     case "run": return <RunPage key={source.id} {...place} graphs={graphs} />;
+    case "corpus": return <CorpusPage key={source.id} {...place} />;
     case "report": return <ReportPage key={source.id} {...place} />;
     case "counterexample": return <CounterexamplePage key={source.id} {...place} />;
   }

@@ -6,7 +6,7 @@ import { THEMES, type Theme } from "./session/theme";
 import { shortened } from "./words/visible";
 
 const KIND_WORDS = {
-  graph: "Graphs", run: "Runs", report: "Reports", counterexample: "Counterexamples",
+  graph: "Graphs", run: "Runs", corpus: "Corpora", report: "Reports", counterexample: "Counterexamples",
 } as const;
 const THEME_WORDS: { readonly [theme in Theme]: string } = {
   system: "As the system", light: "Light", dark: "Dark", contrast: "High contrast",

@@ -10,7 +10,7 @@ export type Json =
   | readonly Json[]
   | { readonly [name: string]: Json };
 
-export type Kind = "graph" | "run" | "report" | "counterexample";
+export type Kind = "graph" | "run" | "corpus" | "report" | "counterexample";
 
 /** Why a request has no answer. */
 export interface Problem {
@@ -440,22 +440,29 @@ export interface ReportAction {
   readonly total: number;
 }
 
-/** A run of a report. */
+/** A run of a report or corpus. */
 export interface ReportRun {
   readonly runId: string;
   readonly verdict: string;
-  readonly events: number;
+  readonly events: number | null;
   readonly reason: string;
   readonly source: string;
   readonly run: string | null;
 }
 
-/** A page of the runs of a report. */
+/** A page of the runs of a report or corpus. */
 export interface ReportRuns {
   readonly page: number;
   readonly pages: number;
   readonly total: number;
   readonly runs: readonly ReportRun[];
+}
+
+/** A corpus of many runs. */
+export interface CorpusView {
+  readonly id: string;
+  readonly title: string;
+  readonly counts: { readonly [name: string]: number };
 }
 
 /** A report on a corpus. */

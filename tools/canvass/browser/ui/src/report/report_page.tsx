@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { ReportRuns, ReportView } from "../api/types";
+import type { ReportView } from "../api/types";
 import { useQuery } from "../api/use_query";
 import type { Place } from "../app";
 import { ExportMenu } from "../exports/export_menu";
@@ -11,10 +11,10 @@ import { CoverageTable } from "../parts/coverage_table";
 import { Awaited, Empty } from "../parts/note";
 import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
-import { VerdictWord } from "../run/verdict_badge";
 import { plural } from "../words/visible";
 import { Clusters } from "./clusters";
-import { RunsTable } from "./runs_table";
+import { VerdictCounts } from "./counts";
+import { runsQuery, RunsView, type RunsQuery } from "./runs_view";
 
 export function ReportPage({ source, query }: Place) {
   const report = useQuery<ReportView>(apiPath(["report", source.id]));
@@ -29,14 +29,10 @@ export function ReportPage({ source, query }: Place) {
 
 function Loaded({ report, query }: { report: ReportView; query: Place["query"] }) {
   const view = query["view"] ?? "clusters";
-  const verdict = query["verdict"] ?? "";
-  const page = Math.max(0, Math.trunc(Number(query["page"])) || 0);
-  const change = (by: { view?: string; verdict?: string; page?: number }): void =>
-    go(formatRoute(["report", report.id], { view, verdict, page, ...by }));
+  const asked = runsQuery(query);
+  const change = (by: Partial<RunsQuery> & { view?: string }): void =>
+    go(formatRoute(["report", report.id], { view, ...asked, ...by }), "text" in by);
   const [at, setAt] = useState(0);
-  const runs = useQuery<ReportRuns>(
-    view === "runs" ? apiPath(["report", report.id, "runs"], { verdict, page }) : null,
-  );
   const show = (place: number): void => {
     const example = report.clusters[place]?.example;
     if (example) go(formatRoute(["run", example], { view: "verdict" }));
@@ -66,21 +62,11 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
           <span class="bar-space" />
           <ExportMenu name="report" />
         </div>
-        <div class="counts" aria-label="Runs by verdict">
-          {Object.entries(report.counts).map(([name, count]) => (
-            <button key={name} type="button" class="count" data-verdict={name} onClick={() => change({ view: "runs", verdict: name, page: 0 })}>
-              <strong>{count.toLocaleString("en")}</strong> <VerdictWord verdict={name} />
-            </button>
-          ))}
-        </div>
+        <VerdictCounts counts={report.counts} choose={(verdict) => change({ view: "runs", verdict, page: 0 })} />
         <Tabs label="Views of the report" tabs={tabs} chosen={view} choose={(id) => change({ view: id, page: 0 })} />
       </div>
       <section class="view scroll padded" data-export aria-label={`View: ${view}`}>
-        {view === "runs" ? (
-          <Awaited answer={runs} what="the runs">
-            {(data) => <RunsTable runs={data} verdict={verdict} change={change} />}
-          </Awaited>
-        ) : view === "coverage" ? <Coverage report={report} />
+        {view === "runs" ? <RunsView path={["report", report.id, "runs"]} query={asked} change={change} /> : view === "coverage" ? <Coverage report={report} />
           : report.clusters.length === 0 ? (
             <Empty title="No run diverges.">
               <p>Every run that could be read conforms as far as its lines go.</p>

@@ -1,0 +1,50 @@
+// A corpus of many runs: they are paged through, and opened one by one.
+
+import { useLayoutEffect } from "preact/hooks";
+import { apiPath } from "../api/client";
+import type { CorpusView } from "../api/types";
+import { forget, useQuery } from "../api/use_query";
+import type { Place } from "../app";
+import { ExportMenu } from "../exports/export_menu";
+import { Awaited } from "../parts/note";
+import { VerdictCounts } from "../report/counts";
+import { runsQuery, RunsView, type RunsQuery } from "../report/runs_view";
+import { formatRoute, go } from "../route/route";
+import { plural } from "../words/visible";
+
+export function CorpusPage({ source, query }: Place) {
+  const path = apiPath(["corpus", source.id]);
+  // What is known of the runs grows with each one that is opened and checked.
+  useLayoutEffect(() => forget(path), [path]);
+  const corpus = useQuery<CorpusView>(path);
+  return (
+    <main class="report">
+      <Awaited answer={corpus} what="the corpus">
+        {(data) => <Loaded corpus={data} query={query} />}
+      </Awaited>
+    </main>
+  );
+}
+
+function Loaded({ corpus, query }: { corpus: CorpusView; query: Place["query"] }) {
+  const asked = runsQuery(query);
+  const change = (by: Partial<RunsQuery>): void =>
+    go(formatRoute(["corpus", corpus.id], { ...asked, ...by }), "text" in by);
+  const total = Object.values(corpus.counts).reduce((sum, count) => sum + count, 0);
+  return (
+    <>
+      <div class="head">
+        <div class="head-line">
+          <h1>{corpus.title}</h1>
+          <span class="soft">{`${plural(total, "run")}; each is checked when it is opened`}</span>
+          <span class="bar-space" />
+          <ExportMenu name="corpus" />
+        </div>
+        <VerdictCounts counts={corpus.counts} choose={(verdict) => change({ verdict, page: 0 })} />
+      </div>
+      <section class="view scroll padded" data-export aria-label="View: runs">
+        <RunsView path={["corpus", corpus.id, "runs"]} query={asked} change={change} />
+      </section>
+    </>
+  );
+}
