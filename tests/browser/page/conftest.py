@@ -28,7 +28,8 @@ from canvass.browser.page_files import PageError, page_files
 from support.browse import Asked, serving
 from support.chromium import UNBUILT, WITHOUT, chromium
 from support.grid_graph import write_grid
-from support.page_material import write_counterexample, write_report
+from support.page_material import write_counterexample
+from support.page_report import write_report
 
 SAMPLE: Final = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
 GRID: Final = 320
@@ -126,7 +127,7 @@ def server(
         patch.chdir(folder)
         bad, good = Path("runs/bad"), Path("runs/good")
         counterexample = write_counterexample(Path("counterexample.json"))
-        report = write_report(Path("report"), bad, good)
+        report = write_report(Path())
         paths = [SAMPLE, Path("member-graph"), Path("grid"), bad, good, counterexample, report]
         with serving(paths, files=page_files()) as running:
             yield running

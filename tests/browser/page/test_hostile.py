@@ -33,9 +33,7 @@ FOREIGN = """() => [...document.querySelectorAll([
 
 
 @pytest.fixture(scope="module")
-def strange(
-    tmp_path_factory: pytest.TempPathFactory, bad_run: Path, good_run: Path
-) -> Iterator[Asked]:
+def strange(tmp_path_factory: pytest.TempPathFactory, bad_run: Path) -> Iterator[Asked]:
     """A server whose texts are all hostile."""
     folder = tmp_path_factory.mktemp("strange")
     run, refused = folder / "run", folder / "refused"
@@ -51,7 +49,7 @@ def strange(
     paths = [
         write_strange_counterexample(folder / "<img src=x onerror=alert(1)>.json", PAYLOADS),
         write_counterexample(folder / "lanes.json", PAYLOADS[1]),
-        write_report(folder / "<script>alert(1)<", bad_run, good_run, PAYLOADS),
+        write_report(folder / "<script>alert(1)<", bad_run, PAYLOADS),
         run,
         refused,
     ]

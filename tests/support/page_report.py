@@ -1,0 +1,95 @@
+"""The report that tests of the page open and the guide shows, and the corpus that it is of.
+
+The corpus is made of the shipped samples: they themselves, copies of which one line is false, and
+some that are damaged. The report in ``tests/browser/report`` is what ``canvass batch verify`` says
+of it, with the names of folders as seen from where it was run. Spark is not needed to open it;
+`tests/spark/test_page_report.py` makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from canvass.corpus.summary import SUMMARY_FILE, Summary, read_summary
+from support.aeron_corruptions import KINDS, spread
+from support.aeron_runs import SAMPLES, lines_of, write_logs
+
+MADE: Final = Path(__file__).resolve().parents[1] / "browser" / "report"
+VERDICTS: Final = "verdicts.ndjson"
+CORPUS: Final = "corpus"
+GRAPH: Final = "member-graph"
+COMMAND: Final = ["batch", "verify", CORPUS, "--out", "report", "--graph", GRAPH]
+"""What makes it, in a folder with the corpus and the graph of MCMemberGraph3."""
+EACH: Final = 2
+"""Copies of a sample for each kind of falsehood, at most."""
+PASSING: Final = ("seconds", "eventsPerSecond", "version")
+"""What of a summary is another one each time, or with the next release."""
+
+
+def write_corpus(root: Path) -> Path:
+    """Write the corpus; it is the same wherever that is."""
+    root.mkdir(parents=True)
+    for sample in SAMPLES:
+        shutil.copytree(sample, root / sample.name)
+        logs = {i: list(lines_of(sample, i)) for i in range(3)}
+        copies = {
+            f"{kind.replace(' ', '-')}-{number}": one.logs
+            for kind, found in KINDS.items()
+            for number, one in enumerate(spread(found(logs), EACH), 1)
+        }
+        copies["cut-off"] = logs | {1: logs[1][: len(logs[1]) // 2]}
+        copies["hole"] = logs | {1: logs[1][:20] + logs[1][60:]}
+        copies["no-event"] = {0: ["nothing of Aeron"]}
+        for name, lines in copies.items():
+            folder = write_logs(root / f"{sample.name}-{name}", lines)
+            shutil.copy(sample / "config.json", folder)
+    return root
+
+
+def told(report: Path, here: Path) -> dict[str, Any]:
+    """What a report says: its summary and its table of runs, with paths as seen from a folder."""
+    rows = ds.dataset(report / "verdicts", format="parquet").to_table().to_pylist()
+    summary = msgspec.to_builtins(read_summary(report))
+    text = json.dumps({"summary": summary, "rows": sorted(rows, key=lambda row: row["source"])})
+    said: dict[str, Any] = json.loads(text.replace(f"{here.resolve()}/", ""))
+    return said
+
+
+def write_made(said: dict[str, Any]) -> None:
+    """Keep what a report says, for a person to read the differences of."""
+    MADE.mkdir(exist_ok=True)
+    (MADE / SUMMARY_FILE).write_text(json.dumps(said["summary"], indent=1) + "\n")
+    (MADE / VERDICTS).write_text("".join(json.dumps(row) + "\n" for row in said["rows"]))
+
+
+def read_made() -> dict[str, Any]:
+    """Read what is kept."""
+    rows = [json.loads(line) for line in (MADE / VERDICTS).read_text().splitlines()]
+    return {"summary": json.loads((MADE / SUMMARY_FILE).read_text()), "rows": rows}
+
+
+def write_report(folder: Path) -> Path:
+    """Write the corpus into a folder, and the report beside it as the command would have there."""
+    corpus, report = write_corpus(folder / CORPUS), folder / "report"
+    said = read_made()
+    for row in said["rows"]:
+        row["source"] = str(folder.resolve() / row["source"])
+    for one in said["summary"]["clusters"]:
+        one["exampleSource"] = str(folder.resolve() / one["exampleSource"])
+    for one in said["summary"]["listed"]:
+        one["source"] = str(folder.resolve() / one["source"])
+    (report / "verdicts").mkdir(parents=True)
+    # Read as a summary, so that a file that is none is found here.
+    summary = msgspec.convert(said["summary"], Summary)
+    (report / SUMMARY_FILE).write_bytes(msgspec.json.encode(summary))
+    pq.write_table(pa.Table.from_pylist(said["rows"]), report / "verdicts" / "part-0.parquet")
+    assert {Path(row["source"]).parent for row in said["rows"]} == {corpus.resolve()}
+    return report
