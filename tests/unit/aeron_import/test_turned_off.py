@@ -1,5 +1,4 @@
-"""Logs of a member that was told to leave some event out contradict nothing, and the event is named.
-"""
+"""Logs whose member was told to leave an event out contradict nothing; the event is named."""
 
 from __future__ import annotations
 
