@@ -66,7 +66,8 @@ def test_an_older_answer_does_not_replace_a_newer_one(open_page: Open, ids: Ids)
 
 def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open, ids: Ids) -> None:
     place = f"/graph/{ids['grid']}?view=find&where="
-    page = open_page(place + quote(quote("at[0].place < 2")))
+    page = open_page(place + quote("at[0].place < 2"))
+    expect(page.locator(".find .note")).to_contain_text("640 states")
     page.evaluate(HOLD, "/find?")
     follow(page, place + quote("at[0].place < 3"))
     held(page, 1)
