@@ -63,7 +63,7 @@ def test_a_picture_of_the_guide(
         # What follows are commands with this machine's paths.
         page.set_viewport_size({"width": 1280, "height": 720})
     expect(page.locator(there).first).to_be_visible()
-    expect(page.locator(".waiting")).to_have_count(0)
+    expect(page.locator(".waiting, [data-pending]")).to_have_count(0)
     expect(page.locator(".head")).not_to_contain_text("being checked")
     if rewrite:
         taken = small(page.screenshot(animations="disabled"))

@@ -69,7 +69,7 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
       </section>
       <section>
         <h3>In the state graph</h3>
-        {step.graphPending ? <p class="soft">Being looked up …</p> : step.graph ? (
+        {step.graphPending ? <p class="soft" data-pending>Being looked up …</p> : step.graph ? (
           <p>
             <a href={formatRoute(["graph", step.graph.id, "state", step.graph.target], { from: step.graph.source })}>
               Open the state after this step
