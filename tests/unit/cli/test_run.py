@@ -237,3 +237,23 @@ def test_a_client_says_why_it_does_not_get_through(
     code, _, err = command("client", *words, "--", "get")
 
     assert (code, told in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("client", "get", "--endpoints", "0=127.0.0.1:1", "--secret-file"),
+        ("run", "--out", "cluster", "--secret-file"),
+        ("run", "--out", "cluster", "--script"),
+    ],
+)
+def test_a_file_that_is_no_text_is_told_in_one_line(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("odd").write_bytes(b"ab\xff")
+    code, out, err = command(*words, "odd")
+
+    assert (code, out) == (2, "")
+    assert err == "canvass: odd is no text: byte 3 is not UTF-8\n"
+    assert not Path("cluster").exists()

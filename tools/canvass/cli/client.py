@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_OK, CommandError
+from canvass.cli.output import EXIT_OK, CommandError, text_of
 
 if TYPE_CHECKING:
     from canvass.client.connection import Connection
@@ -87,11 +87,11 @@ def read_secret(path: Path | None) -> str:
     Raises
     ------
     CommandError
-        If the file is empty.
+        If the file is empty, or no text.
     """
     if path is None:
         return ""
-    secret = path.read_text(encoding="utf-8").strip()
+    secret = text_of(path).strip()
     if not secret:
         raise CommandError(f"{path} is empty")
     return secret

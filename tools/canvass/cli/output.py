@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 EXIT_OK: Final = 0
@@ -37,6 +39,20 @@ class CommandError(Exception):
 def complain(message: str) -> None:
     """Write one error line to stderr, whatever line breaks the message has."""
     print(f"canvass: {' '.join(message.split())}", file=sys.stderr)
+
+
+def text_of(path: Path) -> str:
+    """Read a file of text that the user has written.
+
+    Raises
+    ------
+    CommandError
+        If it is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is no text: byte {error.start + 1} is not UTF-8") from None
 
 
 def write_json(value: object) -> None:

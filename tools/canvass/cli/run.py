@@ -25,6 +25,7 @@ from canvass.cli.output import (
     Format,
     complain,
     result_console,
+    text_of,
     write_json,
 )
 from canvass.cli.simulate import Revision
@@ -153,7 +154,7 @@ def register(app: typer.Typer) -> None:
 
         timed = []
         if script is not None:
-            timed += parse_script(script.read_text(encoding="utf-8"), members)
+            timed += parse_script(text_of(script), members)
         if random_faults is not None:
             if not seconds:
                 raise CommandError("--random-faults needs --seconds: chance has no end of its own")
