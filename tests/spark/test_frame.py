@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ import pytest
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.corpus.frame import BadEvents, verify
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +34,29 @@ def test_rows_in_any_order_have_the_verdicts_of_their_runs(
     assert {row.run_id: row.verdict for row in found.collect()} == expected | {
         "run-0": "INCOMPLETE"
     }
+
+
+@pytest.mark.parametrize("form", ["folders", "dataset"])
+def test_a_stream_that_is_cut_is_not_taken_for_a_whole_one(
+    spark: SparkSession, runs: Path, tmp_path: Path, form: str
+) -> None:
+    corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
+    stream = corpus / "run-1" / "member-2.ndjson"
+    stream.write_bytes(stream.read_bytes()[:-20])
+    checked = check_units(sorted(corpus.iterdir()), Judge(cache=tmp_path / "cache"))
+    if form == "dataset":
+        with DatasetWriter(tmp_path / "set", events_per_row_group=70) as writer:
+            write_dataset(Corpus(corpus), writer)
+        corpus = tmp_path / "set"
+
+    events = spark.read.format("canvass").load(str(corpus))
+
+    marked = events.where("truncated IS NOT NULL").select("run", "member", "step").collect()
+    cut = events.where("run = 'run-1' AND member = 2").count()
+    assert [tuple(row) for row in marked] == [("run-1", 2, cut - 1)]
+    told = {(row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()}
+    assert told == {(run.run_id, run.verdict.value) for run in checked.runs}
+    assert ("run-1", "INCOMPLETE") in told
 
 
 def test_columns_that_are_missing_are_named(spark: SparkSession) -> None:

@@ -1,9 +1,10 @@
 """`verify`: events in a DataFrame to verdicts in a DataFrame, for whoever has a job of their own.
 
 Rows must have the columns of ``canvass.events/1``, as ``spark.read.format("canvass")`` gives them,
-in any order. They are brought together run by run, so that all events cross Spark; who has them in
-files uses `canvass.corpus.job`, which is several times as fast. Only the DataFrame API is used:
-this works on Spark Connect, if the server's workers have canvass.
+in any order. With the column ``truncated`` of that format, a stream that is cut makes its run
+INCOMPLETE; without it, rows cannot tell. They are brought together run by run, so that all events
+cross Spark; who has them in files uses `canvass.corpus.job`, which is several times as fast. Only
+the DataFrame API is used: this works on Spark Connect, if the server's workers have canvass.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from msgspec.structs import replace
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_DDL, VERDICT_COLUMNS, RowKind, to_batch
-from canvass.corpus.source import plain_schema
+from canvass.corpus.source import TRUNCATED, plain_schema
 from canvass.traces.arrow import arrow_schema
+from canvass.traces.facts import Fact, FactKind
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.parquet import RUNS_KEY, RunEntry
 from canvass.traces.schema import Run, encode
@@ -87,6 +89,8 @@ def verify(
         raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
     checker = ConformanceChecker.of(graph=graph, cache=cache)
     run = Run("canvass.run/1", "run", revision, count, initial=initial)
+    if TRUNCATED in events.columns:
+        names.append(TRUNCATED)
     return (
         events.select(*names)
         .repartition("run")
@@ -109,16 +113,28 @@ def _verify_rows(
         with pq.ParquetWriter(path, schema, compression="lz4") as writer:
             for batch in batches:
                 for run_id in pc.unique(batch.column("run")).to_pylist():
-                    runs[run_id] = RunEntry(_named(template, run_id))
+                    runs.setdefault(run_id, RunEntry(_named(template, run_id)))
                 absent = [_NO_SOURCE] * batch.num_rows
                 kind = plain_schema(template.member_count).field(_SOURCE)
                 table = pa.Table.from_batches([batch])
+                if TRUNCATED in table.column_names:
+                    for run_id, fact in _cuts(table):
+                        runs[run_id] = replace(runs[run_id], facts=(*runs[run_id].facts, fact))
+                    table = table.drop_columns([TRUNCATED])
                 table = table.append_column(kind, pa.array(absent, kind.type))
                 writer.write_table(table.cast(schema))
             writer.add_key_value_metadata({RUNS_KEY: encode(list(runs.values()))})
         if runs:
             unit = Unit(UnitKind.FILE, str(path), 0, runs=tuple(runs))
             yield to_batch(checker.check((unit,)))
+
+
+def _cuts(table: Any) -> Iterator[tuple[str, Fact]]:
+    """Give for each run whose rows say so that a member's stream is cut."""
+    cut = table.select(["run", "member", TRUNCATED]).filter(pc.is_valid(table.column(TRUNCATED)))
+    for row in cut.to_pylist():
+        kind, why = FactKind.TRUNCATED, row[TRUNCATED]
+        yield row["run"], Fact(kind, row["run"], row["member"], detail=why)
 
 
 def _named(template: Run, run_id: str) -> Run:
