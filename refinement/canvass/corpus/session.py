@@ -143,7 +143,16 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
             yield session
         finally:
             if before is None:
-                session.stop()
+                _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session; its JVM may be gone: a signal to a group of processes ends both."""
+    try:
+        session.stop()
+    except Exception as error:
+        if not isinstance(error, OSError) and type(error).__module__.partition(".")[0] != "py4j":
+            raise
 
 
 def _active() -> SparkSession | None:
