@@ -110,11 +110,30 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
         refused = subprocess.run(
             [*client, "--service", "0", "get"], capture_output=True, text=True, check=False
         )
+        controlled = [
+            subprocess.run(
+                canvass("control", folder, *words), capture_output=True, text=True, check=False
+            )
+            for words in (
+                ("toggle", "standby-snapshot"),
+                ("node", "leader", "replicate-standby-snapshot"),
+                ("start", "0"),
+                ("kill", "1"),
+            )
+        ]
         out, _ = cluster.communicate("nonsense\ntoggle shutdown\n", timeout=100)
 
     assert (admitted.returncode, admitted.stdout) == (0, "ok\n= 1 2\na\n"), admitted.stderr
     assert (counted.returncode, counted.stdout) == (0, "5\n"), counted.stderr
     assert (asked.returncode, asked.stdout) == (0, "ok\n"), asked.stderr
+    assert [one.returncode for one in controlled] == [0, 0, 2, 2]
+    assert [one.stdout for one in controlled[:2]] == [
+        "toggle standby-snapshot\n",
+        "node 0 replicate-standby-snapshot: none found\n",
+    ]
+    assert "nothing was to be done" in controlled[2].stderr
+    assert "'1' is no member of 1" in controlled[3].stderr
+    assert not (folder / "control.sock").exists()
     assert refused.returncode == 2
     assert "does not let this client in: credentials are wrong" in refused.stderr
     assert cluster.returncode == 0
@@ -217,6 +236,17 @@ def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: 
     code, _, err = command("run", "--out", tmp_path, "--seconds", 1)
 
     assert (code, "is not empty" in err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["cluster", "nothing"])
+def test_a_cluster_that_does_not_run_cannot_be_controlled(
+    command: Command, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "cluster").mkdir()
+    code, _, err = command("control", tmp_path / name, "toggle", "snapshot")
+
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "no `canvass run` runs a cluster in" in err or "is no folder" in err
 
 
 @pytest.mark.parametrize(

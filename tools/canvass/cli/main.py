@@ -25,6 +25,7 @@ COMMAND_MODULES = (
     "canvass.cli.batch",
     "canvass.cli.simulate",
     "canvass.cli.run",
+    "canvass.cli.control",
     "canvass.cli.client",
     "canvass.cli.repair",
     "canvass.cli.import_",

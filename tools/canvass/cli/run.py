@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
 import time
 from dataclasses import dataclass
 from enum import Enum
@@ -306,26 +305,26 @@ async def _lead(options: RunOptions, supervisor: Supervisor, view: RunView) -> N
 async def _course(
     options: RunOptions, supervisor: Supervisor, view: RunView, began_s: float
 ) -> None:
-    """Obey the script and what is typed, until it is time."""
-    from canvass.cli.fault_script import parse_command
+    """Obey the script, what is typed and what other terminals ask for, until it is time."""
+    from canvass.cli.run_commands import RunCommands
     from canvass.cli.run_end import was_ended
 
-    typed: asyncio.Queue[str] = asyncio.Queue()
-    with _Typed(typed):
+    async with RunCommands(supervisor.folder.root, options.members, view.say) as commands:
         script = list(options.script)
         while True:
             passed_s = time.monotonic() - began_s
             while script and script[0].at_s <= passed_s:
                 await supervisor.obey(script.pop(0).command)
-            while not typed.empty():
-                try:
-                    command = parse_command(typed.get_nowait(), options.members)
-                except CommandError as error:
-                    view.say(str(error))
+            while not commands.asked.empty():
+                asked = commands.asked.get_nowait()
+                before = len(supervisor.done)
+                if asked.command.action != "quit":
+                    await supervisor.obey(asked.command)
+                    asked.answer(", ".join(supervisor.done[before:]))
                     continue
-                if command.action == "quit":
-                    return
-                await supervisor.obey(command)
+                asked.answer("quit")
+                await asyncio.sleep(0)  # Whoever has asked is told before nobody listens any more.
+                return
             if options.seconds and passed_s >= options.seconds:
                 return
             up = any(supervisor.is_up(i) for i in range(options.members))
@@ -334,33 +333,6 @@ async def _course(
             view.refresh()
             due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
             await asyncio.sleep(max(0.0, min(_VIEW_PERIOD_S, due_s)))
-
-
-class _Typed:
-    """Puts the lines of stdin into a queue; the end of stdin ends nothing."""
-
-    def __init__(self, lines: asyncio.Queue[str]) -> None:
-        self._lines = lines
-        self._watches = False
-
-    def __enter__(self) -> None:
-        try:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
-        except (OSError, ValueError):
-            return  # There is no stdin, or it is a file.
-        self._watches = True
-
-    def __exit__(self, *_exception: object) -> None:
-        if self._watches:
-            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self._watches = False
-
-    def _read(self) -> None:
-        line = sys.stdin.readline()
-        if not line:
-            self.__exit__()
-        elif line.strip():
-            self._lines.put_nowait(line.strip())
 
 
 def _show(report: RunReport) -> None:

@@ -1,0 +1,69 @@
+"""Commands to a run: lines that are typed, in whatever pieces, and a line of another terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.run_commands import SOCKET, RunCommands, socket_path
+
+
+def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    said: list[str] = []
+
+    async def taken() -> list[str]:
+        found = []
+        async with RunCommands(tmp_path, 3, said.append) as commands, asyncio.timeout(60):
+            os.write(writing, b"kill 1\nnonsense\n\nquit\ntoggle sn")
+            found += [(await commands.asked.get()).command for _ in range(2)]
+            os.write(writing, b"apshot\nstart all")
+            found.append((await commands.asked.get()).command)
+            os.close(writing)
+            found.append((await commands.asked.get()).command)
+        return [str(one) for one in found]
+
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert asyncio.run(taken()) == ["kill 1", "quit", "toggle snapshot", "start all"]
+    assert len(said) == 1
+    assert said[0].startswith("'nonsense' is no command")
+
+
+@pytest.mark.parametrize(
+    ("line", "done", "answer"),
+    [
+        ("kill 1\n", "kill 1", "ok kill 1\n"),
+        ("kill 1", "", "nothing was to be done\n"),
+        ("kill 9\n", "", "'9' is no member of 3, nor leader, follower, all\n"),
+        ("x" * 9_999, "", "a command has no more than 4,096 bytes\n"),
+    ],
+)
+def test_another_terminal_is_told_what_came_of_its_line(
+    tmp_path: Path, line: str, done: str, answer: str
+) -> None:
+    folder = tmp_path / ("deep" * 40)  # Longer than the path of a socket may be.
+    folder.mkdir()
+
+    async def told() -> str:
+        async with RunCommands(folder, 3, lambda _words: None) as commands, asyncio.timeout(60):
+            with socket_path(folder) as path:
+                reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(line.encode())
+            if not line.endswith("\n"):
+                writer.write_eof()
+            reading = asyncio.create_task(reader.readline())
+            if answer.startswith(("ok", "nothing")):
+                (await commands.asked.get()).answer(done)
+            found = await reading
+            writer.close()
+        return found.decode()
+
+    assert asyncio.run(told()) == answer
+    assert not (folder / SOCKET).exists()

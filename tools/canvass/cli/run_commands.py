@@ -1,0 +1,123 @@
+"""Where commands to a running cluster come from: lines that are typed, and other terminals.
+
+Another terminal reaches the run through a socket in the cluster's folder; its side is
+`canvass.cli.control`. What a command does is in `canvass.cli.supervisor`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from canvass.cli.fault_script import Command, parse_command
+from canvass.cli.output import CommandError
+
+SOCKET: Final = "control.sock"
+DONE: Final = "ok"
+"""What an answer to another terminal begins with, if something was done."""
+MAX_LINE: Final = 4_096
+
+
+@contextmanager
+def socket_path(folder: Path) -> Iterator[str]:
+    """A path of the socket in a folder that is short enough for a socket, however long that is."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        short = f"/proc/self/fd/{descriptor}/{SOCKET}"
+        yield short if sys.platform == "linux" else str(folder / SOCKET)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command, and whom to tell what came of it: nothing, or what was done."""
+
+    command: Command
+    answer: Callable[[str], None]
+
+
+class RunCommands:
+    """The commands that come in while a cluster runs.
+
+    Parameters
+    ----------
+    folder
+        Of the cluster.
+    member_count
+        How many members it has.
+    say
+        Tells who types at the terminal of the run what is wrong.
+    """
+
+    def __init__(self, folder: Path, member_count: int, say: Callable[[str], None]) -> None:
+        self._folder, self._member_count, self._say = folder, member_count, say
+        self.asked: asyncio.Queue[Asked] = asyncio.Queue()
+        self._server: asyncio.Server | None = None
+        self._watches = False
+        self._pending = b""
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen."""
+        with suppress(OSError, ValueError):  # There may be no stdin, or it is a file.
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
+            self._watches = True
+        with suppress(OSError), socket_path(self._folder) as path:
+            self._server = await asyncio.start_unix_server(self._serve, path, limit=MAX_LINE)
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        """Listen no more."""
+        self._stop_reading()
+        if self._server is not None:
+            self._server.close()
+            (self._folder / SOCKET).unlink(missing_ok=True)
+
+    def _stop_reading(self) -> None:
+        if self._watches:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._watches = False
+
+    def _read(self) -> None:
+        data = os.read(sys.stdin.fileno(), MAX_LINE)
+        *lines, self._pending = (self._pending + (data or b"\n")).split(b"\n")
+        for line in lines:
+            if line.strip():
+                try:
+                    self._take(line, lambda _done: None)
+                except CommandError as error:
+                    self._say(str(error))
+        if not data:
+            self._stop_reading()  # The end of stdin ends nothing.
+
+    def _take(self, line: bytes, answer: Callable[[str], None]) -> None:
+        command = parse_command(line.decode(errors="replace").strip(), self._member_count)
+        self.asked.put_nowait(Asked(command, answer))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one line of another terminal, and tell it what came of that."""
+        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def answer(done: str) -> None:
+            if not told.done():
+                told.set_result(f"{DONE} {done}" if done else "nothing was to be done")
+
+        try:
+            try:
+                self._take(await reader.readline(), answer)
+            except CommandError as error:
+                told.set_result(str(error))
+            except ValueError:
+                told.set_result(f"a command has no more than {MAX_LINE:,} bytes")
+            writer.write(f"{await told}\n".encode())
+            await writer.drain()
+        except ConnectionError:
+            pass  # It waits no more.
+        finally:
+            writer.close()
