@@ -31,8 +31,7 @@ CONSUMES_TERM: Final = 2
 
 _ROOT: Final = 0
 _UNKNOWN: Final = 1
-"""``term`` of a node of unknown contents is -2."""
-_NO_TERM: Final = -2
+"""The nodes of the empty log and of unknown contents; all others are numbered above them."""
 
 
 @compiled

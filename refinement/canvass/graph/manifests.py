@@ -52,7 +52,7 @@ def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise GraphError(f"{path}: {error.strerror}: no state graph here") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise GraphError(f"{path}: {error}") from None
 
 

@@ -107,10 +107,6 @@ ERASED_STATE: Final = tuple(
 )
 """What the single fields of a state hold where they were erased."""
 ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
-ERASED_INPUT: Final = tuple(
-    0 if name in FLAG_COLUMNS or name in ("active", "accepted") else NULL_VALUE
-    for name in INPUT_COLUMNS
-)
 
 _FIELD_PLACES: Final = tuple(
     tuple(MESSAGE_FIELDS.index(name) for name in message.__dataclass_fields__)

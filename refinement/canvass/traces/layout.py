@@ -121,7 +121,6 @@ MESSAGE_INDEX: Final = index_of(MESSAGE_COLUMNS)
 INPUT_INDEX: Final = index_of(INPUT_COLUMNS)
 STATE_INDEX: Final = index_of(STATE_COLUMNS)
 MEMBER_INDEX: Final = index_of(MEMBER_COLUMNS)
-LOG_INDEX: Final = index_of(LOG_COLUMNS)
 
 FLAG_COLUMNS: Final = frozenset(
     {"interval", "commit_interval", "timeout"}

@@ -40,6 +40,7 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("node 3 replicate-standby-snapshot", "is no member of 3"),
         ("node 1 snapshot", "node ID|leader|follower|all replicate-standby-snapshot, quit"),
         ("node 1", "is no command"),
+        (f"kill {'9' * 5000}", "is no member of 3"),
         ("", "is no command"),
     ],
 )

@@ -110,12 +110,12 @@ def test_a_service_that_does_not_run_is_not_asked(
     assert (code, told in err) == (2, True), err
 
 
-@pytest.mark.parametrize("text", ['{"clus', '{"cluster_id": 1}'])
+@pytest.mark.parametrize("text", [b'{"clus', b'{"cluster_id": 1}', b'{"revision": "\xff"}'])
 def test_a_broken_configuration_is_told_with_its_file(
-    command: Command, tmp_path: Path, text: str
+    command: Command, tmp_path: Path, text: bytes
 ) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "member-0.json").write_text(text)
+    (tmp_path / "data" / "member-0.json").write_bytes(text)
     for words in (("client", "--cluster", tmp_path, "get"), ("run", "--out", tmp_path, "--again")):
         code, _, err = command(*words)
 

@@ -10,6 +10,9 @@ import pytest
 
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import alone, need_place
+from canvass.graph.view import open_view
+
+DEEP = '{"schema": ' + "[" * 100_000
 
 
 def test_nobody_else_is_let_in(tmp_path: Path) -> None:
@@ -43,11 +46,15 @@ def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("manifest", ['{"schema": "another/1"}', '{"name": "theirs"}', "[]", ""])
+@pytest.mark.parametrize(
+    "manifest", ['{"schema": "another/1"}', '{"name": "theirs"}', "[]", "", DEEP]
+)
 def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path, manifest: str) -> None:
     """Other programs call a file of theirs ``manifest.json``, too."""
     (tmp_path / "manifest.json").write_text(manifest)
 
+    with pytest.raises(GraphError):
+        open_view(tmp_path)
     with pytest.raises(GraphError, match="exists, and is no state graph"):
         need_place(tmp_path)
 

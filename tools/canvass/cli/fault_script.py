@@ -85,9 +85,11 @@ def parse_command(text: str, member_count: int) -> Command:
 
 
 def _member(target: str, member_count: int) -> str:
-    if target in ROLES or (target.isdecimal() and int(target) < member_count):
+    # No id has many digits; reading a number of thousands of them is slow, and forbidden.
+    is_id = target.isdecimal() and len(target) < 10
+    if target in ROLES or (is_id and int(target) < member_count):
         return target
-    raise CommandError(f"{target!r} is no member of {member_count}, nor leader, follower, all")
+    raise CommandError(f"{target[:40]!r} is no member of {member_count}, nor leader, follower, all")
 
 
 def parse_script(text: str, member_count: int) -> list[TimedCommand]:

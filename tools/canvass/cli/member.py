@@ -86,7 +86,7 @@ def read_config(path: Path) -> MemberConfig:
         return msgspec.json.decode(path.read_bytes(), type=MemberConfig)
     except FileNotFoundError:
         raise CommandError(f"{path} is missing: there is no such cluster") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} does not say what a member is told: {error}") from None
 
 
