@@ -1,0 +1,37 @@
+"""A cluster, as a service sees it, that keeps what is sent to its one client."""
+
+from __future__ import annotations
+
+from canvass.cluster.member import Role
+from canvass.services.service import ClientSession
+
+SESSION = ClientSession(4, 1, "client:1", b"")
+
+
+class Sink:
+    """A cluster that keeps what is sent to clients."""
+
+    member_id, role, log_position = 0, Role.LEADER, 0
+
+    def __init__(self, service_id: int = 0) -> None:
+        self.service_id = service_id
+        self.sent: list[bytes] = []
+
+    def client_sessions(self) -> tuple[ClientSession, ...]:
+        return (SESSION,)
+
+    def offer(self, cluster_session_id: int, payload: bytes) -> None:
+        assert cluster_session_id == SESSION.id
+        self.sent.append(payload)
+
+    def offer_to_log(self, payload: bytes) -> None:
+        raise AssertionError(payload)
+
+    def schedule_timer(self, correlation_id: int, deadline: int) -> None:
+        raise AssertionError(correlation_id, deadline)
+
+    def cancel_timer(self, correlation_id: int) -> None:
+        raise AssertionError(correlation_id)
+
+    def close_session(self, cluster_session_id: int) -> None:
+        raise AssertionError(cluster_session_id)
