@@ -232,7 +232,7 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
     """
     manifest = read_manifest(folder)
     if verify:
-        verify_files(folder, manifest.files, FILES)
+        verify_files(folder, manifest.files, FILES, tabular.FILES)
     tables = {name: _table(folder / name) for name in tabular.FILES}
     try:
         arrays = tabular.to_arrays(tables, manifest.rules.member_count)

@@ -166,7 +166,7 @@ def read_dump_graph(folder: Path, *, verify: bool = True) -> tuple[DumpManifest,
     """
     manifest = decode_manifest(folder, DumpManifest)
     if verify:
-        verify_files(folder, manifest.files, _FILES)
+        verify_files(folder, manifest.files, _FILES, _FILES)
     try:
         tables = {name: pq.read_table(folder / name) for name in _FILES}
         arrays = _arrays(tables, manifest)

@@ -56,7 +56,9 @@ def decode_manifest(folder: Path, kind: type[_Manifest]) -> _Manifest:
         raise GraphError(f"{path}: {error}") from None
 
 
-def verify_files(folder: Path, digests: Mapping[str, str], known: Collection[str]) -> None:
+def verify_files(
+    folder: Path, digests: Mapping[str, str], known: Collection[str], needed: Collection[str]
+) -> None:
     """Compare the files of a folder with what the manifest says of them.
 
     Parameters
@@ -66,12 +68,14 @@ def verify_files(folder: Path, digests: Mapping[str, str], known: Collection[str
     digests
         SHA-256 of each file, by name.
     known
-        The names of the files: no other is opened, wherever a name leads.
+        The names that a file may have: no other is opened, wherever a name leads.
+    needed
+        Those of the files that are read at once.
 
     Raises
     ------
     GraphError
-        If one is absent, differs, is not known, or is not named in the manifest.
+        If one is absent, differs, is not known, or is needed and not named in the manifest.
     """
     for name, digest in digests.items():
         path = folder / name
@@ -83,6 +87,6 @@ def verify_files(folder: Path, digests: Mapping[str, str], known: Collection[str
             raise GraphError(f"{path}: {error.strerror}") from None
         if found != digest:
             raise GraphError(f"{path}: damaged, its SHA-256 is not that of {MANIFEST_FILE}")
-    for name in known:
+    for name in needed:
         if name not in digests:
             raise GraphError(f"{folder / MANIFEST_FILE}: no SHA-256 of {name}")
