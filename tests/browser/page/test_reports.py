@@ -13,8 +13,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api
-from support.browse import Asked
+from canvass.browser.page_files import page_files
+from support.browse import Asked, serving
 from support.page_report import read_made
+from support.tlc_cases import FIXTURES
 
 pytestmark = pytest.mark.browser
 
@@ -98,3 +100,16 @@ def test_a_counterexample_is_walked_in_lanes_and_states(open_page: Open, ids: Id
     page.keyboard.press("2")
     expect(page.locator(".events tbody tr")).to_have_count(3)
     expect(page.locator(".events tr.is-chosen")).to_contain_text("candidateTermId")
+
+
+def test_what_tlc_printed_is_walked_state_by_state(open_page: Open) -> None:
+    with serving([FIXTURES / "liveness.txt"], files=page_files()) as printed:
+        page = open_page("/", at=printed)
+        expect(page.locator("h1")).to_have_text("liveness.txt")
+        expect(page.locator(".head")).to_contain_text("Temporal properties were violated.")
+        rows = page.locator(".events tbody tr")
+        expect(rows).to_have_count(5)
+        expect(rows.nth(0)).to_contain_text("initial state")
+        expect(rows.nth(3)).to_contain_text("comes back here")
+        page.keyboard.press("End")
+        expect(page.locator("[data-state-number='5'] h2").last).to_have_text("Pass")

@@ -14,7 +14,7 @@ import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { clamp } from "../run/event_at";
 import { plural } from "../words/visible";
-import { StatesList } from "./states_list";
+import { StatesList, titleOf } from "./states_list";
 
 export function CounterexamplePage({ source, query }: Place) {
   const answer = useQuery<CounterexampleView>(apiPath(["counterexample", source.id]));
@@ -77,7 +77,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
             <div data-state-number={state.number}>
               <header class="inspector-head">
                 <p class="soft">{`state ${at + 1} of ${found.states.length}${state.acting ? ` · ${state.acting}` : ""}`}</p>
-                <h2>{state.action}</h2>
+                <h2>{titleOf(state)}</h2>
                 {found.loop === state.number ? <p class="remark">The behaviour comes back to this state for ever.</p> : null}
                 {found.stuttering && at === last ? <p class="remark">Nothing happens any more.</p> : null}
               </header>

@@ -23,6 +23,11 @@ export function StatesList(
   );
 }
 
+/** The action that led to a state; to the first one nothing led. */
+export function titleOf(state: CounterexampleState): string {
+  return state.action || (state.number === 1 ? "initial state" : "");
+}
+
 function Row(
   { state, chosen, loop, choose }: {
     state: CounterexampleState;
@@ -38,10 +43,10 @@ function Row(
   return (
     <tr ref={place} class={chosen ? "is-chosen" : ""} data-state-number={state.number}>
       <td class="number"><button type="button" class="inline" aria-current={chosen} onClick={choose}>{state.number}</button></td>
-      <td>{state.action}{loop ? <span class="tag">comes back here</span> : null}</td>
+      <td>{titleOf(state)}{loop ? <span class="tag">comes back here</span> : null}</td>
       <td>{state.acting}</td>
       <td>
-        {state.changes.length === 0 ? <span class="soft">nothing</span> : (
+        {state.number === 1 ? null : state.changes.length === 0 ? <span class="soft">nothing</span> : (
           <ul class="changes">
             {state.changes.map((change) => (
               <li key={change.path}><code>{change.path}</code>: {change.before} → {change.after}</li>

@@ -10,7 +10,7 @@ export function RunsTable({ runs }: { runs: ReportRuns }) {
     return <Empty title="No run is like that.">Choose another verdict above, or another part of a name.</Empty>;
   }
   return (
-    <table class="events">
+    <table class="events runs">
       <thead><tr><th>run</th><th>verdict</th><th class="number">events</th><th>reason</th><th>from</th></tr></thead>
       <tbody>
         {runs.runs.map((run) => (
