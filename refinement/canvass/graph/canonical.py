@@ -40,6 +40,7 @@ from canvass.graph.renaming import map_message, map_step, ranks
 from canvass.graph.steps import (
     ERASED_RECORD,
     ERASED_STATE,
+    WORD,
     Step,
     entry_cells,
     hash_cells,
@@ -310,6 +311,20 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
     for to, message in step.sends:
         if to == peer:
             yield from relative(message)
+    # A message may name one that it does not go to. None that is allowed does, and in which order
+    # such messages leave says nothing.
+    strays = sum(
+        hash_cells([_mention(step.member, peer, to), *relative(message)])[0]
+        for to, message in step.sends
+        if to != peer and peer in _members_named(message)
+    )
+    if strays:
+        yield strays & WORD
+
+
+def _members_named(message: Message) -> list[int]:
+    names = message.__dataclass_fields__
+    return [getattr(message, name) for name in names if kind_of(name) is Kind.MEMBER]
 
 
 def _permuted(step: Step, frame: Frame) -> Step:

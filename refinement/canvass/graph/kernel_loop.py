@@ -17,6 +17,7 @@ import numpy as np
 from canvass.graph.jit import compiled
 from canvass.graph.kernel_parts import (
     absorb,
+    absorb_strays,
     gather,
     impossible,
     mention,
@@ -144,6 +145,7 @@ def canonicalise(  # noqa: C901  (see the module)
     order = np.empty(members, np.int64)
     place = np.empty(members, np.int64)
     lanes = np.empty(2, np.uint64)
+    one_message = np.empty(2, np.uint64)
 
     for row in range(len(actions)):
         member = member_of[row]
@@ -305,6 +307,7 @@ def canonicalise(  # noqa: C901  (see the module)
                             n += 1
                 values[count_at] = entries
         single_start[2] = n
+        strays = False
         for k in range(end_send - first_send):
             send = sends[first_send + k]
             bad |= send[_PEER] < 0 or send[_PEER] >= members
@@ -319,6 +322,7 @@ def canonicalise(  # noqa: C901  (see the module)
                 values[n] = send[column]
                 kinds[n] = t.message_kinds[column]
                 bad |= impossible(kinds[n], values[n], -1, members)
+                strays |= kinds[n] == _MEMBER and values[n] not in (-1, member, send[_PEER])
                 n += 1
         send_start[end_send - first_send] = n
         if bad or long:
@@ -366,6 +370,19 @@ def canonicalise(  # noqa: C901  (see the module)
                         absorb(
                             lanes, mention(member, peer, value) if kinds[c] == _MEMBER else value
                         )
+            if strays:
+                absorb_strays(
+                    lanes,
+                    one_message,
+                    member,
+                    peer,
+                    first_send,
+                    end_send,
+                    sends,
+                    send_start,
+                    values,
+                    kinds,
+                )
             hashes[peer] = lanes[0]
         sort_peers(member, members, hashes, order, place)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from canvass.graph.jit import compiled
+from canvass.graph.steps import FIRST_SEED, SECOND_SEED
 from canvass.graph.tables import (
     LOOKUP_AFTER_MESSAGE_LOG,
     LOOKUP_AFTER_OWN_LOG,
@@ -38,6 +39,7 @@ _LARGEST = MAX_INT
 _MEMBER = int(Kind.MEMBER)
 _MASK = int(Kind.MEMBER_MASK)
 _CODE = int(Kind.CODE)
+_PEER = MESSAGE_INDEX["peer"]
 _MAX_FLAGS = 255
 
 
@@ -274,10 +276,45 @@ def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> 
 
 
 @compiled
-def absorb(lanes: Any, cell: int) -> None:
+def absorb(lanes: Any, cell: Any) -> None:
     """Take one cell into the hash: see ``steps.hash_cells``."""
     word = np.uint64(cell)
     first = (lanes[0] ^ word) * np.uint64(0x9E3779B97F4A7C15)
     lanes[0] = first ^ (first >> np.uint64(29))
     second = (lanes[1] + word) * np.uint64(0xC2B2AE3D27D4EB4F)
     lanes[1] = second ^ (second >> np.uint64(32))
+
+
+@compiled
+def absorb_strays(
+    lanes: Any,
+    own: Any,
+    member: int,
+    peer: int,
+    first_send: int,
+    end_send: int,
+    sends: Any,
+    send_start: Any,
+    values: Any,
+    kinds: Any,
+) -> None:
+    """Take in the messages that name a peer and go to another: see ``canonical._peer_cells``.
+
+    ``own`` is room for the hash of one message. The sum does not depend on the messages' order.
+    """
+    total = np.uint64(0)
+    for k in range(end_send - first_send):
+        to = sends[first_send + k, _PEER]
+        named = False
+        for c in range(send_start[k], send_start[k + 1]):
+            named |= kinds[c] == _MEMBER and values[c] == peer
+        if named and to != peer:
+            own[0] = FIRST_SEED
+            own[1] = SECOND_SEED
+            absorb(own, mention(member, peer, to))
+            for c in range(send_start[k], send_start[k + 1]):
+                value = values[c]
+                absorb(own, mention(member, peer, value) if kinds[c] == _MEMBER else value)
+            total += own[0]
+    if total:
+        absorb(lanes, total)

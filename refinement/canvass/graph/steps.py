@@ -264,7 +264,7 @@ def from_row(row: Sequence[int], member_count: int) -> Step:
     )
 
 
-_WORD: Final = (1 << 64) - 1
+WORD: Final = (1 << 64) - 1
 FIRST_FACTOR: Final = 0x9E3779B97F4A7C15
 SECOND_FACTOR: Final = 0xC2B2AE3D27D4EB4F
 FIRST_SEED: Final = 0x243F6A8885A308D3
@@ -275,9 +275,9 @@ def hash_cells(cells: Iterable[int]) -> tuple[int, int]:
     """Hash integers to 128 bits, as the kernel does: two lanes of multiply and shift."""
     first, second = FIRST_SEED, SECOND_SEED
     for cell in cells:
-        word = cell & _WORD
-        first = (first ^ word) * FIRST_FACTOR & _WORD
+        word = cell & WORD
+        first = (first ^ word) * FIRST_FACTOR & WORD
         first ^= first >> 29
-        second = (second + word) * SECOND_FACTOR & _WORD
+        second = (second + word) * SECOND_FACTOR & WORD
         second ^= second >> 32
     return first, second

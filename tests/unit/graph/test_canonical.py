@@ -54,6 +54,8 @@ def test_canonical_a_step_is_allowed_if_and_only_if_its_form_is(seed: int) -> No
 
 
 @given(SEEDS)
+@example(26)  # A message names members that it does not go to.
+@example(951)
 def test_canonical_the_form_does_not_depend_on_numbers_names_or_the_order_of_sends(
     seed: int,
 ) -> None:
