@@ -118,14 +118,6 @@ class ClusterClient:
         """How many requests wait for an answer."""
         return len(self._unanswered)
 
-    @property
-    def deadline_ms(self) -> int:
-        """When `work` has something to do, if nothing comes in before."""
-        if self.state is ClientState.CONNECTING:
-            return self._deadline_ms
-        due = [self._keep_alive_due_ms, *(again for _, again in self._unanswered.values())]
-        return min(due)
-
     def offer(self, body: bytes, service_id: int = ALL_SERVICES) -> int:
         """Offer a request to a service; give its number, or -1 if an answer has to come first."""
         if self.state is ClientState.CLOSED:

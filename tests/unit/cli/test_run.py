@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from canvass.cli.output import CommandError
+from canvass.cli.supervisor import alone_in
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
 
@@ -236,6 +238,13 @@ def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: 
     code, _, err = command("run", "--out", tmp_path, "--seconds", 1)
 
     assert (code, "is not empty" in err) == (2, True)
+
+
+def test_nobody_runs_a_cluster_that_is_running(tmp_path: Path) -> None:
+    with alone_in(tmp_path), pytest.raises(CommandError, match="is running"), alone_in(tmp_path):
+        pass
+    with alone_in(tmp_path):
+        pass
 
 
 @pytest.mark.parametrize("name", ["cluster", "nothing"])

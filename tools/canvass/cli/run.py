@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -190,6 +191,7 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
     from canvass.cli.load import Load
     from canvass.cli.run_end import come_together, compare_services, was_ended
     from canvass.cli.run_view import RunView
+    from canvass.cli.supervisor import alone_in
 
     supervisor = _supervisor(options)
     load = None
@@ -206,6 +208,8 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
     began_s = time.monotonic()
     value = None
     problems: list[str] = []
+    held = ExitStack()
+    held.enter_context(alone_in(supervisor.folder.root))
     try:
         with RunView(supervisor, load, began_s, quiet=quiet) as view:
             for i in range(options.members):
@@ -231,6 +235,7 @@ async def _run(options: RunOptions, *, quiet: bool) -> RunReport:
             await load.close()
         statuses = [supervisor.status(i) for i in range(options.members)]
         await supervisor.stop_all()
+        held.close()
     if load is not None and value is not None:
         problems += load.book.check(value)
     problems += supervisor.failures

@@ -6,10 +6,14 @@ Nothing is left behind: a member ends when its stdin does, and the kernel ends i
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import signal
 import socket
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -379,3 +383,22 @@ def new_folder(root: Path, run_id: str) -> ClusterFolder:
         )
     root.mkdir(parents=True, exist_ok=True)
     return ClusterFolder(root, run_id)
+
+
+@contextmanager
+def alone_in(root: Path) -> Iterator[None]:
+    """Let nobody else run the cluster of a folder meanwhile.
+
+    Raises
+    ------
+    CommandError
+        If somebody does.
+    """
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise CommandError(f"{root}: its cluster is running") from None
+    finally:
+        os.close(folder)
