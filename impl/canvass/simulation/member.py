@@ -83,7 +83,7 @@ class SimulatedMember:
         self.damage = ""
         """What keeps the member from starting for good; empty if nothing does."""
         self.lost_disks = 0
-        self._disk_is_lost = False
+        self._disk_is_lost = self._has_sent = False
         self._begun: Step | None = None
         """The step that is recorded, and whose effects are not all done."""
 
@@ -96,6 +96,7 @@ class SimulatedMember:
 
     def send_consensus(self, to: int, number: int, message: Message) -> None:
         """See `canvass.node.port.Transport`."""
+        self._has_sent = True
         self._simulator.send_consensus(self.id, to, number, message)
 
     def send_stream(self, to: int, message: StreamMessage) -> None:
@@ -112,6 +113,7 @@ class SimulatedMember:
     def before_step(self, action: str, x: Input, outcome: Outcome) -> None:
         """See `canvass.node.port.StepObserver`."""
         self._begun = action, x, self.state, outcome
+        self._has_sent = False
 
     def before_effect(self, effect: Effect) -> None:
         """See `canvass.node.port.StepObserver`."""
@@ -194,6 +196,9 @@ class SimulatedMember:
         todo = resumption(rules, self.id, found, held.last, held.previous)
         if todo.drop_last:
             held.forget_last()
+            if self._begun is not None and self._has_sent:
+                told = f"{self.id} has sent something that its disk does not stand for"
+                self._simulator.find("NothingSentBeforeDurable", told)
         elif self._begun is not None:
             self._done(self._begun, archive.recording)
         self._begun = None
