@@ -2,25 +2,34 @@
 
 ``python benchmarks/spark_verify.py [EVENTS...]`` records simulated runs (as ``canvass simulate``
 does), makes a data set of each size of copies of them (`tests/support/corpora.py` says what a copy
-is), and verifies each in one process and on Spark, with all answers of the oracle in the cache. The
-first job on Spark pays for starting workers; the second one does not. Then as many events in one
-run are verified on Spark, and a few of the simulated runs by TLC itself. Time is that of the clock
-and that of processors, which others on the machine disturb less. Marginal figures are those between
-the smallest and the largest size, in which fixed costs cancel out. Memory is the peak of each kind
-of process after each size.
+is), and verifies each in one process and twice on Spark, with all answers of the oracle in the
+cache. The first of all jobs on Spark pays for starting workers. Then as many events in one run are
+verified in both ways, but for the smallest size, and a few of the simulated runs by TLC itself.
+Time is that of the clock and that of processors, which others on the machine disturb less. Marginal
+figures are those between the smallest and the largest size, in which fixed costs cancel out. Memory
+is the peak of each process while a size was verified on Spark; each has a job of its own here: data
+are made in one, the verification in one process has another, the driver does nothing else.
+
+Ended by SIGTERM, it leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from types import FrameType
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from canvass.cli.simulate_runs import record_run
 from canvass.conformance.check import check_units
@@ -45,10 +54,12 @@ EVENTS_PER_FILE = 250_000
 SIZES = (100_000, 1_000_000)
 
 
-def one_process(folder: Path, cache: Path) -> None:
+def one_process(folder: Path, cache: Path) -> Taken:
     """Verify a data set here."""
+    spent, started = time.process_time(), time.perf_counter()
     found = check_units(sorted(folder.iterdir()), Judge(cache=cache))
     assert found.exit_code == 0
+    return Taken(time.perf_counter() - started, time.process_time() - spent)
 
 
 def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> None:
@@ -85,15 +96,30 @@ def processor_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def peaks() -> dict[str, list[int]]:
-    """Give the peak memory in MiB of this process and of all that came from it, by name."""
+def forget_peaks() -> None:
+    """Have the peaks of memory begin anew."""
+    for folder in descendants():
+        with suppress(OSError):
+            (folder / "clear_refs").write_text("5")
+
+
+def peaks(names: dict[int, str]) -> str:
+    """Tell the peak memory in MiB of this process and of all that came from it that have a name.
+
+    Those without a name are the JVM, and Spark's Python workers with what they were forked from.
+    """
     peak: dict[str, list[int]] = {}
     for folder in descendants():
-        lines = (folder / "status").read_text().splitlines()
-        fields = dict(line.split(":", 1) for line in lines)
-        name = "this process" if folder.name == str(os.getpid()) else fields["Name"].strip()
-        peak.setdefault(name, []).append(int(fields.get("VmHWM", "0 kB").split()[0]) // 1024)
-    return {name: sorted(sizes, reverse=True)[:3] for name, sizes in sorted(peak.items())}
+        try:
+            lines = (folder / "status").read_text().splitlines()
+        except OSError:
+            continue
+        fields = {name: text.strip() for name, _, text in (line.partition(":") for line in lines)}
+        name = names.get(int(folder.name), "JVM" if fields["Name"] == "java" else "workers")
+        if name and "VmHWM" in fields:
+            peak.setdefault(name, []).append(int(fields["VmHWM"].split()[0]) // 1024)
+    told = (f"{name} {', '.join(map(str, sorted(peak[name])[::-1]))}" for name in sorted(peak))
+    return "; ".join(told)
 
 
 class Taken(NamedTuple):
@@ -143,66 +169,126 @@ class Row(NamedTuple):
     warm: Taken
 
 
-def measure_size(session: SparkSession, base: Path, cache: Path, root: Path, size: int) -> Row:
-    """Verify a data set of one size in all ways, and print."""
-    folder, out = root / f"set-{size}", root / f"out-{size}"
-    events = write_dataset(base, folder, size, events_per_file=EVENTS_PER_FILE)
-    alone = measured(partial(one_process, folder, cache))
-    first = measured(partial(on_spark, session, folder, cache, out / "first"))
-    warm = measured(partial(on_spark, session, folder, cache, out / "warm"))
-    row = Row(events, alone, first, warm)
-    rates = "".join(f"{events / taken.seconds:16,.0f}" for taken in row[1:])
-    costs = " ".join(f"{taken.processor / events * 1e6:.1f}" for taken in row[1:])
-    memory = "; ".join(
-        f"{name} {', '.join(f'{size:,}' for size in sizes)}" for name, sizes in peaks().items()
-    )
-    say(f"{events:12,}{rates}   {costs}\n{'':12}    peaks, MiB: {memory}")
-    shutil.rmtree(folder)
-    return row
+@dataclass(frozen=True)
+class Bench:
+    """Where and with whom things are measured."""
+
+    session: SparkSession
+    root: Path
+    maker: ProcessPoolExecutor
+    """Makes data."""
+    checker: ProcessPoolExecutor
+    """Verifies in one process."""
+    names: dict[int, str]
+    """What processes are called when their memory is told; those without a name have none."""
+
+    @property
+    def cache(self) -> Path:
+        """Where the oracle's answers are."""
+        return self.root / "cache"
+
+    def measure_size(self, size: int) -> Row:
+        """Verify a data set of one size in all ways, and print."""
+        folder, out = self.root / f"set-{size}", self.root / f"out-{size}"
+        making = self.maker.submit(
+            write_dataset, self.root / "base", folder, size, events_per_file=EVENTS_PER_FILE
+        )
+        events = making.result()
+        alone = self.checker.submit(one_process, folder, self.cache).result()
+        forget_peaks()
+        first = measured(partial(on_spark, self.session, folder, self.cache, out / "first"))
+        warm = measured(partial(on_spark, self.session, folder, self.cache, out / "warm"))
+        row = Row(events, alone, first, warm)
+        rates = "".join(f"{events / taken.seconds:16,.0f}" for taken in row[1:])
+        costs = " ".join(f"{taken.processor / events * 1e6:.1f}" for taken in row[1:])
+        say(f"{events:12,}{rates}   {costs}\n{'':12}    peaks, MiB: {peaks(self.names)}")
+        shutil.rmtree(folder)
+        return row
+
+    def measure_long_run(self, row: Row) -> None:
+        """Verify as many events in one run, and print."""
+        folder, out = self.root / f"long-{row.events}", self.root / f"out-long-{row.events}"
+        making = self.maker.submit(write_long_run, folder / "events-3-00000.parquet", row.events)
+        events = making.result()
+        short = self.root / "short"
+        self.maker.submit(write_long_run, short / "events-3-00000.parquet", 10_000).result()
+        check_units(list(short.iterdir()), Judge(cache=self.cache))
+        alone = self.checker.submit(one_process, folder, self.cache).result()
+        forget_peaks()
+        taken = measured(partial(on_spark, self.session, folder, self.cache, out))
+        ratio = taken.seconds * row.events / row.warm.seconds / events
+        say(f"one run of {events:,} events: {events / taken.seconds:,.0f} events/s on Spark,", " ")
+        say(f"{taken.processor / events * 1e6:.1f} microseconds; {ratio:.2f} times the time of the")
+        say(f"  many runs; one process {events / alone.seconds:,.0f} events/s,", end=" ")
+        say(f"{alone.processor / events * 1e6:.1f} microseconds, ", end="")
+        say(f"{alone.seconds * row.events / row.alone.seconds / events:.2f} times the many runs")
+        say(f"{'':16}peaks, MiB: {peaks(self.names)}")
+        shutil.rmtree(folder)
 
 
-def measure_long_run(session: SparkSession, cache: Path, root: Path, row: Row) -> None:
-    """Verify as many events in one run, and print."""
-    folder, out = root / "long", root / "out-long"
-    events = write_long_run(folder / "events-3-00000.parquet", row.events)
-    short = root / "short"
-    write_long_run(short / "events-3-00000.parquet", 10_000)
-    check_units(list(short.iterdir()), Judge(cache=cache))
-    taken = measured(partial(on_spark, session, folder, cache, out))
-    rate, ratio = events / taken.seconds, taken.seconds * row.events / row.warm.seconds / events
-    say(f"one run of {events:,} events: {rate:,.0f} events/s, {ratio:.2f} times the time of the")
-    say(f"  many runs; {taken.processor / events * 1e6:.1f} microseconds of processors an event")
-    say("; ".join(f"{name}: {sizes}" for name, sizes in peaks().items()))
+def tell_marginal(rows: list[Row]) -> None:
+    """Print what more events cost."""
+    count = rows[-1].events - rows[0].events
+    say("marginal, between the smallest and the largest")
+    for name, a, b in (
+        ("one process", rows[0].alone, rows[-1].alone),
+        ("Spark, second", rows[0].warm, rows[-1].warm),
+    ):
+        rate, spent = count / (b.seconds - a.seconds), (b.processor - a.processor) / count
+        say(f"  {name}: {rate:,.0f} events/s, {spent * 1e6:.1f} microseconds an event")
+
+
+def end(number: int, _: FrameType | None) -> NoReturn:
+    """Leave as after an error: folders are removed, Spark and the processes are ended."""
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """Measure and print."""
     sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
-    with tempfile.TemporaryDirectory() as scratch:
-        root = Path(scratch)
-        base, cache = simulate(root / "base"), root / "cache"
-        judge = Judge(cache=cache)
+    signal.signal(signal.SIGTERM, end)
+    with ExitStack() as stack:
+        root = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="canvass-spark-verify-"))
+        )
+        spawn = get_context("spawn")
+        maker, checker = (
+            stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn)) for _ in range(2)
+        )
+        names = {
+            os.getpid(): "driver",
+            maker.submit(os.getpid).result(): "",
+            checker.submit(os.getpid).result(): "one process",
+        }
+        base = maker.submit(simulate, root / "base").result()
+        judge = Judge(cache=root / "cache")
         found = check_units(sorted(base.iterdir()), judge)
         assert found.exit_code == 0
         say(f"{RUNS} simulated runs, {found.counts.events:,} events:", end=" ")
         say(f"{judge.asked:,} distinct steps judged by TLC in {found.counts.seconds:.0f} s")
-        write_dataset(base, root / "warm", 1, events_per_file=EVENTS_PER_FILE)
-        one_process(root / "warm", cache)  # Compiles what is not compiled yet.
-        say(f"{'events':>12}{'one process':>16}{'Spark, first':>16}{'Spark, warm':>16}", end="")
+        maker.submit(
+            write_dataset, base, root / "warm", 1, events_per_file=EVENTS_PER_FILE
+        ).result()
+        checker.submit(one_process, root / "warm", root / "cache").result()  # Compiles, loads.
+        started = time.perf_counter()
+        session = stack.enter_context(open_session("local[2]"))
+        say(f"a session on Spark took {time.perf_counter() - started:.1f} s to open")
+        say(f"{'events':>12}{'one process':>16}{'Spark, first':>16}{'Spark, second':>16}", end="")
         say("   events/s; microseconds of processors an event")
-        with open_session("local[2]") as session:
-            rows = [measure_size(session, base, cache, root, size) for size in sizes]
-            measure_long_run(session, cache, root, rows[-1])
-        with_tlc(base, cache)
-    if len(rows) > 1:
-        count = rows[-1].events - rows[0].events
-        say("marginal, between the smallest and the largest")
-        for name, a, b in (
-            ("one process", rows[0].alone, rows[-1].alone),
-            ("Spark, warm", rows[0].warm, rows[-1].warm),
-        ):
-            rate, spent = count / (b.seconds - a.seconds), (b.processor - a.processor) / count
-            say(f"  {name}: {rate:,.0f} events/s, {spent * 1e6:.1f} microseconds an event")
+        helpers = {int(folder.name) for folder in descendants()} - names.keys()
+        names |= dict.fromkeys((pid for pid in helpers if not is_java(pid)), "")
+        bench = Bench(session, root, maker, checker, names)
+        rows = [bench.measure_size(size) for size in sizes]
+        if len(rows) > 1:
+            tell_marginal(rows)
+        with_tlc(base, root / "cache")
+        for row in rows[1:] or rows:
+            bench.measure_long_run(row)
+
+
+def is_java(pid: int) -> bool:
+    """Tell whether a process is a JVM."""
+    return "java" in (Path("/proc") / str(pid) / "comm").read_text()
 
 
 if __name__ == "__main__":
