@@ -13,13 +13,13 @@ Nothing but the quality of the proposal may depend on the result.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from canvass.cluster.quorum import quorum_size
 from canvass.traces.aeron_import.evidence import MemberEvidence
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.aeron_log.records import LifeStart, Line
 
 _GUESSED_DELAY_NS: Final = 1_000_000
 """Of a message, where only one direction is known: what local networks take at most."""
@@ -38,10 +38,8 @@ sender's, so that nothing is received before it was sent.
 """
 
 
-def align(
-    members: Mapping[int, MemberEvidence], *, likely: bool = False
-) -> Iterator[tuple[MemberEvidence, int]]:
-    """Give each member with what is to be added to its clock.
+def align(members: Mapping[int, MemberEvidence], *, likely: bool = False) -> dict[int, int]:
+    """Give for each member what is to be added to its clock.
 
     Parameters
     ----------
@@ -52,17 +50,14 @@ def align(
     """
     bounds = find_bounds(members)
     if likely:
-        for (i, j), least in _likely_commits(members).items():
+        for (i, j), least in likely_commits(members).items():
             back = bounds.get((j, i))
             if back is None or least < -back:
                 bounds[i, j] = max(least, bounds.get((i, j), least))
     agree = all(bound <= 0 for bound in bounds.values()) and _overlap(members)
     if agree or _one_host(members):
-        offsets = dict.fromkeys(members, 0)
-    else:
-        offsets = _offsets(members, bounds)
-    for member_id, evidence in members.items():
-        yield evidence, offsets[member_id]
+        return dict.fromkeys(members, 0)
+    return _offsets(members, bounds)
 
 
 def _wall_offset(evidence: MemberEvidence) -> int:
@@ -122,11 +117,11 @@ def _between(forth: int | None, back: int | None, wall: int) -> int:
 
 def find_bounds(members: Mapping[int, MemberEvidence]) -> Bounds:
     """What messages say of each two clocks."""
-    sent = {member_id: _earliest_sends(evidence) for member_id, evidence in members.items()}
+    sent = {member_id: earliest_sends(evidence.records) for member_id, evidence in members.items()}
     bounds: Bounds = {}
     for receiver, evidence in members.items():
         for record in evidence.records:
-            key = _key_of(record)
+            key = key_of(record)
             if key is None:
                 continue
             sender, what = key
@@ -139,7 +134,7 @@ def find_bounds(members: Mapping[int, MemberEvidence]) -> Bounds:
     return bounds
 
 
-def _key_of(record: object) -> tuple[int, tuple[object, ...]] | None:
+def key_of(record: object) -> tuple[int, tuple[object, ...]] | None:
     """The sender of a message and what names it, if its earliest send is known."""
     match record:
         case records.RequestVote():
@@ -165,10 +160,10 @@ def _key_of(record: object) -> tuple[int, tuple[object, ...]] | None:
             return None
 
 
-def _earliest_sends(evidence: MemberEvidence) -> dict[tuple[object, ...], int]:
+def earliest_sends(logged: Iterable[Line]) -> dict[tuple[object, ...], int]:
     """When, on its own clock, a member can first have sent what."""
     first: dict[tuple[object, ...], int] = {}
-    for record in evidence.records:
+    for record in logged:
         if isinstance(record, records.RequestVote):
             answer = (record.candidate_member_id, "VOTE", record.candidate_term_id)
             first.setdefault(answer, record.time_ns)
@@ -214,7 +209,7 @@ def _bound_commits(members: Mapping[int, MemberEvidence], bounds: Bounds) -> Non
                 bounds[leader, receiver] = max(known, least)
 
 
-def _likely_commits(members: Mapping[int, MemberEvidence]) -> Bounds:
+def likely_commits(members: Mapping[int, MemberEvidence]) -> Bounds:
     """As `_bound_commits`, if only reports of the leader's own term made positions; few are odd."""
     needed = quorum_size(max(members) + 1) - 1
     found: Bounds = {}

@@ -126,6 +126,8 @@ class MemberEvidence:
         Indexes of the records that show a new election.
     lacks_lives
         Whether others have heard of the member before its log begins.
+    boots
+        Indexes of the headers after which the host's clock had begun anew.
     holes
         Indexes of records before which lines are missing, each with that of the record before which
         the member is known again.
@@ -139,6 +141,7 @@ class MemberEvidence:
     segments: list[Segment] = field(default_factory=list)
     elections: list[int] = field(default_factory=list)
     lacks_lives: bool = False
+    boots: list[int] = field(default_factory=list)
     holes: dict[int, int] = field(default_factory=dict)
 
     def hole_at(self, time: int, after_ns: int = 0) -> int | None:
@@ -182,17 +185,18 @@ def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
     what stands in a damaged line may be anything.
     """
     evidence.offset_ns = offset_ns
-    stamped = (record.time_ns for record in evidence.records if _is_stamped(record))
+    stamped = (record.time_ns for record in evidence.records if is_stamped(record))
     latest = next(stamped, 0) + offset_ns
     times = []
     for record in evidence.records:
-        if _is_stamped(record):
+        if is_stamped(record):
             latest = max(latest, record.time_ns + offset_ns)
         times.append(latest)
     evidence.times = times
 
 
-def _is_stamped(record: Line) -> bool:
+def is_stamped(record: Line) -> bool:
+    """Whether a record's stamp says when it was written."""
     if isinstance(record, DamagedLine):
         return False
     return not isinstance(record, TruncatedLine) or record.time_ns != 0

@@ -21,6 +21,7 @@ from canvass.traces.aeron_import.attempt import (
     cut_at,
     mark_cut_off,
 )
+from canvass.traces.aeron_import.boots import join_boots, settle_boots
 from canvass.traces.aeron_import.clocks import align
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.driver import Failure, begin, observe
@@ -104,7 +105,8 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
     rules = Rules(highest + 1, REVISION)
     found = _propose(rules, logs, effort)
     offsets = {proposal.evidence.offset_ns for proposal in found.proposals.values()}
-    if len(offsets) > 1 and not _is_whole(found):
+    booted = any(proposal.evidence.boots for proposal in found.proposals.values())
+    if (booted or len(offsets) > 1) and not _is_whole(found):
         # The clocks are known but roughly: where they stand to each other may be what does not fit.
         other = _propose(rules, logs, effort, likely=True)
         found = other if _is_whole(other) else found
@@ -123,12 +125,13 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
     members = {
         member_id: evidence_of(log) for member_id, log in logs.members.items() if member_id >= 0
     }
-    offsets = set()
-    for evidence, offset in align(members, likely=likely):
-        offsets.add(offset)
-        set_times(evidence, offset)
+    booted = join_boots(members)
+    offsets = align(members, likely=likely)
+    settle_boots(members, offsets, likely=likely)
+    for member_id, evidence in members.items():
+        set_times(evidence, offsets[member_id])
         set_segments(evidence)
-    slack_ns = _SLACK_NS if len(offsets) > 1 else 0
+    slack_ns = _SLACK_NS if booted or len(set(offsets.values())) > 1 else 0
     setting = Setting(rules, slack_ns, effort)
     found = _explain(setting, logs, members)
     if slack_ns and found.failure is None and is_circular(found.proposals):
@@ -163,6 +166,10 @@ def _is_torn(found: Imported, members: Mapping[int, MemberEvidence]) -> bool:
     failure = found.failure
     assert failure is not None
     sent = failure.sender != NULL_VALUE
+    concerned = (members.get(failure.member_id), members.get(failure.sender))
+    if sent and any(one.boots for one in concerned if one is not None):
+        # After a boot the clocks are known by the wall clock: a message may only seem out of order.
+        return True
     shown = found.proposals[failure.member_id].steps
     first = len(shown) == 1 and any(one.unknown_past for one in found.proposals.values())
     if not shown:
