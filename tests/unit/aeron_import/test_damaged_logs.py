@@ -120,5 +120,7 @@ def test_lines_that_are_cut_out_contradict_nothing(
     at = len(lines) * begin // 6
     files[name] = b"\n".join(lines[:at] + lines[at + LOST :])
     summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+    verdict = check_run(tmp_path / "run", core_judge())
 
     assert summary.outcome in (INCOMPLETE, EXPLAINED), summary.contradiction
+    assert verdict.verdict is VERDICTS[summary.outcome], verdict

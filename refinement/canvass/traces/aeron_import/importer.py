@@ -209,6 +209,10 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
             missing.append(f"the log of member {member_id} lacks its beginning")
         if proposal.lost_lines:
             missing.append(f"member {member_id} was killed before it wrote its last lines")
+        evidence = proposal.evidence
+        for index in sorted(evidence.holes):
+            line = evidence.records[index]
+            missing.append(f"lines are missing before {evidence.files[line.file]}:{line.line}")
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))

@@ -117,7 +117,9 @@ def _is_whole(found: Imported) -> bool:
     """Whether all is explained, and nothing seems to be missing."""
     if found.failure is not None or found.stopped is not None or is_circular(found.proposals):
         return False
-    return not any(proposal.lost_lines or proposal.cut_off for proposal in found.proposals.values())
+    return not any(
+        one.lost_lines or one.cut_off or one.evidence.holes for one in found.proposals.values()
+    )
 
 
 def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = False) -> Imported:
