@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Final, Literal, Protocol, cast
 
 import canvass.cluster.core
+from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
@@ -105,11 +106,22 @@ class _Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def load(mutant: Mutant) -> Core:
     """Load the core with one mutant's edit, beside the real one."""
+    (core,) = _load(mutant, "core")
+    return cast(Core, core)
+
+
+def load_member(mutant: Mutant) -> tuple[Core, type[DutyCycle]]:
+    """Load the core and the duty cycle with one mutant's edit: the cycle asks the rules, too."""
+    core, cycle = _load(mutant, "core", "duty_cycle")
+    return cast(Core, core), cycle.DutyCycle
+
+
+def _load(mutant: Mutant, *names: str) -> list[ModuleType]:
     package = f"mutant_{mutant.name}"
     loader = _Loader(package, mutant)
     sys.meta_path.insert(0, loader)
     try:
-        return cast(Core, importlib.import_module(f"{package}.core"))
+        return [importlib.import_module(f"{package}.{name}") for name in names]
     finally:
         sys.meta_path.remove(loader)
         for loaded in [key for key in sys.modules if key.partition(".")[0] == package]:

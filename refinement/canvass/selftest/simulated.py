@@ -1,36 +1,47 @@
 """Mutants of the core in simulated clusters: which seed gives each of them away, and to whom.
 
-A mutant is *caught by verification* if its recorded run diverges, and *caught by the simulation* if
-a run of it violates a property, raises an error or does not recover where the core's run with the
-same options does. Seeds are tried in their order, without recording, until a run takes a step that
-is none of the core's, or goes wrong; that run is done again, recorded and verified.
+The members are whole: their duty cycle is the mutant's, too, as it asks the core's rules. A mutant
+is *caught by verification* if a step of its recorded run is none of the spec's, and *caught by the
+simulation* if a hardened run of it violates a property, raises an error or does not recover where
+the core's run with the same options does. Seeds are tried in their order, without recording, until
+a run takes a step that is none of the core's, or goes wrong; the first is done again, recorded and
+verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from canvass.cluster import core
+from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
-from canvass.conformance.verdict import Verdict
-from canvass.selftest.mutation import Mutant, load
+from canvass.conformance.verdict import DivergenceClass
+from canvass.node import node
+from canvass.selftest.hunting import hunted
+from canvass.selftest.mutation import Core, Mutant, load_member
 from canvass.selftest.traced import Watched
-from canvass.simulation.options import Options, swarm
+from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 
-STEPS: Final = 700
 RECORDED: Final = 300
 """Attempts at a step after the first that is none of the core's: it is recorded by then."""
+_WRONG_STEPS: Final = (
+    DivergenceClass.IMPLEMENTATION_STEP,
+    DivergenceClass.INSTRUMENTATION_GAP,
+)
+_OF_NO_REVISION: Final = ("FailStop", "CandidateTermMonotonic", "NothingSentBeforeDurable")
+"""What the core comes to in no revision, whatever its hazards."""
 By = Literal["verification", "simulation", "nothing"]
 
 
@@ -50,8 +61,15 @@ class SimulatedKill:
     """What the run violates, or how it diverges."""
 
 
-def _options(mutant: Mutant, seed: int) -> Options:
-    return swarm(Options(seed, mutant.member_count, mutant.revision, STEPS))
+@contextmanager
+def members_with(cycle: type[DutyCycle]) -> Iterator[None]:
+    """Let members that start have that duty cycle."""
+    place: Any = node
+    kept, place.DutyCycle = place.DutyCycle, cycle
+    try:
+        yield
+    finally:
+        place.DutyCycle = kept
 
 
 def wrong_with(options: Options, step: StepFunction, recorders: Sequence[StepRecorder] = ()) -> str:
@@ -74,11 +92,15 @@ class _Stopping(Watched):
     """How many more steps are taken."""
 
     def step(self, rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
-        outcome = super().step(rules, i, s, action, x)
         if self.differs:
             if self.left == 0:
                 raise Differs
             self.left -= 1
+            return self.broken.step(rules, i, s, action, x)
+        outcome = super().step(rules, i, s, action, x)
+        if outcome is not None and x.message is None:
+            # A member does not take a step that changes and sends nothing.
+            self.differs &= bool(outcome.effects) or outcome.next != s
         return outcome
 
 
@@ -96,43 +118,58 @@ def simulate_mutant(
     judge
         Decides steps.
     """
-    broken = load(mutant)
+    broken, cycle = load_member(mutant)
     for count, seed in enumerate(seeds, start=1):
-        options = _options(mutant, seed)
+        options = hunted(mutant, seed)
         watched = _Stopping(broken)
-        wrong = wrong_with(options, watched.step)
+        with members_with(cycle):
+            wrong = wrong_with(options, watched.step)
         if watched.differs:
-            told = _verified(mutant, options, folder, judge)
+            told = _verified(mutant, (broken, cycle), options, folder, judge)
             if told:
                 return SimulatedKill(mutant, "verification", count, told)
-        elif wrong and not wrong_with(options, core.step):
-            return SimulatedKill(mutant, "simulation", count, wrong)
+        elif wrong and (told := _sound_but_for(options, broken, cycle)):
+            return SimulatedKill(mutant, "simulation", count, told)
     return SimulatedKill(mutant, "nothing", len(seeds), "")
 
 
-def _verified(mutant: Mutant, options: Options, folder: Path, judge: Judge) -> str:
+def _sound_but_for(options: Options, broken: Core, cycle: type[DutyCycle]) -> str:
+    """Say what is wrong with a mutant, if nothing is with the core.
+
+    What the core comes to in revisions with hazards, after any change of a run, counts only in the
+    hardened one.
+    """
+    with members_with(cycle):
+        wrong = wrong_with(options, broken.step)
+    if wrong not in _OF_NO_REVISION:
+        options = replace(options, revision="hardened")
+        with members_with(cycle):
+            wrong = wrong_with(options, broken.step)
+    return wrong if wrong and not wrong_with(options, core.step) else ""
+
+
+def _verified(
+    mutant: Mutant,
+    member: tuple[Core, type[DutyCycle]],
+    options: Options,
+    folder: Path,
+    judge: Judge,
+) -> str:
     """Record a run and verify it; say how it diverges, or nothing if it does not."""
     run_id = f"{mutant.name.replace('_', '-')[:48]}-{options.seed}"
     run = Run(
         schema="canvass.run/1",
         run_id=run_id,
         revision=mutant.revision,  # type: ignore[arg-type]  # It is one of the three.
-        member_count=mutant.member_count,
+        member_count=options.member_count,
     )
-    with RunRecorder(folder / run_id, run, flush=False) as recorder:
-        members = [recorder.member(i) for i in range(mutant.member_count)]
-        stopping = _Stopping(load(mutant))
+    broken, cycle = member
+    with RunRecorder(folder / run_id, run, flush=False) as recorder, members_with(cycle):
+        members = [recorder.member(i) for i in range(options.member_count)]
+        stopping = _Stopping(broken)
         stopping.left = RECORDED
         wrong_with(options, stopping.step, members)
     (verdict,) = check_units([folder / run_id], judge).runs
-    if verdict.verdict is not Verdict.DIVERGES:
-        return ""
-    first = verdict.divergences[0]
-    return f"{first.name} of member {first.member}"
-
-
-def simulate_mutants(
-    mutants: Iterable[Mutant], seeds: Sequence[int], folder: Path, judge: Judge
-) -> list[SimulatedKill]:
-    """Try each mutant."""
-    return [simulate_mutant(mutant, seeds, folder, judge) for mutant in mutants]
+    # Revisions with hazards violate properties without a mutant; no step of theirs is wrong.
+    steps = [one.name for one in verdict.divergences if one.kind in _WRONG_STEPS]
+    return steps[0] if steps else ""
