@@ -131,3 +131,15 @@ def test_what_a_leader_published_and_never_recorded_is_in_no_log(
     for node in cluster.nodes:
         begins = [begin for _, begin, _ in node.terms]
         assert begins == sorted(set(begins))
+
+
+def test_lines_missing_after_a_silence() -> None:
+    """Of two silences one is a hole, and what it lost says how the state came to be another."""
+    cluster = HostileCluster(4, 3, "pauses")
+    cluster.run(8_000)
+    lines = {i: node.lines for i, node in enumerate(cluster.nodes)}
+    lines[0] = lines[0][:28] + lines[0][38:]
+    found = propose(logs_of_nodes(lines))
+
+    assert found.failure is None
+    assert is_torn(found)

@@ -151,7 +151,7 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
     for start, end in proposal.evidence.holes.items():
         if start <= index < end:
             if isinstance(proposal.evidence.records[index], records.ClusterEvent):
-                _require_chain(proposal.evidence, start, index)
+                _require_chain(proposal.evidence, index)
                 proposal.waiting.append(index)
             proposal.changes.clear()
             proposal.module = ""
@@ -161,16 +161,17 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
     return False
 
 
-def _require_chain(evidence: MemberEvidence, start: int, index: int) -> None:
-    """Refuse a change that does not begin where the one before it has led, as no line is missing
+def _require_chain(evidence: MemberEvidence, index: int) -> None:
+    """Refuse a change that does not begin where the one before it has led, if no line is missing
     between the two; what the member did besides is not known.
     """
     change = evidence.records[index]
     if not isinstance(change, _CHANGING):
         return
-    for place in range(index - 1, start - 1, -1):
+    begin = max(hole for hole in evidence.holes if hole <= index)
+    for place in range(index - 1, begin - 1, -1):
         before = evidence.records[place]
-        if isinstance(before, records.LifeStart | records.NewElection):
+        if isinstance(before, _BREAKING):
             return
         if type(before) is type(change):
             led = before.new_state
@@ -178,6 +179,7 @@ def _require_chain(evidence: MemberEvidence, start: int, index: int) -> None:
             return
 
 
+_BREAKING: Final = (records.LifeStart, records.NewElection, records.TruncatedLine)
 _CHANGING: Final = (records.ElectionStateChange, records.RoleChange, records.StateChange)
 
 
