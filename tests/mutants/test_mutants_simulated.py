@@ -39,7 +39,8 @@ Whole members whose core and duty cycle have one rule broken run in simulated cl
 (`canvass.selftest.hunting`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
 recorded and verified. A mutant is caught if a recorded step is none of the spec's, or if the simulation finds a violated property, an error or a
 stuck cluster that the unbroken core does not come to with the same seed: of the hardened protocol, where nothing of that is known of the
-core, or what no revision comes to.
+core, or what no revision comes to. Some mutants show in one situation alone: they are hunted in runs that come to it
+often (`SITUATIONS` there).
 
 Of {count} mutants {caught} are caught, {quick} of them within 10 seeds, the last one by seed {last}. {equal} do in whole members what the core does; the
 table says why. {rare} would show in runs that {seeds} seeds do not come to. The state graphs kill all but two of them

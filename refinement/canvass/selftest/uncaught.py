@@ -38,14 +38,8 @@ EQUAL: Final = {
 RARE: Final = {
     "catch_up_is_served_in_any_role": "a follower's request to catch up has to reach a member that "
     "has led that follower's term and leads no more",
-    "follow_a_leader_of_another_ballot": "a member that waits for the result of a ballot has to "
-    "miss the next one and be told of its winner, all within one election timeout",
     "init_handles_messages": "the next message after the one that fails a leader's election, read "
     "in the same cycle, has to be the report of a member that catches up",
-    "leader_obeys_a_termination": "the end that a leader has named has to reach the next one after "
-    "its ballot is won and before its term is open",
-    "leader_stays_when_a_newer_one_has_been": "a leader that opens its term has to be canvassed "
-    "by a member whose log ends with a newer one",
     "nominee_is_silent": "no trace shows that nothing was sent; a member that starts while another "
     "waits to stand hears of it later, and the cluster has to get stuck by that",
     "quorum_position_is_not_bounded": "a quorum of others has to report more than the leader of a "
