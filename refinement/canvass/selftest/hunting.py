@@ -94,6 +94,16 @@ def _late_ends(mutant: Mutant, seed: int) -> Options:
     return _in_long_ballots(mutant, seed, faults, mutant.member_count, 1_000_000)
 
 
+def _late_requests(mutant: Mutant, seed: int) -> Options:
+    """Members fall behind in pauses; what they ask of a leader comes when it leads no more."""
+    faults = Faults(pause_mean=150, delay_tail_probability=0.1)
+    seldom_ns = 100 * MILLISECOND_NS
+    return replace(
+        _in_long_ballots(mutant, seed, faults, mutant.member_count, 5_000_000),
+        offer_mean_ns=seldom_ns,
+    )
+
+
 def _short_and_plain(mutant: Mutant, seed: int) -> Options:
     """As `canvass simulate` draws it, and half as long."""
     return swarm(Options(seed, mutant.member_count, mutant.revision, _SHORT))
@@ -115,6 +125,7 @@ def _in_long_ballots(
 
 
 SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
+    "catch_up_is_served_in_any_role": _late_requests,
     "follow_a_leader_of_another_ballot": _lost_ballots,
     "leader_obeys_a_termination": _late_ends,
     "leader_stays_when_a_newer_one_has_been": _short_and_plain,

@@ -36,8 +36,6 @@ EQUAL: Final = {
 """Mutants that do what the core does in every member that runs as a whole, and why."""
 
 RARE: Final = {
-    "catch_up_is_served_in_any_role": "a follower's request to catch up has to reach a member that "
-    "has led that follower's term and leads no more",
     "init_handles_messages": "the next message after the one that fails a leader's election, read "
     "in the same cycle, has to be the report of a member that catches up",
     "nominee_is_silent": "no trace shows that nothing was sent; a member that starts while another "
