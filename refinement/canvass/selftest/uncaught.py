@@ -36,13 +36,16 @@ EQUAL: Final = {
 """Mutants that do what the core does in every member that runs as a whole, and why."""
 
 RARE: Final = {
-    "init_handles_messages": "the next message after the one that fails a leader's election, read "
-    "in the same cycle, has to be the report of a member that catches up",
-    "nominee_is_silent": "no trace shows that nothing was sent; a member that starts while another "
-    "waits to stand hears of it later, and the cluster has to get stuck by that",
+    "init_handles_messages": "a member is in INIT for the rest of one cycle after a message "
+    "that fails its election, or until the next has read its messages after an error: just then "
+    "it has to read the report of a member that catches up with it",
+    "nominee_is_silent": "no trace shows that nothing was sent: its runs are the core's with "
+    "these messages lost. It stands within half an election timeout, and by its silence until "
+    "then the cluster has to get stuck",
     "quorum_position_is_not_bounded": "a quorum of others has to report more than the leader of a "
     "newer term has recorded: some of them followed an older leader after their vote (HZ3)",
     "recording_goes_on_into_the_next_election": "what is recorded before the log is joined is "
-    "noted just after it; a crash has to come between",
+    "noted just after it; a crash has to come between, and what the restart finds beyond the last "
+    "note has to violate a property",
 }
 """Mutants that would show in a simulated cluster, and what it would have to come to."""
