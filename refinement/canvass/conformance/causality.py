@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from canvass.conformance import joining
 from canvass.conformance import kernel_order as kernel
 from canvass.conformance.joining import NO_LEADER
-from canvass.conformance.sequence import KEPT_INDEX, Sequence
+from canvass.conformance.sequence import Sequence
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
@@ -93,24 +93,18 @@ def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
     count = len(sequence)
     before = np.arange(-1, count - 1, dtype=np.int64)
     follows = np.zeros(count, dtype=np.bool_)
-    follows[1:] = (sequence.member[1:] == sequence.member[:-1]) & (
-        sequence.step[1:] == sequence.step[:-1] + 1
-    )
-    fresh = (sequence.step == 0) & empty
+    member, step = sequence.member, sequence.step
+    follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
+    fresh = (step == 0) & empty
     return np.where(follows, before, np.where(fresh, -1, -2))
-
-
-def _kept(sequence: Sequence, name: str) -> Ints:
-    column: Ints = sequence.state[:, KEPT_INDEX[name]]
-    return column
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     """Find who led which term when."""
-    state = _kept(sequence, "election_state")
-    term = _kept(sequence, "leadership_term_id")
-    publication = _kept(sequence, "publication_position")
-    leads = (_kept(sequence, "role") == LEADER) & (publication >= 0)
+    state = sequence.kept("election_state")
+    term = sequence.kept("leadership_term_id")
+    publication = sequence.kept("publication_position")
+    leads = (sequence.kept("role") == LEADER) & (publication >= 0)
     previous = np.maximum(before, 0)
     begins = (
         leads
@@ -123,7 +117,7 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
         )
     )
     closed = state == CLOSED
-    led = np.where(closed, _kept(sequence, "module_leadership_term_id"), term)
+    led = np.where(closed, sequence.kept("module_leadership_term_id"), term)
     joined = leads & (before == -2) & ~begins
     rows = np.flatnonzero(begins | joined)
     # A leader of which steps are missing in between goes on with the leadership it had.
@@ -142,8 +136,10 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
         row=rows,
         end=np.append(stops, len(sequence))[places],
         member=sequence.member[rows],
-        term=led[rows],
-        base=np.where(joined[rows], publication[rows], _kept(sequence, "append_position")[rows]),
+        term=led[rows].astype(np.int64),
+        base=np.where(
+            joined[rows], publication[rows], sequence.kept("append_position")[rows]
+        ).astype(np.int64),
     )
 
 
@@ -151,7 +147,7 @@ def _sources(
     sequence: Sequence, before: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
 ) -> Ints:
     """Find the leadership from whose log each row records."""
-    recorded = _kept(sequence, "recorded_position")
+    recorded = sequence.kept("recorded_position")
     source = np.full(len(sequence), _NO_SOURCE, dtype=np.int64)
     previous = np.maximum(before, 0)
     earlier = np.where(before >= 0, recorded[previous], 0)
@@ -160,7 +156,7 @@ def _sources(
     if not len(grows):
         return source
     was = previous[grows]
-    own = (_kept(sequence, "role")[was] == LEADER) & (before[grows] >= 0)
+    own = (sequence.kept("role")[was] == LEADER) & (before[grows] >= 0)
     if len(leaderships.row):
         latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
         holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
@@ -175,29 +171,35 @@ def _followed(
     sequence: Sequence, rows: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
 ) -> Ints:
     """Find the leadership that a member follows in the states after some rows."""
-    closed = _kept(sequence, "election_state")[rows] == CLOSED
+    closed = sequence.kept("election_state")[rows] == CLOSED
     followed = np.where(
         closed,
-        _kept(sequence, "module_leadership_term_id")[rows],
-        _kept(sequence, "leadership_term_id")[rows],
+        sequence.kept("module_leadership_term_id")[rows],
+        sequence.kept("leadership_term_id")[rows],
     )
-    leader = _kept(sequence, "leader_member_id")[rows]
+    leader = sequence.kept("leader_member_id")[rows]
     known = {
         (int(m), int(t)): number
         for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
     }
-    pairs, inverse = np.unique(np.stack([leader, followed]), axis=1, return_inverse=True)
+    # Whom a member follows changes seldom: what is sorted is the changes.
+    changes = np.ones(len(rows), dtype=np.bool_)
+    changes[1:] = (leader[1:] != leader[:-1]) | (followed[1:] != followed[:-1])
+    distinct = np.stack([leader[changes], followed[changes]])
+    pairs, inverse = np.unique(distinct, axis=1, return_inverse=True)
     found = []
     for j, term in pairs.T.tolist():
         seen = not 0 <= j < len(complete) or bool(complete[j])
         found.append(known.get((j, term), NO_LEADER if seen else UNKNOWN_SOURCE))
-    return np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+    of_changes: Ints = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+    found_of: Ints = of_changes[np.cumsum(changes) - 1]
+    return found_of
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     """Which steps raise the commit position of a leader."""
-    position = _kept(sequence, "commit_position")
-    leads = _kept(sequence, "role") == LEADER
+    position = sequence.kept("commit_position")
+    leads = sequence.kept("role") == LEADER
     raised = position > position[np.maximum(before, 0)]
     return np.asarray(leads & (before >= 0) & raised, dtype=np.bool_)
 
@@ -237,25 +239,26 @@ def order_causes(
     count = len(sequence)
     starts = np.searchsorted(sequence.member, np.arange(member_count + 1)).astype(np.int64)
     send_row = np.repeat(np.arange(count, dtype=np.int64), sequence.sends_of)
-    ids = sequence.sends[:, 0]
-    send_order = np.argsort(ids, kind="stable")
+    sends = sequence.sends
+    send_order = np.argsort(sends[:, 0], kind="stable")
     send_of = np.empty(count, dtype=np.int64)
     found = np.empty(count, dtype=np.int64)
     kernel.match_receipts(
         sequence.member,
         sequence.received,
-        sequence.sends,
+        sends,
         send_row,
         send_order,
         whole,
         send_of,
         found,
     )
+    del sends, send_order  # Of a long run that is much memory.
     cause = np.empty(count, dtype=np.int64)
     kernel.find_sources(
         sequence.member,
-        np.ascontiguousarray(_kept(sequence, "recorded_position")),
-        np.ascontiguousarray(_kept(sequence, "publication_position")),
+        np.ascontiguousarray(sequence.kept("recorded_position"), dtype=np.int64),
+        np.ascontiguousarray(sequence.kept("publication_position"), dtype=np.int64),
         np.stack([leaderships.row, leaderships.end], axis=1),
         source,
         whole,

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import KEPT_INDEX, Sequence
+from canvass.conformance.sequence import Sequence
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
 
@@ -71,8 +71,9 @@ def causes_of_joining(
         For each row of the sequence a problem or 0, and another row that must come before, or -1.
         Rows that have one already keep it.
     """
-    publication = sequence.state[:, KEPT_INDEX["publication_position"]]
-    commit = sequence.state[:, KEPT_INDEX["commit_position"]]
+    publication = sequence.kept("publication_position")
+    commit = sequence.kept("commit_position")
+    action, member, replays = sequence.action, sequence.member, sequence.replays
     for row, leadership in zip(rows.tolist(), followed.tolist(), strict=True):
         if found[row] or cause[row] >= 0:
             continue
@@ -80,9 +81,9 @@ def causes_of_joining(
             found[row] = NOT_LED if leadership == NO_LEADER else 0
             continue
         low, high = spans[leadership].tolist()
-        if sequence.action[row] == _CATCHUP:
+        if action[row] == _CATCHUP:
             problem = NOT_GRANTED
-            at = low + _first_set(sequence.replays[low:high] >> sequence.member[row] & 1)
+            at = low + _first_set(replays[low:high] >> member[row] & 1)
         else:
             problem = NOT_REACHED
             at = low + int(np.searchsorted(publication[low:high], commit[before[row]]))
@@ -91,7 +92,7 @@ def causes_of_joining(
             # reached, but a catch-up may have been granted and have ended among them.
             asked = before[low : at + 1] if problem == NOT_GRANTED else before[at : at + 1]
             cause[row] = at if (asked >= -1).all() else -1
-        elif knows[sequence.member[low]]:
+        elif knows[member[low]]:
             found[row] = problem
 
 

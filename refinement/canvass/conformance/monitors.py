@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from canvass.conformance import kernel_logs as kernel
 from canvass.conformance.causality import CLOSED, LEADER, RESTART, Order, code
-from canvass.conformance.sequence import KEPT_INDEX, Sequence
+from canvass.conformance.sequence import Sequence
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
 
@@ -99,7 +99,8 @@ class Violation:
 
 
 def _column(sequence: Sequence, name: str) -> Ints:
-    return np.ascontiguousarray(sequence.state[:, KEPT_INDEX[name]])
+    """Give a state column as the kernel wants it."""
+    return np.ascontiguousarray(sequence.kept(name), dtype=np.int64)
 
 
 def violations(
@@ -125,8 +126,8 @@ def _first(order: Order, bad: Ints, name: str, text: str) -> list[Violation]:
 
 
 def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
-    commit = _column(sequence, "commit_position")
-    persisted = _column(sequence, "persisted_candidate_term_id")
+    commit = sequence.kept("commit_position")
+    persisted = sequence.kept("persisted_candidate_term_id")
     previous = np.maximum(order.before, 0)
     known = order.before >= 0
     lives = known & (sequence.action != RESTART) & (sequence.action != _TERMINATE)
@@ -145,7 +146,7 @@ def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
         ),
         *_first(
             order,
-            np.flatnonzero(commit > _column(sequence, "recorded_position")),
+            np.flatnonzero(commit > sequence.kept("recorded_position")),
             "CommitBounded",
             "the commit position is beyond what is recorded",
         ),
@@ -161,9 +162,7 @@ def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
 def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     """Give the rows whose value differs from the first one of the same key, in order of causes."""
     # That hardly ever one differs is seen in any order of the rows, by a sort that is far cheaper.
-    by_key = np.argsort(keys)
-    same, held = keys[by_key], values[by_key]
-    if not ((same[1:] == same[:-1]) & (held[1:] != held[:-1])).any():
+    if not _differ(keys, values):
         return rows[:0]
     by_cause = np.argsort(order.rank[rows], kind="stable")
     rows, keys, values = rows[by_cause], keys[by_cause], values[by_cause]
@@ -172,19 +171,25 @@ def _conflicts(order: Order, rows: Ints, keys: Ints, values: Ints) -> Ints:
     return differing
 
 
+def _differ(keys: Ints, values: Ints) -> bool:
+    """Tell whether a key has two values."""
+    # Keys mostly rise along each stream, which a stable sort makes use of.
+    by_key = np.argsort(keys, kind="stable")
+    same, held = keys[by_key], values[by_key]
+    return bool(((same[1:] == same[:-1]) & (held[1:] != held[:-1])).any())
+
+
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     senders = np.repeat(np.arange(len(sequence)), sequence.sends_of)
     sent = np.flatnonzero(sequence.votes[:, 0] != -1)
-    state = _column(sequence, "election_state")
+    state = sequence.kept("election_state")
     previous = np.maximum(order.before, 0)
     stands = np.flatnonzero(
         (state == _CANDIDATE) & ((order.before < 0) | (state[previous] != _CANDIDATE))
     )
     stands = stands[order.before[stands] != -2]
     rows = np.concatenate([senders[sent], stands])
-    terms = np.concatenate(
-        [sequence.votes[sent, 0], _column(sequence, "candidate_term_id")[stands]]
-    )
+    terms = np.concatenate([sequence.votes[sent, 0], sequence.kept("candidate_term_id")[stands]])
     candidates = np.concatenate([sequence.votes[sent, 1], sequence.member[stands]])
     _, term_numbers = np.unique(terms, return_inverse=True)
     keys = term_numbers * len(order.starts) + sequence.member[rows]
@@ -199,8 +204,8 @@ def _of_leaders(order: Order) -> list[Violation]:
 
 
 def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
-    commit = _column(sequence, "commit_position")
-    leads = _column(sequence, "role") == LEADER
+    commit = sequence.kept("commit_position")
+    leads = sequence.kept("role") == LEADER
     said = max(int(sequence.told.max(initial=0)), int(np.where(leads, commit, 0).max(initial=0)))
     bad = np.flatnonzero(commit > said)
     text = f"processes the log beyond {said}, which is all that was ever said to be committed"
@@ -211,11 +216,11 @@ def _of_logs(
     sequence: Sequence, order: Order, *, unknown: bool, complete: list[bool]
 ) -> list[Violation]:
     led = order.leaderships
-    state = _column(sequence, "election_state")
+    state = sequence.kept("election_state")
     leads = (
-        (_column(sequence, "role") == LEADER)
+        (sequence.kept("role") == LEADER)
         & (state == CLOSED)
-        & (_column(sequence, "module_state") == _ACTIVE)
+        & (sequence.kept("module_state") == _ACTIVE)
     )
     checksum_start = np.concatenate(([0], np.cumsum(sequence.checksums_of))).astype(np.int64)
     first_bad = np.empty(kernel.LOG_PROPERTIES, dtype=np.int64)
@@ -265,8 +270,12 @@ def _leads(order: Order) -> Ints:
 def _of_checksums(
     sequence: Sequence, order: Order, witness: NDArray[np.uint64], commit: Ints
 ) -> list[Violation]:
+    checksums = sequence.checksums
+    position, checksum = checksums[:, 0], checksums[:, 1]
+    # Equal logs are equally long: where every position has one checksum, none contradicts another.
+    if not _differ(np.maximum(position, 0), checksum):
+        return []
     rows = np.repeat(np.arange(len(sequence)), sequence.checksums_of)
-    position, checksum = sequence.checksums[:, 0], sequence.checksums[:, 1]
     seen = np.flatnonzero(witness != 0)
     keys = witness[seen].view(np.int64)
     bad = _conflicts(order, rows[seen], keys, checksum[seen])

@@ -78,6 +78,11 @@ class Sequence:
         """Count the events."""
         return len(self.step)
 
+    def kept(self, name: str) -> Ints:
+        """Give one of the ``KEPT`` columns of the states, as whole numbers of any width."""
+        column: Ints = self.state[:, KEPT_INDEX[name]]
+        return column
+
     @classmethod
     def joined(cls, parts: Parts[Sequence]) -> Sequence:
         """Put sequences one after the other."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ class ConformanceChecker:
                     if unit.part is not None:
                         yield from self._check_part(unit, unit.part, screening)
                     elif unit.kind is UnitKind.JOIN:
-                        yield from self._join(unit, screening, Path(scratch))
+                        yield from self._join(unit, screening)
         except BaseException:
             _memo.clear()
             raise
@@ -239,14 +238,12 @@ class ConformanceChecker:
             seen_file(folder, unit, part.number).write_text("\n".join(sorted(found.seen)))
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number)
 
-    def _join(self, unit: Unit, screening: Screening, scratch: Path) -> Iterator[Row]:
+    def _join(self, unit: Unit, screening: Screening) -> Iterator[Row]:
         if not unit.runs:
             for state in runs_without_events(unit, self._parts):
                 yield from verdict_rows(unit, state.run, settle(state, screening, screening.judge))
             return
-        folder = Path(tempfile.mkdtemp(dir=scratch))
-        found = join_parts(unit, self._parts, screening.judge, folder)
-        shutil.rmtree(folder)
+        found = join_parts(unit, self._parts, screening.judge)
         yield from verdict_rows(unit, found.run, found.verdict)
         if found.verdict.verdict is not Verdict.MALFORMED:
             yield from coverage_rows([(found.run, found.actions)], unit)

@@ -24,7 +24,7 @@ from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.corpus.byterange import RangeReader
 from canvass.corpus.plan import Part, Unit
 from canvass.corpus.questions import key_of
-from canvass.corpus.stored import PartOfRun, joined_on_disk, stored_part
+from canvass.corpus.stored import PartOfRun, joined, stored_part
 from canvass.graph.steps import Step
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import MAX_GAPS
@@ -185,7 +185,7 @@ class JoinedRun:
     actions: tuple[int, ...]
 
 
-def join_parts(unit: Unit, folder: Path, judge: Judge, scratch: Path) -> JoinedRun:
+def join_parts(unit: Unit, folder: Path, judge: Judge) -> JoinedRun:
     """Give the verdict on a run from its stored parts; all its steps are judged.
 
     Raises
@@ -198,7 +198,7 @@ def join_parts(unit: Unit, folder: Path, judge: Judge, scratch: Path) -> JoinedR
     parts = [stored_part(path) for path in paths]
     run, facts = _facts(unit, run_id, parts)
     actions = tuple(map(sum, zip(*(part.actions for part in parts), strict=True)))
-    verdict = _verdict(unit, run, facts, parts, joined_on_disk(paths, scratch), judge)
+    verdict = _verdict(unit, run, facts, parts, joined(paths), judge)
     return JoinedRun(run, verdict, actions)
 
 
@@ -289,6 +289,7 @@ def _wrong_steps(
 ) -> dict[int, Step]:
     """Look again at parts with wrong steps; of each member and action give the first two by row."""
     starts = np.searchsorted(sequence.member, np.arange(run.member_count + 1))
+    step = sequence.step
     taken: dict[tuple[int, int], int] = {}
     found: dict[int, Step] = {}
     for part in suspect:
@@ -300,7 +301,7 @@ def _wrong_steps(
                 member, action = int(columns.member[row]), int(columns.action[row])
                 taken[member, action] = taken.get((member, action), 0) + 1
                 if taken[member, action] <= 2:
-                    steps = sequence.step[starts[member] : starts[member + 1]]
+                    steps = step[starts[member] : starts[member + 1]]
                     at = int(starts[member] + np.searchsorted(steps, columns.step[row]))
                     found[at] = step_at(columns, results.states, row)
     return found
