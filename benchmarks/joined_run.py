@@ -1,0 +1,132 @@
+"""Measure what one long run costs in parts: checking the parts, joining them, and the memory of it.
+
+``python benchmarks/joined_run.py [EVENTS...]`` writes a run of each size, checks it in one process,
+in parts, and joins the parts, without Spark. Each of the three has a process of its own, in which
+the same was done with a small run before, so that everything is compiled and loaded. Time is that
+of processors: the join is what one worker does while the others have nothing to do. Memory is the
+peak of that process; what it has at the beginning, for the most part libraries, is told, too.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
+from canvass.corpus.rows import RowKind
+from canvass.corpus.split import split_large
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.long_runs import write_long_run
+
+SIZES = (1_000_000, 10_000_000)
+WARM_EVENTS = 100_000
+WARM_PARTS = 3
+
+
+class Taken(NamedTuple):
+    """What something took."""
+
+    processor: float
+    before_mib: int
+    peak_mib: int
+
+
+def memory(name: str) -> int:
+    """Give one of the figures of this process's memory, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def measured(warm: Callable[[], object], action: Callable[[], object]) -> Taken:
+    """Do something once it has been done in small, and tell what it took."""
+    warm()
+    Path("/proc/self/clear_refs").write_text("5")
+    before, started = memory("VmRSS"), time.process_time()
+    action()
+    return Taken(time.process_time() - started, before, memory("VmHWM"))
+
+
+def in_own_process(warm: Callable[[], object], action: Callable[[], object]) -> Taken:
+    """Measure in a process that does nothing else."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measured, warm, action).result()
+
+
+def check_whole(folder: Path, cache: Path) -> None:
+    """Check a run in one process."""
+    found = check_units(sorted(folder.iterdir()), Judge(cache=cache))
+    assert found.exit_code == 0
+
+
+def check_tasks(checker: ConformanceChecker, tasks: list[Task]) -> None:
+    """Do tasks, and look at the verdict if there is one."""
+    rows = [row for task in tasks for row in checker.check(task)]
+    verdicts = {row.verdict for row in rows if row.kind is RowKind.VERDICT}
+    assert verdicts <= {"CONFORMS"}
+
+
+class Cut(NamedTuple):
+    """A run that is cut: the tasks that check its parts, and the one that joins them."""
+
+    checker: ConformanceChecker
+    parts: list[Task]
+    join: list[Task]
+
+
+def cut(folder: Path, cache: Path, work: Path, *, pieces: int | None = None) -> Cut:
+    """Cut a run as a job on Spark does, or into so many pieces."""
+    checker = ConformanceChecker.of(cache=cache)
+    checker.prepare(work)
+    (unit,) = list_units([folder])
+    units = split_large([unit]) if pieces is None else split_large([unit], unit.cost // pieces)
+    return Cut(checker, pack(units, parallelism=2), [(joining(units),)])
+
+
+def joining(units: list[Unit]) -> Unit:
+    """Give the unit that joins the parts of the one run there is."""
+    parts = tuple(unit.part for unit in units if unit.part is not None)
+    assert len(parts) == len(units) > 1
+    return replace(units[0], kind=UnitKind.JOIN, part=None, runs=("long",), joined=parts)
+
+
+def main() -> None:
+    """Measure and print."""
+    sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
+    with tempfile.TemporaryDirectory(prefix="canvass-joined-run-") as name:
+        root = Path(name)
+        cache, small = root / "cache", root / "small"
+        write_long_run(small / "events-3-00000.parquet", WARM_EVENTS)
+        check_whole(small, cache)
+        warm = cut(small, cache, root / "work-small", pieces=WARM_PARTS)
+        check_tasks(warm.checker, warm.parts)
+        print(f"{'events':>12}{'':14}{'processor s':>12}{'MiB before':>12}{'peak':>8}")
+        for size in sizes:
+            folder = root / f"long-{size}"
+            events = write_long_run(folder / "events-3-00000.parquet", size)
+            run = cut(folder, cache, root / f"work-{size}")
+            ways = (
+                ("one process", partial(check_whole, small, cache), (check_whole, folder, cache)),
+                ("parts", partial(check_whole, small, cache), (check_tasks, run[0], run.parts)),
+                ("join", partial(check_tasks, warm[0], warm.join), (check_tasks, run[0], run.join)),
+            )
+            for way, before, (action, *words) in ways:
+                taken = in_own_process(before, partial(action, *words))
+                print(f"{events:12,}  {way:12}{taken.processor:12.2f}", end="")
+                print(f"{taken.before_mib:12,}{taken.peak_mib:8,}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
