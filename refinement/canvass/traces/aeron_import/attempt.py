@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_import.agreement import demand_writing
 from canvass.traces.aeron_import.deliveries import Plan, make_plan
@@ -42,6 +43,10 @@ _MOMENT_NS: Final = 50_000_000
 _HEARD_COUNT: Final = 3
 """Moments at which others must have heard of a member for a silence of its log to be a hole: who is
 only paused is not heard of, but for what was on its way.
+"""
+_LACKING_COUNT: Final = 3
+"""So many things must not follow from the lines before a silence for it to be a hole where less was
+heard: one false line makes fewer.
 """
 
 
@@ -146,7 +151,7 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
         times = sorted(heard.get(member_id, []))
         for index in range(1, len(evidence.records)):
             damaged = isinstance(evidence.records[index], DamagedLine)
-            if not (damaged or _is_hole(evidence, index, times)):
+            if not (damaged or _is_hole(evidence, index, times, found)):
                 continue
             end, known = len(evidence.records), evidence.known_again(index)
             shown = evidence.times[index] + _SILENCE_NS
@@ -162,13 +167,32 @@ def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, d
     return holes
 
 
-def _is_hole(evidence: MemberEvidence, index: int, heard: Sequence[int]) -> bool:
-    """Whether a member was silent before a record, and others heard of it all the time."""
+def _is_hole(evidence: MemberEvidence, index: int, heard: Sequence[int], found: Attempt) -> bool:
+    """Whether a member was silent before a record, and others heard of it all the time, or what
+    does not follow from the lines before.
+    """
     begin, end = evidence.times[index - 1 : index + 1]
     if end - begin < _SILENCE_NS or isinstance(evidence.records[index], LifeStart):
         return False
     within = heard[bisect_right(heard, begin) : bisect_left(heard, end)]
-    return _moments(within, begin) >= _HEARD_COUNT
+    if _moments(within, begin) >= _HEARD_COUNT:
+        return True
+    return _lacking(evidence, index, found) >= _LACKING_COUNT
+
+
+def _lacking(evidence: MemberEvidence, index: int, found: Attempt) -> int:
+    """Count what does not follow from the lines before a silence: different messages that others
+    received in it, and what the member logged after it, which counts once.
+    """
+    begin, end = evidence.times[index - 1 : index + 1]
+    known = evidence.known_again(index)
+    lacking: set[Message | None] = set()
+    for one in found.failures:
+        if one.sender == evidence.member_id and begin <= one.time < end:
+            lacking.add(found.plan.by_record[one.member_id, one.index].message)
+        elif one.member_id == evidence.member_id and index <= one.index <= known:
+            lacking.add(None)
+    return len(lacking)
 
 
 def _moments(times: Sequence[int], begin: int) -> int:

@@ -76,6 +76,8 @@ class LostLines:
                         concerned.add(delivery.receiver)
                     delivery.lost = delivery.excused = True
                     continue
+                if self.members[sender].hole_at(delivery.time) is not None:
+                    continue  # What is lost there is no end of a life.
                 end = self._killed_before(sender, delivery)
                 if end is None or delivery.receiver not in self.members:
                     continue

@@ -32,7 +32,7 @@ from canvass.traces.aeron_import import changing, log_lines
 from canvass.traces.aeron_import.evidence import STARTED, is_message
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
-from canvass.traces.aeron_import.regaining import found_on_disk
+from canvass.traces.aeron_import.regaining import found_on_disk, with_snapshot
 from canvass.traces.aeron_import.sending import (
     after_report,
     before_report,
@@ -234,7 +234,8 @@ def _on_new_election(proposal: Proposal, index: int, record: records.NewElection
 
 def _restart(proposal: Proposal, index: int, record: records.NewElection) -> None:
     """Start the process on what is on disk."""
-    if proposal.gap and proposal.steps and not proposal.late:
+    torn = proposal.gap or index in proposal.evidence.holes.values()
+    if torn and proposal.steps and not proposal.late:
         _take_from_disk(proposal, index, record)
     elif proposal.steps:
         _settle_before_crash(proposal, record)
@@ -269,6 +270,10 @@ def _take_from_disk(proposal: Proposal, index: int, record: records.NewElection)
         recording_log=log,
         recorded_position=max(s.recorded_position, record.append_position),
     )
+    if index in proposal.evidence.holes.values():
+        proposal.state = with_snapshot(proposal.state, record.log_position)
+    # What was settled may have been the first step after the gap.
+    proposal.gap |= proposal.state != s
 
 
 _BEFORE_CRASH: Final = {

@@ -40,6 +40,21 @@ def found_on_disk(proposal: Proposal, index: int, record: NewElection) -> Member
     )
 
 
+def with_snapshot(s: Member, position: int) -> Member:
+    """The state with a snapshot that was taken where lines are missing, if it can have been: of
+    what is recorded, and beyond the last.
+    """
+    begun = [one for one in s.recording_log if one.term_base_log_position < position]
+    if not (begun and s.snapshot_log_position < position <= s.recorded_position):
+        return s
+    return replace(
+        s,
+        snapshot_leadership_term_id=begun[-1].leadership_term_id,
+        snapshot_term_base_log_position=begun[-1].term_base_log_position,
+        snapshot_log_position=position,
+    )
+
+
 def before_change(proposal: Proposal, record: ElectionStateChange) -> Member:
     """The state before a change of an election, by what the change printed and was known before.
 
