@@ -194,8 +194,8 @@ class Bench:
             write_dataset, self.root / "base", folder, size, events_per_file=EVENTS_PER_FILE
         )
         events = making.result()
-        alone = self.checker.submit(one_process, folder, self.cache).result()
         forget_peaks()
+        alone = self.checker.submit(one_process, folder, self.cache).result()
         first = measured(partial(on_spark, self.session, folder, self.cache, out / "first"))
         warm = measured(partial(on_spark, self.session, folder, self.cache, out / "warm"))
         row = Row(events, alone, first, warm)
@@ -213,8 +213,8 @@ class Bench:
         short = self.root / "short"
         self.maker.submit(write_long_run, short / "events-3-00000.parquet", 10_000).result()
         check_units(list(short.iterdir()), Judge(cache=self.cache))
-        alone = self.checker.submit(one_process, folder, self.cache).result()
         forget_peaks()
+        alone = self.checker.submit(one_process, folder, self.cache).result()
         taken = measured(partial(on_spark, self.session, folder, self.cache, out))
         ratio = taken.seconds * row.events / row.warm.seconds / events
         say(f"one run of {events:,} events: {events / taken.seconds:,.0f} events/s on Spark,", " ")
