@@ -29,7 +29,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
-from canvass.traces.aeron_import.regaining import before_change
+from canvass.traces.aeron_import.regaining import before_change, with_term
 from canvass.traces.aeron_import.search import EFFORT, Search
 from canvass.traces.aeron_import.sending import commit_to, flush, publish
 from canvass.traces.aeron_import.step import Contradiction, Step, require
@@ -249,7 +249,8 @@ def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
         known = persistent_member(proposal.rules, term, log, record.append_position)
         if again:
             kept = proposal.state
-            log = tuple(one for one in kept.recording_log if one.leadership_term_id < term) + log
+            reached = min(kept.recorded_position, record.append_position)
+            log = with_term(proposal, kept.recording_log, term, reached) if term >= 0 else ()
             candidate = max(kept.persisted_candidate_term_id, term)
             known = replace(known, recording_log=log, persisted_candidate_term_id=candidate)
         proposal.state = replace(

@@ -16,7 +16,6 @@ from canvass.cluster.member import (
     Input,
     Member,
     Role,
-    TermEntry,
 )
 from canvass.cluster.messages import (
     MESSAGE_TYPES,
@@ -32,7 +31,7 @@ from canvass.traces.aeron_import import changing, log_lines
 from canvass.traces.aeron_import.evidence import STARTED, is_message
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
-from canvass.traces.aeron_import.regaining import found_on_disk, with_snapshot
+from canvass.traces.aeron_import.regaining import found_on_disk, with_snapshot, with_term
 from canvass.traces.aeron_import.sending import (
     after_report,
     before_report,
@@ -262,8 +261,7 @@ def _take_from_disk(proposal: Proposal, index: int, record: records.NewElection)
         candidate = max(candidate, change.candidate_term_id)
     log = s.recording_log
     if term > (log[-1].leadership_term_id if log else NULL_VALUE):
-        base = proposal.plan.event_bases.get(term, s.recorded_position)
-        log = (*log, TermEntry(term, base, NULL_VALUE))
+        log = with_term(proposal, log, term, s.recorded_position)
     proposal.state = replace(
         s,
         persisted_candidate_term_id=candidate,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from canvass.cluster.copies import replace
 from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.recording_log import RecordingLog
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_log.records import ElectionStateChange, NewElection
@@ -71,7 +72,9 @@ def before_change(proposal: Proposal, record: ElectionStateChange) -> Member:
     known = persistent_member(
         proposal.rules,
         candidate,
-        _recording_log(proposal, kept, log_term),
+        _recording_log(
+            proposal, kept, log_term, min(kept.recorded_position, record.append_position)
+        ),
         record.append_position,
         kept.snapshot_leadership_term_id,
         kept.snapshot_term_base_log_position,
@@ -95,9 +98,48 @@ def before_change(proposal: Proposal, record: ElectionStateChange) -> Member:
     )
 
 
-def _recording_log(proposal: Proposal, kept: Member, term: int) -> tuple[TermEntry, ...]:
+def with_term(
+    proposal: Proposal, log: RecordingLog, term: int, reached: int
+) -> tuple[TermEntry, ...]:
+    """The log with a term that a later line shows it to have as its last, however that came there.
+
+    Parameters
+    ----------
+    proposal
+        Knows where terms begin, as far as any log tells.
+    log
+        What was there before the lines that are missing.
+    term
+        The term.
+    reached
+        Where it begins if nothing tells: how far the log went before, as far as it is still there.
+
+    Notes
+    -----
+    Terms in between, of which nothing is known, are one, as ``RecordingLog.ensureCoherent`` has it.
+    """
+    entries = [one for one in log if one.leadership_term_id < term]
+    ended = entries[-1].log_position if entries else NULL_VALUE
+    own = [one.term_base_log_position for one in log if one.leadership_term_id == term]
+    guess = own[0] if own else reached if ended == NULL_VALUE else ended
+    base = proposal.plan.event_bases.get(term, guess)
+    while entries and entries[-1].term_base_log_position > base:
+        del entries[-1]
+    if entries:
+        last = entries.pop()
+        end = last.log_position
+        between = NULL_VALUE < end < base and last.leadership_term_id < term - 1
+        entries.append(replace(last, log_position=end if between else base))
+        if between:
+            entries.append(TermEntry(term - 1, end, base))
+    return (*entries, TermEntry(term, base, NULL_VALUE))
+
+
+def _recording_log(
+    proposal: Proposal, kept: Member, term: int, reached: int
+) -> tuple[TermEntry, ...]:
     """The entries that are known, with one of the last term that a log is shown to have."""
     entries = tuple(one for one in kept.recording_log if one.leadership_term_id <= term)
     if term == NULL_VALUE or (entries and entries[-1].leadership_term_id == term):
         return entries
-    return (*entries, TermEntry(term, proposal.plan.event_bases.get(term, 0), NULL_VALUE))
+    return with_term(proposal, entries, term, reached if entries else 0)
