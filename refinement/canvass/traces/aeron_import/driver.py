@@ -13,7 +13,6 @@ from canvass.cluster.member import (
     Input,
     ModuleState,
     Role,
-    TermEntry,
 )
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
@@ -242,17 +241,12 @@ def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
     if isinstance(record, records.ElectionStateChange):
         proposal.state = before_change(proposal, record)
     if isinstance(record, records.NewElection) and record.reason != STARTED:
-        term, base = record.leadership_term_id, proposal.plan.event_bases
-        log: tuple[TermEntry, ...] = ()
-        if term >= 0:
-            log = (TermEntry(term, base.get(term, 0), NULL_VALUE),)
-        known = persistent_member(proposal.rules, term, log, record.append_position)
-        if again:
-            kept = proposal.state
-            reached = min(kept.recorded_position, record.append_position)
-            log = with_term(proposal, kept.recording_log, term, reached) if term >= 0 else ()
-            candidate = max(kept.persisted_candidate_term_id, term)
-            known = replace(known, recording_log=log, persisted_candidate_term_id=candidate)
+        # Of a log that lacks its beginning nothing is kept: there was nothing before.
+        kept, term = proposal.state, record.leadership_term_id
+        reached = min(kept.recorded_position, record.append_position)
+        log = with_term(proposal, kept.recording_log, term, reached) if term >= 0 else ()
+        candidate = max(kept.persisted_candidate_term_id, term)
+        known = persistent_member(proposal.rules, candidate, log, record.append_position)
         proposal.state = replace(
             known,
             module_state=ModuleState.ACTIVE,
