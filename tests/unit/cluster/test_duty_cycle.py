@@ -101,6 +101,21 @@ def started(desk: Desk, member_count: int = 3) -> DutyCycle:
     return duty
 
 
+def leading(desk: Desk) -> DutyCycle:
+    """Member 0 leads term 0 outside elections, with an empty log."""
+    duty = started(desk)
+    duty.member = replace(
+        duty.member,
+        election_state=ElectionState.CLOSED,
+        role=Role.LEADER,
+        leader_member_id=0,
+        leadership_term_id=0,
+        module_leadership_term_id=0,
+        publication_position=0,
+    )
+    return duty
+
+
 def state_of(duty: DutyCycle) -> ElectionState:
     return duty.member.election_state
 
@@ -326,16 +341,7 @@ def test_a_leader_of_a_lower_term_than_was_promised_does_not_keep_from_standing(
 
 @pytest.mark.parametrize("active", [True, False])
 def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, active: bool) -> None:
-    duty = started(desk)
-    duty.member = replace(
-        duty.member,
-        election_state=ElectionState.CLOSED,
-        role=Role.LEADER,
-        leader_member_id=0,
-        leadership_term_id=0,
-        module_leadership_term_id=0,
-        publication_position=0,
-    )
+    duty = leading(desk)
     desk.active = active
     duty.do_work(1 * S)
 
@@ -345,14 +351,9 @@ def test_a_leader_looks_for_its_quorum_while_its_module_is_active(desk: Desk, ac
 def test_a_leader_tells_the_commit_position_when_it_changes_or_the_interval_has_passed(
     desk: Desk,
 ) -> None:
-    duty = started(desk)
+    duty = leading(desk)
     duty.member = replace(
         duty.member,
-        election_state=ElectionState.CLOSED,
-        role=Role.LEADER,
-        leader_member_id=0,
-        leadership_term_id=0,
-        module_leadership_term_id=0,
         publication_position=96,
         members=tuple(
             replace(record, leadership_term_id=0, log_position=0) for record in duty.member.members
