@@ -72,9 +72,10 @@ def write_tables(told: Told, out: Path) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
     kept = _kept_of_second_runs(told)
     verdicts = told.batches([RowKind.VERDICT], VERDICT_COLUMNS)
-    _write(out / "verdicts", VERDICT_COLUMNS, (_marked(batch, kept) for batch in verdicts))
+    _write(out / "verdicts", _of(VERDICT_COLUMNS), (_marked(batch, kept) for batch in verdicts))
     divergences = told.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
-    _write(out / "divergences", DIVERGENCE_COLUMNS, (_first(batch, kept) for batch in divergences))
+    firsts = (_first(batch, kept) for batch in divergences)
+    _write(out / "divergences", _of(DIVERGENCE_COLUMNS), firsts)
     graphs = _graph_coverage(told)
     _write_coverage(out / "coverage", told, graphs)
     return graphs
@@ -86,14 +87,18 @@ def read_table(folder: Path, columns: Sequence[str]) -> Iterator[Any]:
         yield from file.iter_batches(columns=list(columns))
 
 
-def _write(folder: Path, columns: Sequence[str], batches: Iterable[Any]) -> None:
+def _of(columns: Sequence[str]) -> Any:
+    """Give the schema of some columns of rows."""
+    return pa.schema([ROW_SCHEMA.field(name) for name in columns])
+
+
+def _write(folder: Path, schema: Any, batches: Iterable[Any]) -> None:
     """Write a table; whoever finds the file finds it whole."""
-    schema = pa.schema([ROW_SCHEMA.field(name) for name in columns])
     folder.mkdir()
     with pq.ParquetWriter(folder / f".{_FILE}", schema) as writer:
         for batch in batches:
             if len(batch):
-                writer.write_batch(batch.select(columns))
+                writer.write_batch(batch.select(schema.names))
     (folder / f".{_FILE}").replace(folder / _FILE)
 
 
@@ -178,6 +183,5 @@ def _write_coverage(folder: Path, told: Told, graphs: list[GraphCoverage]) -> No
     ]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COVERAGE_SCHEMA]
     arrays = [pa.array(c, f.type) for c, f in zip(columns, COVERAGE_SCHEMA, strict=True)]
-    folder.mkdir()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=COVERAGE_SCHEMA), folder / f".{_FILE}")
-    (folder / f".{_FILE}").replace(folder / _FILE)
+    batch = pa.RecordBatch.from_arrays(arrays, schema=COVERAGE_SCHEMA)
+    _write(folder, COVERAGE_SCHEMA, [batch])
