@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 import msgspec
 import networkx as nx
@@ -105,6 +105,7 @@ def to_graphml(
     chosen = rows_to_export(graph, rows)
     initial = set(graph.initial.tolist())
     keys = (
+        ("title", "graph", "string"),
         ("initial", "node", "boolean"),
         ("expanded", "node", "boolean"),
         ("state", "node", "string"),
@@ -118,7 +119,8 @@ def to_graphml(
             f'  <key id="{name}" for="{place}" attr.name="{name}" attr.type="{kind}"/>'
             for name, place, kind in keys
         ),
-        f'  <graph id={_attribute(graph.title)} edgedefault="directed">',
+        '  <graph edgedefault="directed">',
+        f'    <data key="title">{escape(_printable(graph.title))}</data>',
     ]
     for row in chosen.tolist():
         state = msgspec.json.encode(graph.tree(row)).decode()
@@ -134,10 +136,6 @@ def to_graphml(
             f'<data key="action">{action}</data><data key="count">{arrow.count}</data></edge>'
         )
     return "\n".join([*lines, "  </graph>", "</graphml>", ""])
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(_printable(text))
 
 
 def _xml_bool(value: bool) -> str:

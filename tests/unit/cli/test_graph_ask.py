@@ -133,6 +133,7 @@ def test_hostile_names_do_not_break_out_of_an_export(command: Command, tmp_path:
     _, dot, _ = command("graph", "export", folder, "--format", "dot")
 
     minidom.parseString(graphml)
+    assert nx.parse_graphml(graphml).graph["title"] == 'a"];\\ <b>&\ufffd'
     assert dot.splitlines()[0] == 'digraph "a\\"];\\\\ <b>&\ufffd" {'
 
 
