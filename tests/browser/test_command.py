@@ -129,9 +129,10 @@ def test_what_cannot_be_opened_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.txt").write_text("no")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     (tmp_path / "empty").mkdir()
     (tmp_path / "line\nbreak").mkdir()
-    for name in ("none", "text.txt", "empty", "line\nbreak"):
+    for name in ("none", "text.txt", "deep.json", "empty", "line\nbreak"):
         code, line = said(capsys, [str(tmp_path / name)])
         assert code == 2
         assert line.startswith("canvass: ")

@@ -65,11 +65,9 @@ class Opener:
         TraceError
             If it looks like a corpus and is none.
         CounterexampleError
-            If it is a file that is neither a data set nor JSON, and TLC did not print it.
+            If it is a file that is neither a data set nor a counterexample.
         """
-        if path.is_file() and path.suffix == ".json":
-            yield counterexample_source(path)
-        elif path.is_file() and path.suffix != ".parquet":
+        if path.is_file() and path.suffix != ".parquet":
             source = counterexample_source(path)
             source.content.get()  # What it is only its content tells.
             yield source
