@@ -202,7 +202,11 @@ def read_summary(folder: Path) -> Summary:
     """
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Summary)
+        return msgspec.json.decode(path.read_bytes().decode(), type=Summary)
+    except UnicodeDecodeError as error:
+        raise BadBaseline(f"{path}: not UTF-8: {error.reason} (byte {error.start})") from None
+    except RecursionError:
+        raise BadBaseline(f"{path}: nested too deeply") from None
     except OSError as error:
         raise BadBaseline(f"{path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:

@@ -110,12 +110,35 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
     assert read_summary(tmp_path / "summary.json") == written
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff", b'{"schema":"canvass.batch/2"}'])
-def test_what_is_no_summary_is_no_baseline(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file"),
+        (b"", "truncated"),
+        (b"hello", "invalid character"),
+        (b"{}", "missing required field"),
+        (b"\xff", r"not UTF-8: .* \(byte 0\)"),
+        (b'{"version":"caf\xe9"}', r"not UTF-8: .* \(byte 15\)"),
+        (b'{"of later":' + b"[" * 100_000, "nested too deeply"),
+        (b'{"schema":"canvass.batch/2"}', "Invalid enum value 'canvass.batch/2'"),
+    ],
+    ids=lambda cell: cell[:20] if isinstance(cell, bytes) else "",
+)
+def test_what_is_no_summary_is_no_baseline(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
     if content is not None:
         (tmp_path / "summary.json").write_bytes(content)
 
-    with pytest.raises(BadBaseline, match=r"summary\.json"):
+    with pytest.raises(BadBaseline, match=rf"summary\.json: .*{reason}") as raised:
+        read_summary(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_where_a_summary_should_be_is_no_baseline(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").mkdir()
+
+    with pytest.raises(BadBaseline, match=r"summary\.json: Is a directory"):
         read_summary(tmp_path)
 
 
