@@ -13,7 +13,8 @@ import pytest
 from msgspec import structs
 
 from canvass.traces.aeron_import.agreement import is_circular
-from canvass.traces.aeron_import.importer import events_of, import_logs
+from canvass.traces.aeron_import.events import events_of
+from canvass.traces.aeron_import.importer import import_logs
 from canvass.traces.aeron_import.proposing import propose
 from canvass.traces.aeron_import.summary import EXPLAINED
 from canvass.traces.aeron_log.logs import read_cluster

@@ -12,7 +12,8 @@ from canvass.cluster.core import step as core_step
 from canvass.conformance.check import check_run
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_import import search
-from canvass.traces.aeron_import.importer import events_of, import_logs
+from canvass.traces.aeron_import.events import events_of
+from canvass.traces.aeron_import.importer import import_logs
 from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster

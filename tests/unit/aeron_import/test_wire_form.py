@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from canvass.traces.aeron_import.importer import events_of, message_id
+from canvass.traces.aeron_import.events import events_of, message_id
 from canvass.traces.schema import to_wire_input, to_wire_member, to_wire_message
 from support.aeron_runs import captures, imported
 

@@ -11,20 +11,15 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.actions import Action
-from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.driver import Failure
-from canvass.traces.aeron_import.evidence import (
-    MemberEvidence,
-)
+from canvass.traces.aeron_import.events import iter_events
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.proposing import REVISION, Imported, ImportFault, propose
 from canvass.traces.aeron_import.search import EFFORT
-from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_import.summary import (
     CONTRADICTED,
     EXPLAINED,
@@ -34,83 +29,16 @@ from canvass.traces.aeron_import.summary import (
     Place,
     add_counts,
 )
-from canvass.traces.aeron_import.wire_form import WireForm
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.schema import (
-    Event,
-    Input,
-    Run,
-    Send,
-    Source,
-    encode,
-)
+from canvass.traces.schema import Run, encode
 
-__all__ = ["ImportFault", "events_of", "import_logs", "message_id", "summarise", "write_run"]
+__all__ = ["ImportFault", "import_logs", "summarise", "write_run"]
 
-_UNSENT: Final = 0
-"""The running number of a message that nobody sent: those that are sent are counted from 1. With a
-number beyond all others the stream of its sender would seem to have been cut.
+_BATCH: Final = 64
+"""Events written at once: as many bytes as the allocator has at hand without asking the system for
+new memory, which takes longer than to write them.
 """
-
-_ACTIONS: Final = {action.value: action for action in Action}
-
-_BATCH: Final = 512
-
-
-def events_of(proposal: Proposal) -> list[Event]:
-    """The events of a proposal, in order; a number is left out where something is missing."""
-    member_id, evidence = proposal.member_id, proposal.evidence
-    offset = evidence.offset_ns
-    form = WireForm()
-    events = []
-    number, latest = -1, proposal.steps[0].time if proposal.steps else 0
-    for step in proposal.steps:
-        number += 2 if step.gap else 1
-        if step.time > latest:
-            latest = step.time
-        sends: tuple[Send, ...] = ()
-        if step.sends:
-            numbered = enumerate(step.sends, step.first)
-            sends = tuple(
-                [Send(to, f"{member_id}:{k}", form.message(m)) for k, (to, m) in numbered]
-            )
-        events.append(
-            Event(
-                number,
-                latest - offset,
-                _ACTIONS[step.action],
-                _input_of(step, form),
-                sends,
-                form.member(step.state),
-                (),
-                _source_of(step, evidence) if step.lines else None,
-            )
-        )
-    return events
-
-
-def _input_of(step: Step, form: WireForm) -> Input:
-    """The input of a step, with the id of the message that it consumes."""
-    given, delivery = step.given, step.delivery
-    facts = form.facts(given)
-    if given.message is None:
-        return Input(NULL_VALUE, "", None, *facts)
-    sender, name = (NULL_VALUE, "") if delivery is None else (delivery.sender, message_id(delivery))
-    return Input(sender, name, form.message(given.message), *facts)
-
-
-def message_id(delivery: Delivery) -> str:
-    """The id of the message that was received."""
-    number = delivery.number if delivery.number >= 0 else _UNSENT
-    return f"{delivery.sender}:{number}"
-
-
-def _source_of(step: Step, evidence: MemberEvidence) -> Source:
-    found = evidence.records
-    file = evidence.files[found[step.lines[0]].file]
-    lines = tuple([found[index].line for index in sorted(step.lines)])
-    return Source(file, lines, tuple(dict.fromkeys(step.observed)))
 
 
 def import_logs(
@@ -177,9 +105,9 @@ def write_run(imported: Imported, out: Path, run_id: str) -> None:
     for member_id, proposal in imported.proposals.items():
         # The events are made of values of the core and of parsed lines: no need to read them back.
         with EventWriter(out / f"member-{member_id}.ndjson", member_id, check=False) as writer:
-            events = events_of(proposal)
-            for place in range(0, len(events), _BATCH):
-                writer.write(events[place : place + _BATCH])
+            events = iter_events(proposal)
+            while batch := list(islice(events, _BATCH)):
+                writer.write(batch)
     (out / "run.json").write_bytes(encode(run) + b"\n")
 
 

@@ -6,12 +6,13 @@ What it makes is what `canvass.traces.schema` makes of the same values; a test h
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import MESSAGE_TYPES, Message
-from canvass.traces import wire
+from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.traces import schema, wire
 
 _NAMES: Final = wire.Member.__struct_fields__
 _VALUES: Final = attrgetter(*_NAMES)
@@ -19,22 +20,37 @@ _LOG: Final = _NAMES.index("recording_log")
 _MEMBERS: Final = _NAMES.index("members")
 _RECORD: Final = attrgetter(*wire.MemberRecord.__struct_fields__)
 _ENTRY: Final = attrgetter(*wire.TermEntry.__struct_fields__)
-_FACTS: Final = attrgetter(*(name for name in Input.__dataclass_fields__ if name != "message"))
 _MESSAGES: Final = {
     kind: (form, attrgetter(*form.__struct_fields__))
     for kind, form in zip(MESSAGE_TYPES, wire.MESSAGE_TYPES, strict=True)
 }
 
+_Key = TypeVar("_Key")
+_Made = TypeVar("_Made")
+
+
+class _Kept(dict[_Key, _Made]):
+    """What was made of something is made once."""
+
+    def __init__(self, make: Callable[[_Key], _Made]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: _Key) -> _Made:
+        made = self[key] = self._make(key)
+        return made
+
 
 class WireForm:
-    """The form of the states and messages of one member, in the order of its steps."""
+    """The form of the states, inputs and messages of one member, in the order of its steps."""
 
     def __init__(self) -> None:
         self._state: Member | None = None
         self._wire: wire.Member | None = None
-        self._records: dict[Any, wire.MemberRecord] = {}
-        self._entries: dict[Any, wire.TermEntry] = {}
-        self._sets: dict[frozenset[int], tuple[int, ...]] = {}
+        self._sets = _Kept[frozenset[int], tuple[int, ...]](lambda one: tuple(sorted(one)))
+        self._names = _Kept[tuple[str, ...], tuple[str, ...]](
+            lambda names: tuple(dict.fromkeys(names))
+        )
         self._message: tuple[Message | None, wire.Message | None] = (None, None)
 
     def member(self, state: Member) -> wire.Member:
@@ -43,37 +59,39 @@ class WireForm:
         if made is not None and state is before:
             return made
         values = list(_VALUES(state))
-        if before is not None and made is not None and state.recording_log is before.recording_log:
+        if made is None or before is None:
+            values[_LOG] = tuple([_entry_of(entry) for entry in state.recording_log])
+            values[_MEMBERS] = tuple([_record_of(record) for record in state.members])
+        else:
             values[_LOG] = made.recording_log
-        else:
-            values[_LOG] = tuple(self._entry(entry) for entry in state.recording_log)
-        if before is not None and made is not None and state.members is before.members:
+            if state.recording_log is not before.recording_log:
+                values[_LOG] = tuple([_entry_of(entry) for entry in state.recording_log])
             values[_MEMBERS] = made.members
-        else:
-            values[_MEMBERS] = tuple(self._record(record) for record in state.members)
+            if state.members is not before.members:
+                known = zip(state.members, before.members, made.members, strict=True)
+                values[_MEMBERS] = tuple(
+                    [form if now is was else _record_of(now) for now, was, form in known]
+                )
         self._state, self._wire = state, wire.Member(*values)
         return self._wire
 
-    def _record(self, record: Any) -> wire.MemberRecord:
-        values = _RECORD(record)
-        if values not in self._records:
-            self._records[values] = wire.MemberRecord(*values)
-        return self._records[values]
-
-    def _entry(self, entry: Any) -> wire.TermEntry:
-        values = _ENTRY(entry)
-        if values not in self._entries:
-            self._entries[values] = wire.TermEntry(*values)
-        return self._entries[values]
-
-    def facts(self, given: Input) -> tuple[Any, ...]:
-        """The fields of an input besides the message."""
-        interval, commit_interval, timeout, active, accepted, *rest = _FACTS(given)
-        kept = self._sets
-        for one in (active, accepted):
-            if one not in kept:
-                kept[one] = tuple(sorted(one))
-        return interval, commit_interval, timeout, kept[active], kept[accepted], *rest
+    def input(self, given: Input, sender: int = NULL_VALUE, message_id: str = "") -> schema.Input:
+        """The form of an input; ``sender`` and ``message_id`` go with its message."""
+        message, sets = given.message, self._sets
+        return schema.Input(
+            sender,
+            message_id,
+            None if message is None else self.message(message),
+            given.interval,
+            given.commit_interval,
+            given.timeout,
+            sets[given.active],
+            sets[given.accepted],
+            given.position,
+            given.leadership_term_id,
+            given.term_base_log_position,
+            given.graceful_closed_leader_id,
+        )
 
     def message(self, message: Message) -> wire.Message:
         """The form of a message; that of a broadcast is made once."""
@@ -83,3 +101,15 @@ class WireForm:
             form = kind(*values(message))
             self._message = message, form
         return form
+
+    def names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Names, each once."""
+        return self._names[tuple(names)]
+
+
+def _record_of(record: MemberRecord) -> wire.MemberRecord:
+    return wire.MemberRecord(*_RECORD(record))
+
+
+def _entry_of(entry: TermEntry) -> wire.TermEntry:
+    return wire.TermEntry(*_ENTRY(entry))
