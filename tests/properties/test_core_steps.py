@@ -11,17 +11,20 @@ from dataclasses import dataclass, fields
 from itertools import takewhile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster import effects as kinds
+from canvass.cluster.copies import replace
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.effects import Effect, Send
-from canvass.cluster.member import ElectionState, Member, ModuleState, TermEntry
-from canvass.cluster.messages import NULL_VALUE, Vote
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, TermEntry
+from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
 from support.arbitrary_steps import Draw, Given
+from support.examples import examples
 
 DURABLE = (kinds.PersistCandidateTerm, kinds.UpdateRecordingLog, kinds.TruncateLog)
 ENDS = {"Restart", "Terminate"}
@@ -141,7 +144,7 @@ class Outside:
                 pass
 
 
-@settings(max_examples=2000)
+@examples(2000)
 @given(steps())
 def test_effects_leave_behind_what_the_next_state_says(given_step: Given) -> None:
     outcome = take(given_step)
@@ -160,7 +163,7 @@ def test_effects_leave_behind_what_the_next_state_says(given_step: Given) -> Non
     assert Outside.of(outcome.next) == outside
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(steps())
 def test_what_is_durable_comes_before_the_first_send(given_step: Given) -> None:
     outcome = take(given_step)
@@ -180,11 +183,36 @@ def test_what_was_running_is_stopped_before_anything_is_written(given_step: Give
     if outcome is None:
         return
     stops = (kinds.StopReplication, kinds.StopReplay)
-    writes = (kinds.UpdateRecordingLog, kinds.PersistCandidateTerm)
+    writes = DURABLE
 
     order = [effect for effect in outcome.effects if isinstance(effect, (*stops, *writes))]
 
     assert order == sorted(order, key=lambda effect: isinstance(effect, writes))
+
+
+def test_a_log_is_cut_when_nothing_is_copied_into_it_any_more() -> None:
+    """No member canvasses while it copies; the order of effects does not rest on that."""
+    rules = Rules.of("hardened", 3)
+    log = (TermEntry(0, 0, NULL_VALUE),)
+    copying = replace(
+        persistent_member(rules, 0, log, recorded_position=96),
+        module_state=ModuleState.ACTIVE,
+        election_state=ElectionState.CANVASS,
+        log_leadership_term_id=0,
+        append_position=96,
+        log_replication=True,
+        replay_stop_position=64,
+    )
+    announced = NewLeadershipTerm(0, 1, 32, NULL_VALUE, 1, 32, 64, 32, 1)
+    outcome = step(rules, 0, copying, "OnNewLeadershipTerm", Input(message=announced))
+
+    assert outcome is not None
+    assert outcome.effects == (
+        kinds.StopReplication(),
+        kinds.StopReplay(),
+        kinds.TruncateLog(32),
+        kinds.UpdateRecordingLog((TermEntry(0, 0, 32),)),
+    )
 
 
 @given(steps())

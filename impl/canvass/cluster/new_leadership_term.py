@@ -35,7 +35,7 @@ def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
     else:
         log = commit_log_position(s.recording_log, s.log_leadership_term_id, position)
     after = replace(s, recorded_position=position, append_position=position, recording_log=log)
-    return enter_init(after).after(TruncateLog(position), *record_terms(s, after))
+    return enter_init(after).also(TruncateLog(position), *record_terms(s, after))
 
 
 def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
