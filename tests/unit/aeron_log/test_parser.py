@@ -7,7 +7,7 @@ from pathlib import Path
 from time import thread_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
@@ -25,6 +25,7 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.aeron_log.summary import add_up
 from canvass.traces.limits import MAX_LINE_BYTES
 from support.aeron_lines import HEADER, STARTED, commit, read, text
+from support.examples import examples
 
 CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
 NEXT_HEADER = HEADER.replace("[100.", "[200.").replace("10:20:30.123", "10:22:10.123")
@@ -305,7 +306,7 @@ def spoilt_logs(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(spoilt_logs(), st.integers(1, 200))
 def test_spoilt_logs_parse_or_raise_the_one_error_however_they_are_cut(
     data: bytes, pieces: int
@@ -313,13 +314,13 @@ def test_spoilt_logs_parse_or_raise_the_one_error_however_they_are_cut(
     assert outcome(data, 0) == outcome(data, pieces)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary(max_size=2000), st.integers(1, 50))
 def test_any_bytes_parse_or_raise_the_one_error(data: bytes, pieces: int) -> None:
     assert outcome(data, 0) == outcome(data, pieces)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(spoilt_logs())
 def test_every_line_is_accounted_for(data: bytes) -> None:
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.cluster.rules import Rules
@@ -23,6 +23,7 @@ from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
 from support.corruptions import corrupted, read_streams, write_streams
 from support.driven_cluster import record_run
+from support.examples import examples
 from support.judging import core_judge
 from support.random_spoils import began_earlier, term_begins_nowhere, term_begins_unseen
 
@@ -145,7 +146,7 @@ def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_pa
 
 
 @given(st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_check_streams_cut_anywhere_are_incomplete_and_nothing_else(
     good_run: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -161,7 +162,7 @@ def test_check_streams_cut_anywhere_are_incomplete_and_nothing_else(
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@examples(25)
 def test_check_whatever_steps_are_missing_the_rest_is_not_blamed(
     corpus: Path, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
@@ -242,7 +243,7 @@ def mixed(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 
 
 @given(skews=st.lists(st.integers(-(2**60), 2**60), min_size=3, max_size=3))
-@settings(max_examples=10)
+@examples(10)
 def test_check_clocks_do_not_matter(
     mixed: list[Path], tmp_path_factory: pytest.TempPathFactory, skews: list[int]
 ) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.conformance.batch import rows_of
@@ -28,6 +28,7 @@ from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
 from support.corruptions import corrupted
+from support.examples import examples
 from support.judging import core_judge
 
 JUDGE = core_judge()
@@ -74,7 +75,7 @@ def packed(data: bytes, suffix: str, cuts: list[float]) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_verdict_clocks_compression_and_format_do_not_matter(
     runs: list[Path],
     plain: list[object],
@@ -110,7 +111,7 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
 
 
 @given(data=st.data())
-@settings(max_examples=20)
+@examples(20)
 def test_verdict_it_does_not_matter_where_streams_are_split(
     runs: list[Path], plain: list[object], data: st.DataObject
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.graph import dump_import
@@ -35,6 +35,7 @@ from canvass.tlc import (
     read_dump,
     sort_key,
 )
+from support.examples import examples
 from support.state_graphs import dot_text, numbered, view_of
 from support.tlc_cases import FIXTURES
 
@@ -58,7 +59,7 @@ values = st.recursive(
 ).map(from_python)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.lists(values, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_equal_values_are_one_node_however_they_are_given(
     drawn: list[Value], order: random.Random
@@ -82,7 +83,7 @@ def test_equal_values_are_one_node_however_they_are_given(
         assert np.array_equal(getattr(table, name), getattr(again, name))
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(values, st.data())
 def test_a_spoilt_text_is_refused_as_the_plain_reader_refuses_it(
     value: Value, data: st.DataObject

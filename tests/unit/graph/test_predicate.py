@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph.dump_view import DumpView
 from canvass.graph.predicate import PredicateError, parse
 from canvass.graph.project import values_at
 from canvass.tlc import ModelValue
+from support.examples import examples
 from support.naive_predicates import conditions, holds
 from support.state_graphs import State, view_of
 
@@ -173,7 +174,7 @@ TEXT = (
 WORDS = st.sampled_from(TEXT.split(" "))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=25).map(" ".join)))
 @example("-" * 4000)
 @example("not " * 1000)
@@ -203,7 +204,7 @@ def test_any_text_is_a_predicate_or_one_error(cluster: DumpView, text: str) -> N
     assert len(message.splitlines()) == 1
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(conditions())
 def test_predicates_mean_in_columns_what_they_mean_state_by_state(
     drawn: tuple[list[State], str, Any],

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from canvass.graph.around import around
@@ -20,6 +20,7 @@ from canvass.graph.export import to_networkx
 from canvass.graph.paths import NoPath, distances, shortest_path
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
+from support.examples import examples
 from support.state_graphs import Edge, numbered, numbers, view_of
 
 ACTIONS = ("Go", "Stop")
@@ -47,7 +48,7 @@ def oracle(view: DumpView, actions: tuple[str, ...] = ACTIONS) -> Any:
     return made
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(edge_lists, st.sampled_from([None, ("Go",)]), st.integers(0, 11), st.integers(0, 11))
 def test_shortest_paths_are_as_short_as_those_of_networkx(
     drawn: tuple[int, list[Edge]], actions: tuple[str, ...] | None, one: int, two: int
@@ -74,7 +75,7 @@ def test_shortest_paths_are_as_short_as_those_of_networkx(
         assert actions is None or hop.action in actions
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(edge_lists, st.booleans())
 def test_components_are_those_of_networkx(drawn: tuple[int, list[Edge]], partial: bool) -> None:
     count, edges = drawn
@@ -96,7 +97,7 @@ def test_components_are_those_of_networkx(drawn: tuple[int, list[Edge]], partial
         assert int(found.examples[k]) == min(rows)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(edge_lists)
 def test_a_projection_counts_states_and_edges_of_its_classes(
     drawn: tuple[int, list[Edge]],
@@ -119,7 +120,7 @@ def test_a_projection_counts_states_and_edges_of_its_classes(
         assert lowest == kinds.index(key)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(edge_lists, st.integers(1, 3), st.integers(1, 12))
 @example((4, [(0, "Go", 1), (1, "Go", 2), (2, "Go", 0), (2, "Go", 3)]), 3, 12)
 def test_surroundings_say_what_they_leave_out(
@@ -150,7 +151,7 @@ def test_surroundings_say_what_they_leave_out(
         assert found.more[place] == len(beyond)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(edge_lists, edge_lists)
 def test_a_difference_is_that_of_the_sets(
     one: tuple[int, list[Edge]], two: tuple[int, list[Edge]]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -19,10 +19,11 @@ from canvass.traces.limits import MAX_INT, MIN_INT
 from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import Event, Input, LogChecksum, Send, encode_lines
 from canvass.traces.wire import CommitPosition, TermEntry
+from support.examples import examples
 from support.trace_events import events, plain_event, streams
 from support.trace_reading import LINE, Pieces
 
-FEW = settings(max_examples=settings().max_examples // 2)
+FEW = examples(50)
 
 
 def outcome(data: bytes, block: int, *, fast: bool) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.traces import layout
@@ -28,9 +28,10 @@ from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.schema import Event, Input
 from canvass.traces.validate import column_problem
 from canvass.traces.wire import Vote
+from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
 
-FEW = settings(max_examples=settings().max_examples // 4)
+FEW = examples(25)
 """For what writes files, or takes long to draw."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -20,6 +20,7 @@ from canvass.traces.ndjson import EventReader, decode_run
 from canvass.traces.publish import FOLDER
 from canvass.traces.schema import Event, encode
 from support.driven_cluster import record_run
+from support.examples import examples
 from support.trace_events import events, plain_event, run_of
 
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
@@ -71,7 +72,7 @@ def test_recorded_and_imported_runs_are_valid(imported: Path, tmp_path: Path) ->
 
 
 @given(events(0, 3))
-@settings(max_examples=60)
+@examples(60)
 def test_whatever_a_recorder_may_write_is_valid(event: Event) -> None:
     EVENTS.validate(json.loads(encode(event)))
 
@@ -156,7 +157,7 @@ def test_what_is_no_run_json_is_neither_for_the_schema(field: str, value: Any) -
 
 
 @given(st.data())
-@settings(max_examples=120)
+@examples(120)
 def test_a_changed_value_is_valid_for_both_or_refused_by_the_reader(data: st.DataObject) -> None:
     """The readers are stricter, as they also see what contradicts itself; never laxer."""
     document = json.loads(encode(data.draw(events(0, 3))))
