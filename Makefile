@@ -29,7 +29,7 @@ help-all: help
 setup: $(STAMP) ## make .venv with the locked versions (nothing else is touched)
 	@:
 
-demo: java setup ## see it work: environment, models checked, a counterexample
+demo: java setup ## see it work: models checked, a captured run verified, then on Spark
 	@$(BIN)/python tools/demo.py
 
 page: setup ## build the page of `canvass browse`
