@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
+
+# To look an enum's member up by its class takes longer than what is done with it here.
+_LEADER: Final = Role.LEADER
+_CLOSED: Final = ElectionState.CLOSED
 
 _Written = dict[int, tuple[list[int], list[int]]]
 
@@ -23,7 +28,7 @@ def demand_writing(plan: Plan, proposals: Mapping[int, Proposal]) -> set[int]:
     for proposal in proposals.values():
         before = proposal.found
         for step in proposal.steps:
-            if step.action == "RecordLog" and before.role is not Role.LEADER:
+            if step.action == "RecordLog" and before.role is not _LEADER:
                 leader, term = before.leader_member_id, _followed(before)
                 times, positions = written.get(leader, {}).get(term, ([], []))
                 place = bisect_left(times, step.time) - 1
@@ -40,7 +45,7 @@ def demand_writing(plan: Plan, proposals: Mapping[int, Proposal]) -> set[int]:
 
 
 def _followed(s: Member) -> int:
-    closed = s.election_state is ElectionState.CLOSED
+    closed = s.election_state is _CLOSED
     return s.module_leadership_term_id if closed else s.leadership_term_id
 
 

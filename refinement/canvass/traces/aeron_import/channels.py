@@ -72,13 +72,22 @@ class Channel:
     ----------
     items
         All of it, in the order of the receipts.
+
+    Attributes
+    ----------
+    at, head
+        Place of the next one, and itself, if there is one.
     """
 
-    __slots__ = ("at", "items")
+    __slots__ = ("at", "head", "items")
 
     def __init__(self, items: list[Delivery]) -> None:
         self.items = items
-        self.at = 0
+        self._go_to(0)
+
+    def _go_to(self, at: int) -> None:
+        self.at = at
+        self.head = self.items[at] if at < len(self.items) else None
 
     def __len__(self) -> int:
         return len(self.items) - self.at
@@ -89,23 +98,20 @@ class Channel:
     def __iter__(self) -> Iterator[Delivery]:
         return (self.items[place] for place in range(self.at, len(self.items)))
 
-    def head(self) -> Delivery | None:
-        """The next one, if there is one."""
-        return self.items[self.at] if self.at < len(self.items) else None
-
     def popleft(self) -> Delivery:
         """Go on to the next one."""
-        self.at += 1
-        return self.items[self.at - 1]
+        first = self.items[self.at]
+        self._go_to(self.at + 1)
+        return first
 
     def reset(self) -> None:
         """Go back to the beginning."""
         for delivery in self.items:
             delivery.due, delivery.number = delivery.planned, -1
-        self.at = 0
+        self._go_to(0)
 
     def rewind(self, at: int) -> None:
         """Go back; what was sent since has not been sent."""
         for delivery in self.items[at : self.at + 1]:
             delivery.due, delivery.number = delivery.planned, -1
-        self.at = at
+        self._go_to(at)

@@ -6,9 +6,10 @@ Nothing here infers a step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 from canvass.cluster import messages
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -46,9 +47,12 @@ _SENDER_FIELD: Final[Mapping[type[Line], str]] = {
     records.CatchupPosition: "follower_member_id",
     records.TerminationAck: "sender_member_id",
 }
-_FIELDS: Final[Mapping[type[Line], tuple[str, ...]]] = {
-    record: tuple(
-        "sender_member_id" if name == "member_id" else name for name in message.__dataclass_fields__
+_VALUES: Final[Mapping[type[Line], Callable[[Line], tuple[Any, ...]]]] = {
+    record: attrgetter(
+        *(
+            "sender_member_id" if name == "member_id" else name
+            for name in message.__dataclass_fields__
+        )
     )
     for record, message in _MESSAGE_OF.items()
 }
@@ -64,7 +68,7 @@ def is_message(record: Line) -> bool:
 def message_of(record: Line) -> Message:
     """The message that a record says was received."""
     kind = type(record)
-    return _MESSAGE_OF[kind](*[getattr(record, name) for name in _FIELDS[kind]])
+    return _MESSAGE_OF[kind](*_VALUES[kind](record))
 
 
 def sender_of(record: Line) -> int:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from canvass.cluster.core import step as core_step
+from canvass.cluster.effects import Send
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm, StopCatchup
 from canvass.cluster.outcome import Outcome
@@ -139,7 +140,7 @@ class Proposal:
 
     def head(self, receiver: int) -> Delivery | None:
         """The next message that a member has received from this one."""
-        return self.queues[receiver].head()
+        return self.queues[receiver].head
 
     def record(self, index: int) -> Line | None:
         """The record at an index, if there is one."""
@@ -179,6 +180,8 @@ class Proposal:
 
     def commit_cap(self) -> int | None:
         """The commit position that is not to be passed yet, as an answer to come shows it."""
+        if not self.commit_caps:
+            return None
         place = bisect_left(self.commit_caps, (self.index, -1))
         return self.commit_caps[place][1] if place < len(self.commit_caps) else None
 
@@ -275,11 +278,11 @@ class Proposal:
         outcome = outcome or core_step(self.rules, self.member_id, self.state, action, given)
         if outcome is None:
             return None
-        after = outcome.next
+        after, effects = outcome.next, outcome.effects
         old, new = self.state.election_state, after.election_state
         sends: tuple[tuple[int, Message], ...] = ()
-        if outcome.effects:
-            sends = tuple([(send.to, send.message) for send in outcome.sends])
+        if effects:
+            sends = tuple([(one.to, one.message) for one in effects if type(one) is Send])
         step = Step(action, given, after, self.time, delivery, sends, self.numbers)
         step.index = self.index
         if self.gap:
@@ -301,8 +304,7 @@ class Proposal:
     def _account(self, step: Step) -> None:
         found = self.evidence.records
         if len(self.waiting) == 1:
-            step.lines += self.waiting
-            self.waiting = []
+            step.lines, self.waiting = self.waiting, []
             return
         file = found[self.waiting[-1]].file
         mine = [index for index in self.waiting if found[index].file == file]
@@ -314,7 +316,7 @@ class Proposal:
 
     def _meet(self, to: int, message: Message, number: int) -> None:
         queue = self.queues[to]
-        head = queue.head()
+        head = queue.head
         if head is not None and head.message == message and self.may_meet(head):
             head.number = number
             self.received += 1

@@ -27,6 +27,10 @@ from canvass.traces.aeron_import.channels import Channel, Delivery
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 
+# To look an enum's member up by its class takes longer than what is done with it here.
+_LEADER: Final = Role.LEADER
+_FOLLOWER: Final = Role.FOLLOWER
+
 LOOK_AHEAD: Final = 64
 """Messages that are looked at to see what is to be sent before a report is replaced: more than a
 leader sends to one member in the time that the others take to report.
@@ -47,14 +51,13 @@ def flush(proposal: Proposal, index: int) -> None:
     while True:
         best: Delivery | None = None
         for queue in proposal.queues.values():
-            head = queue.head()
-            while head is not None and _is_late(head, index):
+            head = queue.head
+            while head is not None and (head.due == UNPLANNED or (head.reply and head.due < index)):
                 proposal.pass_over(head)
-                head = queue.head()
-            if head is None:
+                head = queue.head
+            if head is None or head.due > index or (head.due == index and head.reply):
                 continue
-            ripe = head.due < index or (head.due == index and not head.reply)
-            if ripe and (best is None or head.time < best.time):
+            if best is None or head.time < best.time:
                 best = head
         if best is None:
             return
@@ -62,10 +65,6 @@ def flush(proposal: Proposal, index: int) -> None:
         proposal.time = max(proposal.time, min(best.time, now))
         publish(proposal, proposal.time)
         send(proposal, best)
-
-
-def _is_late(head: Delivery, index: int) -> bool:
-    return head.due == UNPLANNED or (head.reply and head.due < index)
 
 
 def send(proposal: Proposal, delivery: Delivery) -> bool:
@@ -173,7 +172,7 @@ def published_at(proposal: Proposal, position: int) -> None:
 
 def publish(proposal: Proposal, time: int) -> None:
     """Let a closed leader write what others had recorded by a time."""
-    if not proposal.is_closed(Role.LEADER):
+    if proposal.state.role is not _LEADER or not proposal.is_closed(_LEADER):
         return
     term = proposal.state.module_leadership_term_id
     needs = proposal.plan.published.get(term, [])
@@ -217,19 +216,17 @@ def write_on(proposal: Proposal, report: AppendPosition) -> None:
 def flush_append_positions(proposal: Proposal, position: int) -> None:
     """Report what was received of positions below ``position``, before more is recorded."""
     queue = proposal.queues.get(proposal.state.leader_member_id)
-    end = proposal.segment_end()
-    while queue:
-        head = queue[0]
+    while queue is not None and (head := queue.head) is not None:
         message = head.message
         if (
             not isinstance(message, AppendPosition)
             or not proposal.state.recorded_position <= message.log_position < position
             or head.due == UNPLANNED
-            or head.due > end
+            or head.due > proposal.segment_end()
         ):
             return
         _emit(proposal, head)
-        if queue and queue[0] is head:
+        if queue.head is head:
             return
 
 
@@ -264,7 +261,7 @@ def record_to(proposal: Proposal, position: int) -> bool:
     """Let the archive have recorded exactly up to a position."""
     s = proposal.state
     if s.recorded_position < position:
-        if proposal.is_closed(Role.LEADER):
+        if proposal.is_closed(_LEADER):
             published_at(proposal, position)
             flush_commit_positions(proposal, position)
         else:
@@ -277,7 +274,7 @@ def record_to(proposal: Proposal, position: int) -> bool:
 def commit_to(proposal: Proposal, position: int) -> bool:
     """Let a closed leader compute a quorum position, and send it."""
     s = proposal.state
-    if not proposal.is_closed(Role.LEADER):
+    if not proposal.is_closed(_LEADER):
         return False
     if position > s.recorded_position:
         behind = [j for j in proposal.others if s.members[j].log_position >= position]
@@ -297,7 +294,7 @@ def before_report(proposal: Proposal, sender: int, position: int) -> None:
     before the next report replaces it.
     """
     s = proposal.state
-    closed = proposal.is_closed(Role.LEADER)
+    closed = proposal.is_closed(_LEADER)
     old = s.members[sender].log_position
     if position == old or not 0 < old < (s.recorded_position if closed else s.append_position):
         return
@@ -317,7 +314,7 @@ def _showing(proposal: Proposal, queue: Channel, position: int) -> int:
     to be sent now; those that need more of the leader's own log are for later.
     """
     s = proposal.state
-    closed = proposal.is_closed(Role.LEADER)
+    closed = proposal.is_closed(_LEADER)
     own = s.recorded_position if closed else s.append_position
     count = 0
     for place, delivery in enumerate(islice(queue, LOOK_AHEAD)):
@@ -334,7 +331,7 @@ def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> boo
     if delivery.reply or not isinstance(message, _SHOWING):
         return False
     s = proposal.state
-    closed = proposal.is_closed(Role.LEADER)
+    closed = proposal.is_closed(_LEADER)
     term = s.module_leadership_term_id if closed else s.leadership_term_id
     within = message.leadership_term_id == term and position_of(message) <= position
     return within and proposal.may_meet(delivery)
@@ -343,18 +340,20 @@ def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> boo
 def after_report(proposal: Proposal) -> None:
     """Send the next commit position, if somebody received it and a quorum has reported it now."""
     s = proposal.state
-    if not proposal.is_closed(Role.LEADER):
+    if not proposal.is_closed(_LEADER):
         return
     for queue in proposal.queues.values():
-        head = queue.head()
+        head = queue.head
         message = None if head is None else head.message
         if head is None or not isinstance(message, CommitPosition):
             continue
         position = message.log_position
-        cap = proposal.commit_cap()
-        if position <= proposal.state.commit_position or (cap is not None and cap < position):
+        if position <= proposal.state.commit_position:
             continue
-        reached = sum(s.members[j].log_position >= position for j in proposal.others)
+        cap = proposal.commit_cap()
+        if cap is not None and cap < position:
+            continue
+        reached = sum([s.members[j].log_position >= position for j in proposal.others])
         if reached >= proposal.rules.member_count // 2 and _shows_at_most(proposal, head, position):
             commit_to(proposal, position)
 
@@ -363,9 +362,9 @@ def consume_to(proposal: Proposal, position: int) -> bool:
     """Let a member have processed its log up to a position."""
     s, state = proposal.state, proposal.election_state
     if s.commit_position < position:
-        if proposal.is_closed(Role.LEADER):
+        if proposal.is_closed(_LEADER):
             return commit_to(proposal, position)
-        records = proposal.is_closed(Role.FOLLOWER) or state == "FOLLOWER_CATCHUP"
+        records = proposal.is_closed(_FOLLOWER) or state == "FOLLOWER_CATCHUP"
         if records and s.recorded_position < position:
             record_to(proposal, position)
         proposal.take("ConsumeLog", Input(position=position))
@@ -387,5 +386,5 @@ def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
     elif state == "FOLLOWER_CATCHUP" and message.flags == CATCHUP_FLAG:
         if record_to(proposal, position):
             proposal.take("FollowerCatchup", Input(interval=True))
-    elif proposal.is_closed(Role.FOLLOWER) and message.flags == 0 and record_to(proposal, position):
+    elif proposal.is_closed(_FOLLOWER) and message.flags == 0 and record_to(proposal, position):
         proposal.take("UpdateFollowerPosition")
