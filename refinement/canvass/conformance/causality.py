@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from canvass.conformance import joining
 from canvass.conformance import kernel_order as kernel
 from canvass.conformance.joining import NO_LEADER
-from canvass.conformance.sequence import Sequence
+from canvass.conformance.sequence import Sequence, narrow_members, row_kind, wide
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 
@@ -73,30 +73,30 @@ class Order:
     """The row before in the same stream; -1 for nothing on disk, -2 if not known."""
     order: Ints
     """Rows in an order of causes; a row that comes before itself is not in it."""
-    found: Ints
+    found: NDArray[np.int8]
     """For each row a number of ``PROBLEMS``, or 0."""
     leaderships: Leaderships
     source: Ints
     """For each row the leadership that it records from, negative if none."""
-    starts_leadership: Ints
 
     @property
     def rank(self) -> Ints:
         """For each row its place in the order; those without one come last."""
-        rank = np.full(len(self.before), len(self.before), dtype=np.int64)
-        rank[self.order] = np.arange(len(self.order))
+        rank = np.full(len(self.before), len(self.before), dtype=self.before.dtype)
+        rank[self.order] = np.arange(len(self.order), dtype=rank.dtype)
         return rank
 
 
 def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
     """Give the row before each one in its stream; ``empty`` says that disks are so at the start."""
     count = len(sequence)
-    before = np.arange(-1, count - 1, dtype=np.int64)
+    before = np.arange(-1, count - 1, dtype=row_kind(count))
     follows = np.zeros(count, dtype=np.bool_)
     member, step = sequence.member, sequence.step
     follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
     fresh = (step == 0) & empty
-    return np.where(follows, before, np.where(fresh, -1, -2))
+    before[~follows] = np.where(fresh[~follows], -1, -2)
+    return before
 
 
 def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
@@ -148,10 +148,11 @@ def _sources(
 ) -> Ints:
     """Find the leadership from whose log each row records."""
     recorded = sequence.kept("recorded_position")
-    source = np.full(len(sequence), _NO_SOURCE, dtype=np.int64)
+    source = np.full(len(sequence), _NO_SOURCE, dtype=before.dtype)
     previous = np.maximum(before, 0)
-    earlier = np.where(before >= 0, recorded[previous], 0)
-    grows = np.flatnonzero((before != -2) & (recorded > earlier))
+    # What is compared with the row before is 0 where there is none.
+    higher = recorded > np.where(before >= 0, recorded[previous], 0)
+    grows = np.flatnonzero((before != -2) & higher)
     source[(before == -2) & (recorded > 0)] = UNKNOWN_SOURCE
     if not len(grows):
         return source
@@ -211,10 +212,13 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
     """
     last = np.full(member_count, -1, dtype=np.int64)
     senders = np.repeat(sequence.member, sequence.sends_of)
-    np.maximum.at(last, senders, sequence.sends[:, 0])
-    got = sequence.received[sequence.received[:, 0] >= 0]
-    got = got[got[:, 1] < member_count]
-    cut: list[int] = np.unique(got[got[:, 0] > last[got[:, 1]], 1]).tolist()
+    np.maximum.at(last, senders, sequence.column("sends", 0))
+    identity = sequence.column("received", 0)
+    got = np.flatnonzero(identity >= 0)
+    identity, sender = identity[got], sequence.column("received", 1)[got]
+    known = (sender >= 0) & (sender < member_count)
+    identity, sender = identity[known], sender[known]
+    cut: list[int] = np.unique(sender[identity > last[sender]]).tolist()
     return cut
 
 
@@ -233,39 +237,17 @@ def order_causes(
         For each member whether no step of it is missing.
     """
     whole = np.array(complete, dtype=np.bool_)
+    # Of a long run each array is much memory: none is kept longer, or is wider, than it must be.
     before = rows_before(sequence, empty=empty)
+    commits = _commits(sequence, before)
     leaderships = find_leaderships(sequence, before)
     source = _sources(sequence, before, leaderships, whole)
-    count = len(sequence)
-    starts = np.searchsorted(sequence.member, np.arange(member_count + 1)).astype(np.int64)
-    send_row = np.repeat(np.arange(count, dtype=np.int64), sequence.sends_of)
-    sends = sequence.sends
-    send_order = np.argsort(sends[:, 0], kind="stable")
-    send_of = np.empty(count, dtype=np.int64)
-    found = np.empty(count, dtype=np.int64)
-    kernel.match_receipts(
-        sequence.member,
-        sequence.received,
-        sends,
-        send_row,
-        send_order,
-        whole,
-        send_of,
-        found,
-    )
-    del sends, send_order  # Of a long run that is much memory.
-    cause = np.empty(count, dtype=np.int64)
-    kernel.find_sources(
-        sequence.member,
-        np.ascontiguousarray(sequence.kept("recorded_position"), dtype=np.int64),
-        np.ascontiguousarray(sequence.kept("publication_position"), dtype=np.int64),
-        np.stack([leaderships.row, leaderships.end], axis=1),
-        source,
-        whole,
-        before,
-        found,
-        cause,
-    )
+    member = narrow_members(sequence.member)
+    senders = np.arange(len(member), dtype=row_kind(len(member)))
+    send_row = np.repeat(senders, sequence.sends_of)
+    del senders
+    send_of, found = _match_receipts(sequence, member, send_row, whole)
+    cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
     # Of runs that began before their recording it is not known what was granted and written then.
     knows = whole & empty
     joins = joining.joining_rows(sequence, before)
@@ -279,23 +261,23 @@ def order_causes(
         found,
         cause,
     )
-    order = np.empty(count, dtype=np.int64)
-    past = np.zeros((count, member_count), dtype=np.int32)
+    starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
+    starts = starts.astype(np.int64)
+    order = np.empty(len(member), dtype=before.dtype)
+    # Nothing of it that is not written to takes memory.
+    past = np.zeros((len(member), member_count), dtype=before.dtype)
     ordered = kernel.order_steps(
-        sequence.member,
-        sequence.action,
+        member,
+        sequence.action == RESTART,
         starts,
         send_of,
         send_row,
         cause,
-        _commits(sequence, before),
+        commits,
         found,
-        RESTART,
         order,
         past,
     )
-    starts_leadership = np.full(count, -1, dtype=np.int64)
-    starts_leadership[leaderships.row] = np.arange(len(leaderships.row))
     found[found == kernel.UNSEEN] = kernel.SOUND
     return Order(
         starts=starts,
@@ -304,5 +286,63 @@ def order_causes(
         found=found,
         leaderships=leaderships,
         source=source,
-        starts_leadership=starts_leadership,
     )
+
+
+def _match_receipts(
+    sequence: Sequence, member: NDArray[np.int8], send_row: Ints, whole: NDArray[np.bool_]
+) -> tuple[Ints, NDArray[np.int8]]:
+    """Give for each row the send of the message it receives, or -1, and what is wrong with it."""
+    ids = wide(sequence.column("sends", 0))
+    rises = bool((ids[1:] >= ids[:-1]).all())
+    by_id = None if rises else np.argsort(ids, kind="stable")
+    if by_id is not None:
+        ids = ids[by_id]
+    send_of = np.empty(len(member), dtype=row_kind(max(len(member), len(ids))))
+    kernel.find_sends(ids, wide(sequence.column("received", 0)), send_of)
+    del ids
+    if by_id is not None:
+        sent = send_of >= 0
+        send_of[sent] = by_id[send_of[sent]]
+    found = np.empty(len(member), dtype=np.int8)
+    kernel.match_receipts(
+        member,
+        narrow_members(sequence.column("received", 1)),
+        wide(sequence.column("received", 2)),
+        narrow_members(sequence.column("sends", 1)),
+        wide(sequence.column("sends", 2)),
+        send_row,
+        whole,
+        send_of,
+        found,
+    )
+    return send_of, found
+
+
+def _causes_of_recording(
+    sequence: Sequence,
+    before: Ints,
+    leaderships: Leaderships,
+    source: Ints,
+    whole: NDArray[np.bool_],
+    found: NDArray[np.int8],
+) -> Ints:
+    """Give for each row that records from another's log the step that wrote it, or -1."""
+    cause = np.full(len(before), -1, dtype=before.dtype)
+    found[(source == NO_LEADER) & (found == kernel.SOUND)] = kernel.NO_LEADER
+    rows = np.flatnonzero((source >= 0) & (found == kernel.SOUND))
+    rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
+    spans = list(zip(leaderships.row.tolist(), leaderships.end.tolist(), strict=True))
+    kernel.find_sources(
+        rows,
+        source[rows],
+        wide(sequence.kept("recorded_position")[rows]),
+        leaderships.row,
+        np.concatenate(([0], np.cumsum(leaderships.end - leaderships.row))),
+        wide(sequence.kept("publication_position", spans)),
+        whole[leaderships.member],
+        before,
+        found,
+        cause,
+    )
+    return cause

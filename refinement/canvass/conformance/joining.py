@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import Sequence
+from canvass.conformance.sequence import Sequence, wide
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
 
@@ -51,7 +51,7 @@ def causes_of_joining(
     followed: Ints,
     spans: Ints,
     knows: NDArray[np.bool_],
-    found: Ints,
+    found: NDArray[np.int8],
     cause: Ints,
 ) -> None:
     """Note for each row that joins a log the step that let it, or what is wrong with it.
@@ -71,10 +71,12 @@ def causes_of_joining(
         For each row of the sequence a problem or 0, and another row that must come before, or -1.
         Rows that have one already keep it.
     """
-    publication = sequence.kept("publication_position")
-    commit = sequence.kept("commit_position")
+    if not len(rows):
+        return
+    commits = sequence.kept("commit_position")[before[rows]].tolist()
+    publication = wide(sequence.kept("publication_position"))
     action, member, replays = sequence.action, sequence.member, sequence.replays
-    for row, leadership in zip(rows.tolist(), followed.tolist(), strict=True):
+    for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
         if found[row] or cause[row] >= 0:
             continue
         if leadership < 0:
@@ -86,7 +88,7 @@ def causes_of_joining(
             at = low + _first_set(replays[low:high] >> member[row] & 1)
         else:
             problem = NOT_REACHED
-            at = low + int(np.searchsorted(publication[low:high], commit[before[row]]))
+            at = low + int(np.searchsorted(publication[low:high], commit))
         if at < high:
             # Past missing steps it is not known when it came to be so; written is what was then
             # reached, but a catch-up may have been granted and have ended among them.

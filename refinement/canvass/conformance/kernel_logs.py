@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.graph.jit import compiled
 
@@ -169,7 +170,7 @@ def _lacking(
 @compiled
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
-    ordered: int,
+    first: int,
     member: Any,
     before: Any,
     recorded: Any,
@@ -182,20 +183,26 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
     starts_leadership: Any,
     leadership_terms: Any,
     leadership_bases: Any,
-    unknown: Any,
     whole: bool,
     checksum_start: Any,
-    checksums: Any,
+    checksum_end: Any,
+    checksum_position: Any,
+    nodes: Any,
+    hashes: Any,
+    logs: Any,
+    stream: Any,
+    known: Any,
     first_bad: Any,
     bad_detail: Any,
     witness: Any,
-) -> None:
-    """Follow the logs through the steps; tell where each log property first fails.
+) -> tuple[Any, Any]:
+    """Follow the logs through some of the steps; tell where each log property first fails.
 
     Parameters
     ----------
-    order, ordered
-        Rows in an order of causes, and how many of them there are.
+    order, first
+        Rows in an order of causes, and the place of the first of them in that order. Rows are those
+        of the arrays given here, which may be a part of a run's.
     before
         The row before in the same stream, -1 for a member with nothing on disk, -2 if not known.
     source
@@ -210,35 +217,30 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         The term that a member leads outside elections after each step, else -1.
     leadership_terms, leadership_bases
         The term of each leadership, and the position above which its log is of that term.
-    unknown
-        For each member whether its log is not known at the start.
     whole
         Whether no step is missing. If some are, so are causes, and what holds *when* something
         happens elsewhere is not asked: LeaderCompleteness and CommittedIsDurable.
+    checksum_start, checksum_end, checksum_position
+        For each row where its checksums begin and end, and the positions of all there are; the
+        first two are empty if no checksum is of interest.
+    nodes, hashes
+        What is known of logs after the steps before; `no_logs` makes them. The same are returned,
+        or longer ones.
+    logs, stream, known
+        Likewise: for each member the node, length and term led; for each leadership the node that
+        it writes in; how many nodes there are, and the node and length of what is committed.
     first_bad, bad_detail
-        Get the row where each property of ``LOG_PROPERTIES`` fails first, -1 if it holds, and a
-        position.
+        Get the place in the order where each property of ``LOG_PROPERTIES`` fails first, and a
+        position, unless there is one already; -1 stands for a property that holds.
     witness
         Gets the identity of the log up to each checksum's position; 0 if it is not known.
     """
-    capacity = 2 * len(leadership_terms) + 64
-    nodes = np.zeros((capacity, 4), np.int64)
-    hashes = np.zeros(capacity, np.uint64)
-    nodes[_ROOT, 0] = nodes[_UNKNOWN, 0] = -1
-    nodes[_ROOT, 2] = nodes[_UNKNOWN, 2] = -1
-    nodes[_ROOT, 3] = 1
-    count = 2
-    members = len(unknown)
-    top = np.where(unknown, _UNKNOWN, _ROOT)
-    length = np.zeros(members, np.int64)
-    leading = np.full(members, -1, np.int64)
-    stream = np.full(len(leadership_terms), -1, np.int64)
-    committed: Any = np.int64(_ROOT)
-    committed_length: Any = np.int64(0)
+    top, length, leading = logs[0], logs[1], logs[2]
+    members = len(top)
+    count, committed, committed_length = known[0], known[1], known[2]
     buffer = np.empty(64, np.int64)
-    first_bad[:] = -1
 
-    for k in range(ordered):
+    for k in range(len(order)):
         row = order[k]
         i = member[row]
         old_length = length[i]
@@ -259,7 +261,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
         if end < old_length:
             cut = before[row] >= 0 and end < commit[before[row]]
             if cut and first_bad[NO_TRUNCATION_BELOW_COMMIT] < 0:
-                first_bad[NO_TRUNCATION_BELOW_COMMIT] = row
+                first_bad[NO_TRUNCATION_BELOW_COMMIT] = first + k
                 bad_detail[NO_TRUNCATION_BELOW_COMMIT] = end
             top[i] = _node_at(nodes, top[i], end)
             length[i] = end
@@ -301,7 +303,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     common = min(length[i], length[j])
                     differ = _mismatch(nodes, leadership_terms, top[i], top[j], common)
                     if differ >= 0:
-                        first_bad[LOG_MATCHING] = row
+                        first_bad[LOG_MATCHING] = first + k
                         bad_detail[LOG_MATCHING] = differ
 
         e = starts_leadership[row]
@@ -309,16 +311,17 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             base = leadership_bases[e]
             stream[e] = _new_node(nodes, hashes, leadership_terms, count, top[i], base, e)
             count = max(count, stream[e] + 1)
-        for n in range(checksum_start[row], checksum_start[row + 1]):
-            position = checksums[n, 0]
-            known = position <= length[i]
-            witness[n] = _identity(nodes, hashes, top[i], position) if known else np.uint64(0)
+        if len(checksum_start):
+            for n in range(checksum_start[row], checksum_end[row]):
+                position = checksum_position[n]
+                held = position <= length[i]
+                witness[n] = _identity(nodes, hashes, top[i], position) if held else np.uint64(0)
 
         reads = consumes[row] and before[row] >= 0 and commit[row] <= length[i]
         if reads and first_bad[MISREAD] < 0:
             begun = module_term[row] if consumes[row] == CONSUMES_TERM else -1
             if _misread(nodes, leadership_terms, top[i], commit[before[row]], commit[row], begun):
-                first_bad[MISREAD] = row
+                first_bad[MISREAD] = first + k
                 bad_detail[MISREAD] = commit[row]
 
         # What is committed, and whether all agree on it.
@@ -330,7 +333,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
             own = _identity(nodes, hashes, top[i], common)
             differs = not _same(own, _identity(nodes, hashes, committed, common))
             if differs and first_bad[STATE_MACHINE_SAFETY] < 0:
-                first_bad[STATE_MACHINE_SAFETY] = row
+                first_bad[STATE_MACHINE_SAFETY] = first + k
                 bad_detail[STATE_MACHINE_SAFETY] = common
             if reached > committed_length:
                 committed = _node_at(nodes, top[i], reached)
@@ -352,7 +355,7 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                     leading[j],
                 )
                 if lacking >= 0:
-                    first_bad[LEADER_COMPLETENESS] = row
+                    first_bad[LEADER_COMPLETENESS] = first + k
                     bad_detail[LEADER_COMPLETENESS] = lacking
         at_risk = whole and (extended or (changed and end < old_length))
         if at_risk and first_bad[COMMITTED_IS_DURABLE] < 0:
@@ -365,5 +368,29 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 ):
                     holders += 1
             if holders < members // 2 + 1:
-                first_bad[COMMITTED_IS_DURABLE] = row
+                first_bad[COMMITTED_IS_DURABLE] = first + k
                 bad_detail[COMMITTED_IS_DURABLE] = committed_length
+    known[0], known[1], known[2] = count, committed, committed_length
+    return nodes, hashes
+
+
+def no_logs(unknown: NDArray[np.bool_], leaderships: int) -> tuple[Any, Any, Any, Any, Any]:
+    """Give what `replay_logs` goes on from at first: nodes, hashes, logs, stream and known.
+
+    Parameters
+    ----------
+    unknown
+        For each member whether its log is not known at the start.
+    leaderships
+        How many there are.
+    """
+    capacity = 2 * leaderships + 64
+    nodes = np.zeros((capacity, 4), dtype=np.int64)
+    nodes[[_ROOT, _UNKNOWN], 0] = nodes[[_ROOT, _UNKNOWN], 2] = -1
+    nodes[_ROOT, 3] = 1
+    logs = np.zeros((3, len(unknown)), dtype=np.int64)
+    logs[0] = np.where(unknown, _UNKNOWN, _ROOT)
+    logs[2] = -1
+    stream = np.full(leaderships, -1, dtype=np.int64)
+    known = np.array([2, _ROOT, 0], dtype=np.int64)
+    return nodes, np.zeros(capacity, dtype=np.uint64), logs, stream, known

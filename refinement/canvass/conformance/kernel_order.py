@@ -33,107 +33,114 @@ UNSEEN: Final = 10
 
 
 @compiled
+def find_sends(ids: Any, received: Any, send_of: Any) -> None:
+    """Find the first place of each id received among ids that rise.
+
+    ``send_of`` gets -1 for an id that is not there, and -2 where nothing is received.
+    """
+    for row in range(len(received)):
+        wanted = received[row]
+        if wanted < 0:
+            send_of[row] = -2
+            continue
+        low, high = 0, len(ids)
+        while low < high:
+            middle = (low + high) // 2
+            if ids[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        send_of[row] = low if low < len(ids) and ids[low] == wanted else -1
+
+
+@compiled
 def match_receipts(
     member: Any,
-    received: Any,
-    sends: Any,
+    sender: Any,
+    received_content: Any,
+    receiver: Any,
+    content: Any,
     send_row: Any,
-    send_order: Any,
     complete: Any,
     send_of: Any,
     found: Any,
 ) -> None:
-    """Find the send of each receipt; ``send_order`` sorts ``sends`` by their ids."""
-    count = len(member)
-    taken = np.zeros(len(sends), np.int64)
+    """Tell what is wrong with each receipt, of which `find_sends` has found the send."""
+    taken = np.zeros(len(receiver), np.bool_)
     last = np.full(len(complete), -1, np.int64)
-    for row in range(count):
-        send_of[row] = -1
+    for row in range(len(member)):
         found[row] = SOUND
         if row and member[row] != member[row - 1]:
             last[:] = -1
-        if received[row, 0] < 0:
+        send = send_of[row]
+        if send == -2:
+            send_of[row] = -1
+        if send < 0:
+            if send == -1:
+                known = sender[row] < 0 or sender[row] >= len(complete) or complete[sender[row]]
+                found[row] = NOT_SENT if known else UNSEEN
             continue
-        low, high = 0, len(send_order)
-        while low < high:
-            middle = (low + high) // 2
-            if sends[send_order[middle], 0] < received[row, 0]:
-                low = middle + 1
-            else:
-                high = middle
-        if low == len(send_order) or sends[send_order[low], 0] != received[row, 0]:
-            sender = received[row, 1]
-            found[row] = NOT_SENT if complete[sender] else UNSEEN
-            continue
-        send = send_order[low]
-        origin = send_row[send]
-        if sends[send, 1] != member[row]:
+        origin = member[send_row[send]]
+        if receiver[send] != member[row]:
             found[row] = OTHER_RECEIVER
-        elif sends[send, 2] != received[row, 2]:
+        elif content[send] != received_content[row]:
             found[row] = OTHER_CONTENT
         elif taken[send]:
             found[row] = RECEIVED_TWICE
-        elif send < last[member[origin]]:
+        elif send < last[origin]:
             found[row] = OVERTAKEN
         else:
-            taken[send] = 1
-            last[member[origin]] = send
-        send_of[row] = send
+            taken[send] = True
+            last[origin] = send
 
 
 @compiled
 def find_sources(
-    member: Any,
-    recorded: Any,
-    publication: Any,
-    elections: Any,
+    rows: Any,
     source: Any,
+    wanted: Any,
+    first: Any,
+    offsets: Any,
+    published: Any,
     complete: Any,
     before: Any,
     found: Any,
     cause: Any,
 ) -> None:
-    """Find, for each row that records from a leader's log, the step that wrote that far.
+    """Find, for rows that record from another's log, the step that wrote as far as is ``wanted``.
 
-    ``elections`` has a row for each leadership: its first step and the step after its last.
-    ``source`` is the leadership that a row records from, -2 if the leader has none; other negative
-    numbers say that the row records nothing, or that there is nothing to know.
+    ``source`` is the leadership that each of the rows records from. Leadership ``e`` begins in row
+    ``first[e]``; what it had written after each of its steps is in ``published`` from
+    ``offsets[e]`` on; ``complete`` tells whether no step of its member is missing.
     """
-    for row in range(len(member)):
-        cause[row] = -1
-        if source[row] == -2 and found[row] == SOUND:
-            found[row] = NO_LEADER
-        if source[row] < 0 or found[row] != SOUND:
-            continue
-        low, high = elections[source[row], 0], elections[source[row], 1]
-        if member[low] == member[row]:
-            continue
-        end = high
-        wanted = recorded[row]
+    for n in range(len(rows)):
+        e = source[n]
+        low, end = offsets[e], offsets[e + 1]
+        high = end
         while low < high:
             middle = (low + high) // 2
-            if publication[middle] < wanted:
+            if published[middle] < wanted[n]:
                 low = middle + 1
             else:
                 high = middle
         if low < end:
             # After missing steps it is not known when it was written.
-            cause[row] = low if before[low] >= -1 else -1
-        elif complete[member[elections[source[row], 0]]]:
-            found[row] = NOT_WRITTEN
+            at = first[e] + low - offsets[e]
+            cause[rows[n]] = at if before[at] >= -1 else -1
+        elif complete[e]:
+            found[rows[n]] = NOT_WRITTEN
 
 
 @compiled
 def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     member: Any,
-    action: Any,
+    restarts: Any,
     starts: Any,
     send_of: Any,
     send_row: Any,
     cause: Any,
     commits: Any,
     found: Any,
-    restart: int,
     order: Any,
     past: Any,
 ) -> int:
@@ -145,13 +152,16 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     in which what is committed is on as many disks as can be.
 
     ``order`` gets the rows, ``past`` for each row how many steps of each member come before it or
-    are it. Returns how many were ordered: a step in a cycle, and what comes after it, is not.
+    are it; but nothing once all the steps that ``restarts`` tells of are ordered, as nobody asks
+    then. Returns how many were ordered: a step in a cycle, and what comes after it, is not.
     """
     members = len(starts) - 1
-    count = len(member)
-    done = np.zeros(count, np.int64)
     at = starts[:-1].copy()
+    """The next row of each member: what is before it is done."""
     restarted = np.full(members, -1, np.int64)
+    ahead = 0
+    for row in range(len(member)):
+        ahead += restarts[row]
     filled = 0
     moved = True
     waiting = False
@@ -163,31 +173,34 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
             while at[m] < starts[m + 1]:
                 row = at[m]
                 send = send_of[row] if found[row] == SOUND else -1
-                if send >= 0 and not done[send_row[send]]:
+                origin = send_row[send] if send >= 0 else -1
+                if origin >= 0 and origin >= at[member[origin]]:
                     break
-                if cause[row] >= 0 and not done[cause[row]]:
+                if cause[row] >= 0 and cause[row] >= at[member[cause[row]]]:
                     break
                 if commits[row] and not hurry:
                     waiting = True
                     break
                 if commits[row]:
                     hurry = False
-                if row > starts[m]:
-                    past[row] = past[row - 1]
-                else:
-                    past[row] = 0
-                for other in (send_row[send] if send >= 0 else -1, cause[row]):
-                    if other >= 0:
-                        for k in range(members):
-                            past[row, k] = max(past[row, k], past[other, k])
-                past[row, m] = row - starts[m] + 1
-                if action[row] == restart:
+                if ahead:
+                    if row > starts[m]:
+                        past[row] = past[row - 1]
+                    else:
+                        past[row] = 0
+                    for which in range(2):
+                        other = cause[row] if which else origin
+                        if other >= 0:
+                            for k in range(members):
+                                past[row, k] = max(past[row, k], past[other, k])
+                    past[row, m] = row - starts[m] + 1
+                if restarts[row]:
                     restarted[m] = row
-                if send >= 0 and restarted[m] >= 0:
-                    sender = member[send_row[send]]
-                    if past[restarted[m], sender] > send_row[send] - starts[sender]:
+                    ahead -= 1
+                if origin >= 0 and restarted[m] >= 0:
+                    sender = member[origin]
+                    if past[restarted[m], sender] > origin - starts[sender]:
                         found[row] = LOST_IN_RESTART
-                done[row] = 1
                 order[filled] = row
                 filled += 1
                 at[m] += 1

@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_logs as kernel
-from canvass.conformance.causality import CLOSED, LEADER, RESTART, Order, code
+from canvass.conformance.causality import LEADER, RESTART, Order, code
+from canvass.conformance.replay import Checksums, replay
 from canvass.conformance.sequence import Sequence
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
@@ -58,12 +59,7 @@ do not begin where the log is consumed as if they did.
 """
 
 _TERMINATE: Final = ACTION_NAMES.index("Terminate")
-_ACTIVE: Final = code("module_state", "ACTIVE")
 _CANDIDATE: Final = code("election_state", "CANDIDATE_BALLOT")
-_BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
-_CONSUMES: Final = np.zeros(len(ACTION_NAMES), dtype=np.int64)
-_CONSUMES[ACTION_NAMES.index("ConsumeLog")] = kernel.CONSUMES_ENTRIES
-_CONSUMES[ACTION_NAMES.index("OnReplayNewLeadershipTermEvent")] = kernel.CONSUMES_TERM
 _LOG_NAMES: Final = {
     kernel.LOG_MATCHING: ("LogMatching", "two logs agree above {0}, and differ below"),
     kernel.LEADER_COMPLETENESS: (
@@ -96,11 +92,6 @@ class Violation:
     row: int
     name: str
     text: str
-
-
-def _column(sequence: Sequence, name: str) -> Ints:
-    """Give a state column as the kernel wants it."""
-    return np.ascontiguousarray(sequence.kept(name), dtype=np.int64)
 
 
 def violations(
@@ -180,21 +171,27 @@ def _differ(keys: Ints, values: Ints) -> bool:
 
 
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
-    senders = np.repeat(np.arange(len(sequence)), sequence.sends_of)
-    sent = np.flatnonzero(sequence.votes[:, 0] != -1)
+    sent = np.flatnonzero(sequence.column("votes", 0) != -1)
     state = sequence.kept("election_state")
     previous = np.maximum(order.before, 0)
     stands = np.flatnonzero(
         (state == _CANDIDATE) & ((order.before < 0) | (state[previous] != _CANDIDATE))
     )
     stands = stands[order.before[stands] != -2]
-    rows = np.concatenate([senders[sent], stands])
-    terms = np.concatenate([sequence.votes[sent, 0], sequence.kept("candidate_term_id")[stands]])
-    candidates = np.concatenate([sequence.votes[sent, 1], sequence.member[stands]])
+    rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), stands])
+    votes = [sequence.column("votes", place)[sent] for place in (0, 1)]
+    terms = np.concatenate([votes[0], sequence.kept("candidate_term_id")[stands]])
+    candidates = np.concatenate([votes[1], sequence.member[stands]])
     _, term_numbers = np.unique(terms, return_inverse=True)
     keys = term_numbers * len(order.starts) + sequence.member[rows]
     bad = _conflicts(order, rows, keys, candidates)
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
+
+
+def _rows_that_have(counts: Ints, places: Ints) -> Ints:
+    """Give the rows that things belong to, of which each row has so many, by their places."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    return np.searchsorted(ends, places, side="right")
 
 
 def _of_leaders(order: Order) -> list[Violation]:
@@ -206,7 +203,8 @@ def _of_leaders(order: Order) -> list[Violation]:
 def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
     commit = sequence.kept("commit_position")
     leads = sequence.kept("role") == LEADER
-    said = max(int(sequence.told.max(initial=0)), int(np.where(leads, commit, 0).max(initial=0)))
+    told = int(sequence.column("told").max(initial=0))
+    said = max(told, int(commit.max(where=leads, initial=0)))
     bad = np.flatnonzero(commit > said)
     text = f"processes the log beyond {said}, which is all that was ever said to be committed"
     return _first(order, bad, "AppliedWithinCommitted", text)
@@ -215,75 +213,73 @@ def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
 def _of_logs(
     sequence: Sequence, order: Order, *, unknown: bool, complete: list[bool]
 ) -> list[Violation]:
-    led = order.leaderships
-    state = sequence.kept("election_state")
-    leads = (
-        (sequence.kept("role") == LEADER)
-        & (state == CLOSED)
-        & (sequence.kept("module_state") == _ACTIVE)
-    )
-    checksum_start = np.concatenate(([0], np.cumsum(sequence.checksums_of))).astype(np.int64)
-    first_bad = np.empty(kernel.LOG_PROPERTIES, dtype=np.int64)
-    detail = np.zeros(kernel.LOG_PROPERTIES, dtype=np.int64)
-    witness = np.zeros(len(sequence.checksums), dtype=np.uint64)
-    absent = np.diff(order.starts) == 0
-    commit = _column(sequence, "commit_position")
-    kernel.replay_logs(
-        order.order,
-        len(order.order),
-        sequence.member,
-        order.before,
-        _column(sequence, "recorded_position"),
-        commit,
-        _CONSUMES[sequence.action],
-        _column(sequence, "module_leadership_term_id"),
-        np.where(leads, _column(sequence, "module_leadership_term_id"), -1),
-        order.source,
-        _leads(order),
-        order.starts_leadership,
-        led.term,
-        led.base,
-        absent | unknown,
-        all(complete),
-        checksum_start,
-        np.ascontiguousarray(sequence.checksums),
-        first_bad,
-        detail,
-        witness,
-    )
-    found = []
-    for number, (name, text) in _LOG_NAMES.items():
-        if first_bad[number] >= 0:
-            found.append(Violation(int(first_bad[number]), name, text.format(detail[number])))
-    return found + _of_checksums(sequence, order, witness, commit)
+    checksums = _contradicted(sequence)
+    found = replay(sequence, order, checksums, unknown=unknown, whole=all(complete))
+    return [
+        Violation(found.first_bad[number], name, text.format(found.detail[number]))
+        for number, (name, text) in _LOG_NAMES.items()
+        if found.first_bad[number] >= 0
+    ] + _of_checksums(sequence, order, checksums, found.witness)
 
 
-def _leads(order: Order) -> Ints:
-    """Give for each row the leadership of its member that lasts then, else -1."""
-    led = order.leaderships
-    leads = np.full(len(order.before), -1, dtype=np.int64)
-    for number, (first, end) in enumerate(zip(led.row, led.end, strict=True)):
-        leads[first:end] = number
-    return leads
+def _contradicted(sequence: Sequence) -> Checksums:
+    """Give the checksums of positions that have several.
+
+    Equal logs are equally long: where a position has one checksum, none contradicts another.
+    """
+    twice = _with_several_values(sequence)
+    empty = np.empty(0, dtype=np.int64)
+    parts, base = [(empty, empty, empty)], 0
+    if len(twice):
+        for part in sequence.checksum_parts():
+            places = np.flatnonzero(np.isin(np.maximum(part[:, 0], 0), twice))
+            parts.append((places + base, *part[places].T))
+            base += len(part)
+    places, position, checksum = map(np.concatenate, zip(*parts, strict=True))
+    if len(places):
+        places = _rows_that_have(sequence.column("checksums_of"), places)
+    return Checksums(places, position, checksum)
+
+
+def _with_several_values(sequence: Sequence) -> Ints:
+    """Give the positions of which different checksums are told; what is below 0 counts as 0."""
+    positions = checksums = twice = np.empty(0, dtype=np.int64)
+    for part in sequence.checksum_parts():
+        positions = np.concatenate([positions, np.maximum(part[:, 0], 0)])
+        checksums = np.concatenate([checksums, part[:, 1]])
+        # Positions mostly rise along each stream, which a stable sort makes use of.
+        by_position = np.argsort(positions, kind="stable")
+        positions, checksums = positions[by_position], checksums[by_position]
+        is_new = np.ones(len(positions), dtype=np.bool_)
+        is_new[1:] = positions[1:] != positions[:-1]
+        differs = ~is_new[1:] & (checksums[1:] != checksums[:-1])
+        if differs.any():
+            twice = np.union1d(twice, positions[1:][differs])
+        # Of each position the first one is enough: any other one differs from it or equals it.
+        positions, checksums = positions[is_new], checksums[is_new]
+    return twice
 
 
 def _of_checksums(
-    sequence: Sequence, order: Order, witness: NDArray[np.uint64], commit: Ints
+    sequence: Sequence, order: Order, checksums: Checksums, witness: NDArray[np.uint64]
 ) -> list[Violation]:
-    checksums = sequence.checksums
-    position, checksum = checksums[:, 0], checksums[:, 1]
-    # Equal logs are equally long: where every position has one checksum, none contradicts another.
-    if not _differ(np.maximum(position, 0), checksum):
+    if not len(checksums.row):
         return []
-    rows = np.repeat(np.arange(len(sequence)), sequence.checksums_of)
     seen = np.flatnonzero(witness != 0)
-    keys = witness[seen].view(np.int64)
-    bad = _conflicts(order, rows[seen], keys, checksum[seen])
+    bad = _conflicts(
+        order, checksums.row[seen], witness[seen].view(np.int64), checksums.checksum[seen]
+    )
     found = _first(
         order, bad, LOG_STREAM, "the log's checksum is not that of the log it was recorded from"
     )
-    applied = np.flatnonzero(position <= commit[rows])
-    bad = _conflicts(order, rows[applied], position[applied], checksum[applied])
+    commit = sequence.kept("commit_position")[checksums.row]
+    applied = np.flatnonzero(checksums.position <= commit)
+    bad = _conflicts(
+        order,
+        checksums.row[applied],
+        checksums.position[applied],
+        checksums.checksum[applied],
+    )
     return found + _first(
         order, bad, "StateMachineSafety", "a committed log differs from another's"
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Parts
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ KEPT: Final = (
 )
 """The state columns that whole-run checks look at."""
 KEPT_INDEX: Final = {name: place for place, name in enumerate(KEPT)}
+Spans: TypeAlias = Parts[tuple[int, int]]
+"""Spans of rows: the first one and the one after the last; they rise."""
 _COLUMNS: Final = [STATE_INDEX[name] for name in KEPT]
 
 _TYPES: Final = [message.__name__ for message in wire.MESSAGE_TYPES]
@@ -78,10 +80,26 @@ class Sequence:
         """Count the events."""
         return len(self.step)
 
-    def kept(self, name: str) -> Ints:
+    def kept(self, name: str, spans: Spans | None = None) -> Ints:
         """Give one of the ``KEPT`` columns of the states, as whole numbers of any width."""
-        column: Ints = self.state[:, KEPT_INDEX[name]]
-        return column
+        return self.column("state", KEPT_INDEX[name], spans)
+
+    def column(self, name: str, place: int | None = None, spans: Spans | None = None) -> Ints:
+        """Give a field, or the column of it at a place, as whole numbers of any width.
+
+        Of a field that has a row for each event some spans of rows may be asked for: they are given
+        one after the other.
+        """
+        cells: Ints = getattr(self, name)
+        if place is not None:
+            cells = cells[:, place]
+        if spans is None:
+            return cells
+        return np.concatenate([cells[:0], *(cells[first:end] for first, end in spans)])
+
+    def checksum_parts(self) -> Iterator[Ints]:
+        """Give `checksums` in pieces, so that not all of them need be in memory."""
+        yield self.checksums
 
     @classmethod
     def joined(cls, parts: Parts[Sequence]) -> Sequence:
@@ -118,6 +136,21 @@ class Sequence:
                 checksums_of=self.checksums_of[start:end],
                 checksums=self.checksums[seen],
             )
+
+
+def row_kind(count: int) -> type[np.signedinteger[Any]]:
+    """Give the narrowest kind of number that a long run's rows, and some codes below 0, fit in."""
+    return np.int32 if count < np.iinfo(np.int32).max else np.int64
+
+
+def narrow_members(cells: Ints) -> NDArray[np.int8]:
+    """Give ids of members in a byte each; what is none of any cluster stays none of any."""
+    return np.clip(cells, -1, np.iinfo(np.int8).max).astype(np.int8)
+
+
+def wide(cells: Ints) -> Ints:
+    """Give numbers as compiled functions want positions, terms, ids and hashes."""
+    return np.ascontiguousarray(cells, dtype=np.int64)
 
 
 def digest(columns: EventColumns, runs: Ints) -> Sequence:

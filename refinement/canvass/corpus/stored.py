@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import count
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -19,20 +20,20 @@ import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import KEPT, Sequence
+from canvass.conformance.sequence import Sequence, Spans
 from canvass.traces.columns import Ints
 from canvass.traces.facts import Fact
 
 _CODEC: Final = "lz4"
-_STATE: Final = "state"
-"""This array is stored column by column: like numbers side by side, and columns are what is read.
-"""
 _RUN: Final = "run"
 """This one is not stored: there is one run."""
 _HELD: Final = "member"
 """What nearly every check reads is read once and kept."""
-_AS_STORED: Final = ("replays", "sends_of", "checksums_of")
-"""These, and the state, are given in as few bytes as they need; other numbers have 64 bits."""
+_STEP: Final = "step"
+"""Steps are counted on from by who reads them: they have 64 bits, as all fields with columns when
+they are read whole. Other numbers are given in as few bytes as they need.
+"""
+_CHECKSUMS: Final = "checksums"
 _LENGTH_BYTES: Final = 8
 
 
@@ -93,17 +94,20 @@ def store(path: Path, part: PartOfRun, sequence: Sequence | None) -> None:
 
 
 def _columns_of(sequence: Sequence) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Give the columns of all fields: like numbers side by side, and columns are what is read."""
     for field in fields(Sequence):
-        if field.name == _STATE:
-            for name in KEPT:
-                yield _name_of_state(name), _narrow(sequence.kept(name))
-        elif field.name != _RUN:
-            cells: NDArray[Any] = getattr(sequence, field.name)
+        cells: NDArray[Any] = getattr(sequence, field.name)
+        if field.name == _RUN:
+            continue
+        if cells.ndim == 1:
             yield field.name, cells if cells.dtype == np.bool_ else _narrow(cells)
+            continue
+        for place in range(cells.shape[1]):
+            yield _name_of(field.name, place), _narrow(cells[:, place])
 
 
-def _name_of_state(name: str) -> str:
-    return f"{_STATE}.{name}"
+def _name_of(name: str, place: int | None) -> str:
+    return name if place is None else f"{name}.{place}"
 
 
 def _narrow(cells: Ints) -> NDArray[Any]:
@@ -155,45 +159,73 @@ class StoredSequence(Sequence):
         """Read a field."""
         if name == _RUN:
             return np.zeros(self._count, dtype=np.int64)
-        if name == _STATE:
-            return np.column_stack([self.kept(column).astype(np.int64) for column in KEPT])
-        if name not in self._parts[0][1]:
+        if name in self._parts[0][1]:
+            return self.column(name)
+        places = self._places_of(name)
+        if not places:
             raise AttributeError(name)
+        return np.column_stack([self.column(name, place).astype(np.int64) for place in places])
+
+    def column(self, name: str, place: int | None = None, spans: Spans | None = None) -> Ints:
+        """Read a field, or the column of it at a place; of some rows, if that is said."""
+        if spans is not None:
+            return self._read(_name_of(name, place), spans)
         if name in self._held:
             return self._held[name]
-        cells = self._read(name, as_stored=name in _AS_STORED)
+        cells = self._read(_name_of(name, place), None)
+        if name == _STEP:
+            cells = cells.astype(np.int64)
         if name == _HELD:
             self._held[name] = cells
         return cells
 
-    def kept(self, name: str) -> Ints:
-        """Read a state column."""
-        return self._read(_name_of_state(name), as_stored=True)
+    def checksum_parts(self) -> Iterator[Ints]:
+        """Read the checksums of one part after the other."""
+        names = [_name_of(_CHECKSUMS, place) for place in self._places_of(_CHECKSUMS)]
+        for path, columns, base in self._parts:
+            read = [_unpacked(path, base, columns[name]).astype(np.int64) for name in names]
+            yield np.column_stack(read)
 
-    def _read(self, name: str, *, as_stored: bool) -> NDArray[Any]:
-        """Bring the parts of a column together."""
+    def _places_of(self, name: str) -> range:
+        """Give the places of a field's columns."""
+        columns = self._parts[0][1]
+        return range(next(n for n in count() if _name_of(name, n) not in columns))
+
+    def _read(self, name: str, spans: Spans | None) -> NDArray[Any]:
+        """Bring together what the parts have of a column."""
         places = [columns[name] for _, columns, _ in self._parts]
-        rows = sum(place.shape[0] for place in places)
+        bounds = np.cumsum([0, *(place.shape[0] for place in places)]).tolist()
+        if spans is None:
+            spans = [(0, bounds[-1])]
         kind = np.result_type(*{np.dtype(place.kind) for place in places})
-        if not as_stored and kind != np.bool_:
-            kind = np.dtype(np.int64)
-        cells: NDArray[Any] = np.empty((rows, *places[0].shape[1:]), dtype=kind)
-        codec = pa.Codec(_CODEC)
-        end = 0
-        for (path, _, base), place in zip(self._parts, places, strict=True):
-            begin, end = end, end + place.shape[0]
-            if begin < end:
-                cells[begin:end] = _unpacked(codec, path, base + place.start, place)
+        cells: NDArray[Any] = np.empty(sum(end - first for first, end in spans), dtype=kind)
+        starts = np.cumsum([0, *(end - first for first, end in spans)]).tolist()
+        at = 0
+        for (path, _, base), place, low, high in zip(
+            self._parts, places, bounds, bounds[1:], strict=False
+        ):
+            read: NDArray[Any] | None = None
+            while at < len(spans):
+                first, end = max(spans[at][0], low), min(spans[at][1], high)
+                if first < end:
+                    read = _unpacked(path, base, place) if read is None else read
+                    goal = starts[at] + first - spans[at][0]
+                    cells[goal : goal + end - first] = read[first - low : end - low]
+                if spans[at][1] > high:
+                    break  # The next part goes on with it.
+                at += 1
         return cells
 
 
-def _unpacked(codec: Any, path: Path, start: int, column: _Column) -> NDArray[Any]:
+def _unpacked(path: Path, base: int, column: _Column) -> NDArray[Any]:
+    """Read a column of a part."""
     kind = np.dtype(column.kind)
     with path.open("rb", buffering=0) as file:
-        file.seek(start)
+        file.seek(base + column.start)
         packed = file.read(column.size)
     size = prod(column.shape) * kind.itemsize
-    return np.frombuffer(codec.decompress(packed, size), dtype=kind).reshape(column.shape)
+    unpacked = pa.Codec(_CODEC).decompress(packed, size)
+    return np.frombuffer(unpacked, dtype=kind).reshape(column.shape)
 
 
 def joined(paths: Iterable[Path]) -> Sequence | None:

@@ -1,0 +1,120 @@
+"""What is checked of a whole run is the same whether its events are in memory or in stored parts.
+
+Runs are damaged in many ways by random, so that every check has something to find. They are joined
+from parts that are cut anywhere, and followed in windows much shorter than the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from canvass.conformance import replay
+from canvass.conformance.monitors import PROPERTIES
+from canvass.conformance.screen import WholeRun, check_whole
+from canvass.conformance.sequence import Sequence
+from canvass.corpus.stored import PartOfRun, joined, store
+from canvass.traces.schema import Run
+from support.corpora import record_runs
+from support.damaged_sequences import damaged, sequence_of_folder
+
+RUNS = 6
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Run, Sequence]]:
+    """Good runs, with restarts and several leaders."""
+    corpus = record_runs(tmp_path_factory.mktemp("joined") / "runs", RUNS, 250)
+    return [sequence_of_folder(path) for path in sorted(corpus.iterdir())]
+
+
+def in_parts(sequence: Sequence, cuts: list[int], folder: Path) -> Sequence:
+    """Store a run in parts, and give it as it is joined."""
+    paths = []
+    bounds = [0, *sorted(cuts), len(sequence)]
+    for number, part in enumerate(sequence.split(bounds)):
+        paths.append(folder / f"{number}.part")
+        store(paths[-1], PartOfRun(run_id="run", events=len(part)), part)
+    found = joined(paths)
+    assert found is not None
+    return found
+
+
+def told(found: WholeRun) -> tuple[object, ...]:
+    """All that is found, as values that can be compared."""
+    order = found.order
+    arrays = (order.order, order.found, order.source, order.before, order.rank, order.starts)
+    led = order.leaderships
+    return (
+        found.facts,
+        found.broken,
+        *(cells.tolist() for cells in arrays),
+        *(cells.tolist() for cells in (led.row, led.end, led.member, led.term, led.base)),
+    )
+
+
+def compare(
+    recorded: list[tuple[Run, Sequence]], seeds: range, folder: Path, patch: pytest.MonkeyPatch
+) -> Counter[str]:
+    """Damage runs, check each in both ways; count what was found."""
+    names: Counter[str] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        run, sound = recorded[seed % len(recorded)]
+        sequence, facts = damaged(run, sound, random)
+        patch.setattr(replay, "WINDOW", 1 << 20)
+        whole = check_whole(run, sequence, facts)
+        cuts = [random.randrange(len(sequence)) for _ in range(random.randrange(1, 9))]
+        patch.setattr(replay, "WINDOW", random.choice((3, 20, 100, 400)))
+
+        found = check_whole(run, in_parts(sequence, cuts, folder), facts)
+
+        assert told(found) == told(whole), f"seed {seed}"
+        names.update(one.name for one in whole.broken)
+        names.update(f"problem {n}" for n in np.unique(whole.order.found).tolist())
+    return names
+
+
+def test_damaged_runs_are_told_of_alike_whole_and_in_parts(
+    recorded: list[tuple[Run, Sequence]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = compare(recorded, range(60), tmp_path, monkeypatch)
+
+    assert len(names) > 10, names
+
+
+@pytest.mark.night
+def test_many_damaged_runs_are_told_of_alike_whole_and_in_parts(
+    recorded: list[tuple[Run, Sequence]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = compare(recorded, range(1000, 2000), tmp_path, monkeypatch)
+
+    # What such damages lead to seldom or, as with LogMatching, never is left to stories.
+    seldom = {"LogMatching", "ElectionSafety", "AppliedWithinCommitted"}
+    assert {*PROPERTIES, "LogStream"} - seldom <= names.keys(), names
+    assert {f"problem {number}" for number in range(1, 10)} <= names.keys(), names
+
+
+def test_the_events_of_damaged_runs_come_back_in_any_spans(
+    recorded: list[tuple[Run, Sequence]], tmp_path: Path
+) -> None:
+    run, sound = recorded[0]
+    for seed in range(20):
+        random = Random(seed)
+        sequence, _ = damaged(run, sound, random)
+        count = len(sequence)
+        found = in_parts(sequence, [random.randrange(count) for _ in range(5)], tmp_path)
+        bounds = sorted(random.randrange(count + 1) for _ in range(8))
+        spans = list(zip(bounds[::2], bounds[1::2], strict=True))
+        expected = np.concatenate([sequence.step[first:end] for first, end in spans])
+
+        assert np.array_equal(found.column("step", None, spans), expected)
+        assert np.array_equal(sequence.column("step", None, spans), expected)
+        for name in ("commit_position", "election_state"):
+            assert np.array_equal(found.kept(name, spans), sequence.kept(name, spans))
+        checksums = np.concatenate(list(found.checksum_parts()))
+        assert np.array_equal(checksums, sequence.checksums)
