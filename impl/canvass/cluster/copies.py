@@ -4,9 +4,9 @@
 the core is mostly that, and the library's takes twenty times as long for a value of many fields.
 
 A frozen class lets nobody set a field, so the copy is made as its draft, a class of the same slots
-that is not frozen, and becomes the frozen one when it is done. Of `Member`, which has by far the
-most, each field is named here: the interpreter sets those fastest. Of the others it makes no
-difference.
+that is not frozen, and becomes the frozen one when it is done. Of `Member` and `Input`, which have
+the most, each field is named here: the interpreter sets those fastest. Of the others it makes no
+difference. To copy `NO_INPUT` takes less than half the time in which an input is made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import fields, make_dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from canvass.cluster.member import Member
+from canvass.cluster.member import Input, Member
 
 Value = TypeVar("Value")
 
@@ -75,7 +75,25 @@ def _copy_of_member(s: Member) -> Any:
     return made
 
 
-_COPIES: Final[dict[type[Any], _Copy]] = {Member: _copy_of_member}
+_INPUT_DRAFT: Final = _draft_of(Input)
+
+
+def _copy_of_input(x: Input) -> Any:
+    made: Any = object.__new__(_INPUT_DRAFT)
+    made.message = x.message
+    made.interval = x.interval
+    made.commit_interval = x.commit_interval
+    made.timeout = x.timeout
+    made.active = x.active
+    made.accepted = x.accepted
+    made.position = x.position
+    made.leadership_term_id = x.leadership_term_id
+    made.term_base_log_position = x.term_base_log_position
+    made.graceful_closed_leader_id = x.graceful_closed_leader_id
+    return made
+
+
+_COPIES: Final[dict[type[Any], _Copy]] = {Member: _copy_of_member, Input: _copy_of_input}
 
 
 def replace(value: Value, /, **changes: Any) -> Value:

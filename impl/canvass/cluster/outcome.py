@@ -54,7 +54,7 @@ def received(x: Input, message_type: type[_MessageT]) -> _MessageT:
 
 def send_to_each(i: int, to: Iterable[int], message: Message) -> Effects:
     """Send a message to members other than ``i``, in ascending order of their ids."""
-    return tuple(Send(j, message) for j in sorted(to) if j != i)
+    return tuple([Send(j, message) for j in sorted(to) if j != i])
 
 
 def broadcast(i: int, member_count: int, message: Message) -> Effects:

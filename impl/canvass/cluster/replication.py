@@ -48,6 +48,11 @@ from canvass.cluster.transitions import (
     with_record,
 )
 
+# To look an enum's member up by its class takes longer than what is asked of it, in every step.
+_LEADER: Final = Role.LEADER
+_FOLLOWER: Final = Role.FOLLOWER
+_REPLICATES: Final = ElectionState.FOLLOWER_LOG_REPLICATION
+
 _MAY_SNAPSHOT: Final = frozenset(
     {
         ElectionState.CLOSED,
@@ -69,7 +74,7 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     ``ConsensusModuleAgent.checkClusterControlToggle``.
     """
     # Refuse.
-    if not is_closed(s, Role.LEADER) or x.position <= s.publication_position:
+    if not is_closed(s, _LEADER) or x.position <= s.publication_position:
         return None
     asked = s.termination_position != NULL_VALUE
     if asked and s.termination_leadership_term_id == s.module_leadership_term_id:
@@ -82,7 +87,7 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
 def _records_from_stream(s: Member) -> bool:
     """Whether the archive records what the leader's log stream brings."""
     return (
-        (is_closed(s, Role.FOLLOWER) and s.log_subscription)
+        (is_closed(s, _FOLLOWER) and s.log_subscription)
         or is_at(s, ElectionState.FOLLOWER_CATCHUP)
         or (is_at(s, ElectionState.FOLLOWER_LOG_INIT) and s.log_subscription)
         or is_at(s, ElectionState.FOLLOWER_READY)
@@ -100,9 +105,9 @@ def record_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """
     # Decide.
     bound = NULL_VALUE
-    if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION) and s.log_replication:
+    if is_at(s, _REPLICATES) and s.log_replication:
         bound = s.replication_stop_position
-    elif is_closed(s, Role.LEADER):
+    elif is_closed(s, _LEADER):
         bound = s.publication_position
     elif _records_from_stream(s):
         bound = x.position
@@ -124,7 +129,7 @@ def consume_bound(s: Member) -> int:
     replay within its bounds. Source: ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``,
     ``replayLogPoll``.
     """
-    if is_closed(s, Role.FOLLOWER) and s.log_subscription:
+    if is_closed(s, _FOLLOWER) and s.log_subscription:
         return min(s.module_notified_commit_position, s.recorded_position)
     if is_at(s, ElectionState.FOLLOWER_CATCHUP):
         return min(s.notified_commit_position, s.recorded_position)
@@ -194,7 +199,7 @@ def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome
     position only rises (1.49: is set). Source: ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.
-    if not is_closed(s, Role.LEADER) or not is_heard_of(i, x.active):
+    if not is_closed(s, _LEADER) or not is_heard_of(i, x.active):
         return None
 
     # Decide.
@@ -220,7 +225,7 @@ def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Out
     Source: ``ConsensusModuleAgent.updateFollowerPosition``.
     """
     # Refuse.
-    if not is_closed(s, Role.FOLLOWER) or s.leader_member_id == NULL_VALUE:
+    if not is_closed(s, _FOLLOWER) or s.leader_member_id == NULL_VALUE:
         return None
 
     # Effects.

@@ -52,6 +52,12 @@ _REPORTS: Final = (AppendPosition, CanvassPosition)
 _ANSWERED: Final = (CanvassPosition, RequestVote)
 _OF_THE_NEXT: Final = (records.RoleChange, records.TruncateLogEntry)
 """What is logged before the change that it belongs to."""
+_OF_AN_ELECTION: Final = (records.NewElection, *_OF_THE_NEXT)
+"""What may stand after a message that starts an election."""
+
+# To look an enum's member up by its class takes longer than what is done with it here.
+_LEADER: Final = Role.LEADER
+_FOLLOWER: Final = Role.FOLLOWER
 
 
 def meet(proposal: Proposal, index: int) -> None:
@@ -90,9 +96,10 @@ def _on_message(proposal: Proposal, index: int) -> None:
     delivery = proposal.plan.by_record[proposal.member_id, index]
     message = delivery.message
     action, given = _ACTION_OF[type(message)], replace(NO_INPUT, message=message)
-    leads, follows = proposal.is_closed(Role.LEADER), proposal.is_closed(Role.FOLLOWER)
+    leads, follows = proposal.is_closed(_LEADER), proposal.is_closed(_FOLLOWER)
     if leads or follows:
-        _before_closed_hears(proposal, index, action, given)
+        if type(proposal.record(index + 1)) in _OF_AN_ELECTION:
+            _before_closed_hears(proposal, index, action, given)
         if follows and isinstance(message, CommitPosition):
             _record_committed(proposal, message)
     elif proposal.election_state == "FOLLOWER_REPLAY":

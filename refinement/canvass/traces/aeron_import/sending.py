@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from canvass.cluster.member import Input, Role
+from canvass.cluster.copies import replace
+from canvass.cluster.member import NO_INPUT, Input, Role
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
     NULL_VALUE,
@@ -167,7 +168,7 @@ def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
 def published_at(proposal: Proposal, position: int) -> None:
     """Let a closed leader have written up to a position."""
     if position > proposal.state.publication_position:
-        proposal.take("AppendEntry", Input(position=position))
+        proposal.take("AppendEntry", replace(NO_INPUT, position=position))
 
 
 def publish(proposal: Proposal, time: int) -> None:
@@ -267,7 +268,7 @@ def record_to(proposal: Proposal, position: int) -> bool:
         else:
             flush_append_positions(proposal, position)
         if proposal.state.recorded_position < position:
-            proposal.take("RecordLog", Input(position=position))
+            proposal.take("RecordLog", replace(NO_INPUT, position=position))
     return proposal.state.recorded_position == position
 
 
@@ -285,7 +286,7 @@ def commit_to(proposal: Proposal, position: int) -> bool:
     active = proposal.active_for(s.recorded_position, position)
     if active is None:
         return False
-    given = Input(active=active, commit_interval=position <= s.commit_position)
+    given = replace(NO_INPUT, active=active, commit_interval=position <= s.commit_position)
     return proposal.take("UpdateLeaderPosition", given) is not None
 
 
@@ -294,9 +295,11 @@ def before_report(proposal: Proposal, sender: int, position: int) -> None:
     before the next report replaces it.
     """
     s = proposal.state
-    closed = proposal.is_closed(_LEADER)
     old = s.members[sender].log_position
-    if position == old or not 0 < old < (s.recorded_position if closed else s.append_position):
+    if position == old or old <= 0:
+        return
+    closed = proposal.is_closed(_LEADER)
+    if old >= (s.recorded_position if closed else s.append_position):
         return
     for queue in proposal.queues.values():
         for _ in range(_showing(proposal, queue, old)):
