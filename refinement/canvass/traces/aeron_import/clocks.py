@@ -117,15 +117,19 @@ def _between(forth: int | None, back: int | None, wall: int) -> int:
 
 def find_bounds(members: Mapping[int, MemberEvidence]) -> Bounds:
     """What messages say of each two clocks."""
-    sent = {member_id: earliest_sends(evidence.records) for member_id, evidence in members.items()}
+    sent = {
+        member_id: earliest_sends(record for _, record in evidence.others)
+        for member_id, evidence in members.items()
+    }
     bounds: Bounds = {}
     for receiver, evidence in members.items():
         for record in evidence.records:
-            key = key_of(record)
+            key = None if type(record) is records.CommitPosition else key_of(record)
             if key is None:
                 continue
             sender, what = key
-            begun = sent.get(sender, {}).get((receiver, *what)) or sent.get(sender, {}).get(what)
+            known_sends = sent.get(sender, {})
+            begun = known_sends.get((receiver, *what)) or known_sends.get(what)
             if begun is not None and sender != receiver:
                 least = begun - record.time_ns
                 known = bounds.get((sender, receiver), least)

@@ -16,6 +16,7 @@ from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CatchupPosition,
+    CommitPosition,
     NewLeadershipTerm,
     StopCatchup,
     TerminationPosition,
@@ -44,6 +45,7 @@ _ALWAYS = (-(1 << 63), 1 << 63)
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
 _NAMING_NO_SENDER = (StopCatchup, TerminationPosition)
 _OF_A_POSITION = (AppendPosition, CatchupPosition)
+_NO_REPLIES = (AppendPosition, CommitPosition)
 
 
 @dataclass(slots=True)
@@ -131,7 +133,8 @@ def make_plan(
         if sender in members:
             first, last = (spans or {}).get(sender, _ALWAYS)
             for delivery in queue:
-                delivery.excused = members[sender].hole_at(delivery.time) is not None
+                if members[sender].holes:
+                    delivery.excused = members[sender].hole_at(delivery.time) is not None
                 delivery.lost = delivery.excused or not first <= delivery.time <= last
             plan_channel(plan, members[sender], receiver, queue)
     _plan_published(plan, members, own)
@@ -216,7 +219,7 @@ def _place(
     """
     message = delivery.message
     before = min(bisect_right(evidence.times, delivery.time), limit)
-    answer = reply_key(message, receiver)
+    answer = None if type(message) in _NO_REPLIES else reply_key(message, receiver)
     replied = lasting = UNPLANNED
     if answer is not None:
         bound = known.bound(message) if bounded else None
@@ -225,7 +228,7 @@ def _place(
         if replied == UNPLANNED and isinstance(message, StopCatchup):
             term = message.leadership_term_id
             replied = places.latest_record(("STOP?", receiver, term), before)
-    if not is_reply(places, message, receiver):
+    if answer is None or not is_reply(places, message, receiver):
         lasting = places.latest_segment(segment_key(message, receiver), before)
         if lasting != UNPLANNED and isinstance(message, _OF_A_POSITION):
             lasting = places.settled(lasting, limit)
@@ -326,7 +329,7 @@ def _plan_published(
                 plan.published[message.leadership_term_id].append((sent, message.log_position))
     for evidence in members.values():
         term = NULL_VALUE
-        for index, record in enumerate(evidence.records):
+        for index, record in evidence.others:
             if isinstance(record, ElectionStateChange):
                 term = record.leadership_term_id
             elif isinstance(record, records.NewElection) and record.reason != STARTED:

@@ -57,6 +57,7 @@ _VALUES: Final[Mapping[type[Line], Callable[[Line], tuple[Any, ...]]]] = {
     for record, message in _MESSAGE_OF.items()
 }
 
+_REPEATED: Final = (records.AppendPosition, records.CommitPosition)
 _BALLOTS: Final = ("CANDIDATE_BALLOT", "FOLLOWER_BALLOT")
 
 
@@ -147,6 +148,18 @@ class MemberEvidence:
     lacks_lives: bool = False
     boots: list[int] = field(default_factory=list)
     holes: dict[int, int] = field(default_factory=dict)
+    _others: list[int] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def others(self) -> list[tuple[int, Line]]:
+        """The records, with their indexes, that are neither an `AppendPosition` nor a
+        `CommitPosition`: most are one of these, so who looks for others looks here.
+        """
+        found = self.records
+        if self._others is None:
+            kinds = enumerate(map(type, found))
+            self._others = [index for index, kind in kinds if kind not in _REPEATED]
+        return [(index, found[index]) for index in self._others]
 
     def hole_at(self, time: int, after_ns: int = 0) -> int | None:
         """The hole in which a message of the member came, or so long after it at most."""
@@ -250,7 +263,7 @@ def _ends_process(record: Line) -> bool:
 def set_segments(evidence: MemberEvidence) -> None:
     """Find the segments: each begins with an ``ELECTION_STATE_CHANGE``."""
     segments: list[Segment] = []
-    for index, record in enumerate(evidence.records):
+    for index, record in evidence.others:
         if isinstance(record, ElectionStateChange):
             if segments and segments[-1].end == 0:
                 first = cause_index(evidence, index)
@@ -276,5 +289,5 @@ def set_segments(evidence: MemberEvidence) -> None:
         segments[-1].end = len(evidence.records)
     evidence.segments = segments
     evidence.elections = [
-        index for index, record in enumerate(evidence.records) if isinstance(record, NewElection)
+        index for index, record in evidence.others if isinstance(record, NewElection)
     ]

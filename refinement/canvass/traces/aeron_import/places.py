@@ -51,7 +51,7 @@ class Places:
             for key in _segment_keys(segment, evidence.member_id):
                 self.starts[key].append(segment.start)
                 self.ends[key].append(segment.end)
-        for index, record in enumerate(evidence.records):
+        for index, record in evidence.others:
             if isinstance(record, records.RequestVote):
                 ballot = ("VOTE", record.candidate_member_id, record.candidate_term_id)
                 self.records[ballot].append(index)

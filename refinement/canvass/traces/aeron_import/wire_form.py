@@ -14,10 +14,6 @@ from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.traces import schema, wire
 
-_NAMES: Final = wire.Member.__struct_fields__
-_VALUES: Final = attrgetter(*_NAMES)
-_LOG: Final = _NAMES.index("recording_log")
-_MEMBERS: Final = _NAMES.index("members")
 _RECORD: Final = attrgetter(*wire.MemberRecord.__struct_fields__)
 _ENTRY: Final = attrgetter(*wire.TermEntry.__struct_fields__)
 _MESSAGES: Final = {
@@ -58,21 +54,19 @@ class WireForm:
         before, made = self._state, self._wire
         if made is not None and state is before:
             return made
-        values = list(_VALUES(state))
         if made is None or before is None:
-            values[_LOG] = tuple([_entry_of(entry) for entry in state.recording_log])
-            values[_MEMBERS] = tuple([_record_of(record) for record in state.members])
+            log = tuple([_entry_of(entry) for entry in state.recording_log])
+            members = tuple([_record_of(record) for record in state.members])
         else:
-            values[_LOG] = made.recording_log
+            log, members = made.recording_log, made.members
             if state.recording_log is not before.recording_log:
-                values[_LOG] = tuple([_entry_of(entry) for entry in state.recording_log])
-            values[_MEMBERS] = made.members
+                log = tuple([_entry_of(entry) for entry in state.recording_log])
             if state.members is not before.members:
-                known = zip(state.members, before.members, made.members, strict=True)
-                values[_MEMBERS] = tuple(
+                known = zip(state.members, before.members, members, strict=True)
+                members = tuple(
                     [form if now is was else _record_of(now) for now, was, form in known]
                 )
-        self._state, self._wire = state, wire.Member(*values)
+        self._state, self._wire = state, _member_of(state, log, members)
         return self._wire
 
     def input(self, given: Input, sender: int = NULL_VALUE, message_id: str = "") -> schema.Input:
@@ -105,6 +99,45 @@ class WireForm:
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
         """Names, each once."""
         return self._names[tuple(names)]
+
+
+def _member_of(
+    state: Member, log: tuple[wire.TermEntry, ...], members: tuple[wire.MemberRecord, ...]
+) -> wire.Member:
+    # Each field is named: the interpreter reads those fastest.
+    return wire.Member(
+        state.persisted_candidate_term_id,
+        log,
+        state.recorded_position,
+        state.snapshot_leadership_term_id,
+        state.snapshot_term_base_log_position,
+        state.snapshot_log_position,
+        state.module_state,
+        state.role,
+        state.module_leadership_term_id,
+        state.module_notified_commit_position,
+        state.commit_position,
+        state.publication_position,
+        state.log_subscription,
+        state.catchup_destination,
+        state.termination_position,
+        state.termination_leadership_term_id,
+        state.leader_member_id,
+        members,
+        state.election_state,
+        state.log_leadership_term_id,
+        state.leadership_term_id,
+        state.candidate_term_id,
+        state.append_position,
+        state.notified_commit_position,
+        state.catchup_join_position,
+        state.replication_leadership_term_id,
+        state.replication_stop_position,
+        state.replication_term_base_log_position,
+        state.log_replication,
+        state.replay_stop_position,
+        state.graceful_closed_leader_id,
+    )
 
 
 def _record_of(record: MemberRecord) -> wire.MemberRecord:
