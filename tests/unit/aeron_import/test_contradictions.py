@@ -202,8 +202,8 @@ def test_a_line_that_cannot_be_read_leaves_a_gap(capture: Path, tmp_path: Path) 
 
 def test_a_run_that_failed_still_has_only_known_events(tmp_path: Path) -> None:
     logs = logs_of(CAPTURES[0])
-    at = place(logs[1], "ELECTION_STATE_CHANGE", 2)
-    del logs[1][at]
+    before, at = (place(logs[1], "ELECTION_STATE_CHANGE", number) for number in (1, 2))
+    logs[1][at] = logs[1][before]
     found = imported(tmp_path, logs)
 
     assert found.failure is not None

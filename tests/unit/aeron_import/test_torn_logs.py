@@ -12,9 +12,10 @@ from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_import.importer import summarise, write_run
 from canvass.traces.aeron_import.proposing import propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
-from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.records import LogRecord, TruncateLogEntry
 from support.aeron_hostile import HostileCluster
-from support.aeron_runs import logs_of_nodes
+from support.aeron_runs import SAMPLES, logs_of_nodes
 from support.judging import core_judge
 
 LONG_NS = 150_000_000
@@ -62,6 +63,34 @@ def test_what_is_lost_contradicts_nothing(
     outcome = outcome_without(lines_of(seed), member_id, at, count, tmp_path / "run")
 
     assert outcome == INCOMPLETE
+
+
+def test_a_log_that_was_cut_in_a_hole_contradicts_nothing(tmp_path: Path) -> None:
+    """What the member had recorded before the hole is not there after it, and was not committed."""
+    cluster = HostileCluster(33, 3, "tails")
+    cluster.run(12_000)
+    lines = {i: node.lines for i, node in enumerate(cluster.nodes)}
+    lost = lines[0][72:86]
+
+    assert any(isinstance(one, TruncateLogEntry) for one in lost)
+    assert outcome_without(lines, 0, 72, len(lost), tmp_path / "run") == INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("member_id", "at", "count"),
+    [
+        pytest.param(2, 375, 10, id="changes, and what caused them"),
+        pytest.param(1, 4, 9, id="one change"),
+        pytest.param(0, 230, 2, id="reports to a leader"),
+    ],
+)
+def test_a_short_hole_contradicts_nothing(
+    member_id: int, at: int, count: int, tmp_path: Path
+) -> None:
+    logs = read_cluster([SAMPLES[1]])
+    lines = {i: log.records for i, log in logs.members.items()}
+
+    assert outcome_without(lines, member_id, at, count, tmp_path / "run") == INCOMPLETE
 
 
 @pytest.mark.night

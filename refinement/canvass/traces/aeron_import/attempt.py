@@ -1,32 +1,31 @@
 """One attempt to explain logs, or their beginnings: plan, drive each member, let the members agree.
 
 What seems to be missing from the logs is told here from what is false: the beginning or the end of
-a log, the last lines before a kill, lines cut out of the middle.
+a log, the last lines before a kill; lines cut out of the middle are told by `holes`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_import.agreement import demand_writing
 from canvass.traces.aeron_import.deliveries import Plan, make_plan
 from canvass.traces.aeron_import.driver import Failure, drive, find_begin
 from canvass.traces.aeron_import.evidence import (
-    UNDER_WAY_NS,
     MemberEvidence,
     is_message,
     sender_of,
     set_segments,
 )
+from canvass.traces.aeron_import.holes import find_holes
 from canvass.traces.aeron_import.lost_lines import LostLines
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.search import EFFORT
-from canvass.traces.aeron_log.records import DamagedLine, LifeStart, NewElection
+from canvass.traces.aeron_log.records import NewElection
 
 _CUT_OFF_COUNT: Final = 3
 """So many messages heard of a member after the end of its log say that the log goes on elsewhere;
@@ -35,19 +34,6 @@ fewer may be false.
 
 _ROUNDS: Final = 10
 """How often leaders are driven anew to have written what others have recorded."""
-
-_SILENCE_NS: Final = 150_000_000
-"""Between two lines of one life: longer than the shortest interval of repetition, 100 ms."""
-_MOMENT_NS: Final = 50_000_000
-"""Messages that were on their way when a process paused come within less."""
-_HEARD_COUNT: Final = 3
-"""Moments at which others must have heard of a member for a silence of its log to be a hole: who is
-only paused is not heard of, but for what was on its way.
-"""
-_LACKING_COUNT: Final = 3
-"""So many things must not follow from the lines before a silence for it to be a hole where less was
-heard: one false line makes fewer.
-"""
 
 
 @dataclass(slots=True)
@@ -60,11 +46,14 @@ class Attempt:
         Of each member, and what they rest on.
     failures
         Records that nothing explains.
+    cuts
+        For each member the indexes of records before which lines seem to be cut out.
     """
 
     proposals: dict[int, Proposal]
     plan: Plan
     failures: list[Failure]
+    cuts: dict[int, set[int]] = field(default_factory=dict)
 
     @property
     def first(self) -> Failure | None:
@@ -125,7 +114,7 @@ def _with_missing(
     again = _drive_all(setting, members, spans) if ends else found
     holes: dict[int, dict[int, int]] = {}
     if again.failures:
-        holes = _holes(members, again)
+        holes = find_holes(members, again.plan, again.failures)
         torn = {
             member_id: replace(evidence, holes=holes.get(member_id, {}))
             for member_id, evidence in members.items()
@@ -137,71 +126,6 @@ def _with_missing(
     for member_id in {*ends, *cut_in_hole}:
         mark_cut_off(again.proposals[member_id])
     return again
-
-
-def _holes(members: Mapping[int, MemberEvidence], found: Attempt) -> dict[int, dict[int, int]]:
-    """Where lines seem to be cut out of logs, before what is not explained: for each member the
-    index of the first record after a hole, and of the election with which it is known again.
-    """
-    heard: dict[int, list[int]] = {}
-    for delivery in found.plan.by_record.values():
-        heard.setdefault(delivery.sender, []).append(delivery.time)
-    holes: dict[int, dict[int, int]] = {}
-    for member_id, evidence in members.items():
-        times = sorted(heard.get(member_id, []))
-        for index in range(1, len(evidence.records)):
-            damaged = isinstance(evidence.records[index], DamagedLine)
-            if not (damaged or _is_hole(evidence, index, times, found)):
-                continue
-            end, known = len(evidence.records), evidence.known_again(index)
-            shown = evidence.times[index] + _SILENCE_NS
-            if damaged:
-                shown = evidence.times[known] + UNDER_WAY_NS if known < end else NEVER
-            begin = evidence.times[index - 1]
-            if any(
-                (one.member_id == member_id and one.index >= index)
-                or (one.sender == member_id and begin <= one.time <= shown)
-                for one in found.failures
-            ):
-                holes.setdefault(member_id, {})[index] = known
-    return holes
-
-
-def _is_hole(evidence: MemberEvidence, index: int, heard: Sequence[int], found: Attempt) -> bool:
-    """Whether a member was silent before a record, and others heard of it all the time, or what
-    does not follow from the lines before.
-    """
-    begin, end = evidence.times[index - 1 : index + 1]
-    if end - begin < _SILENCE_NS or isinstance(evidence.records[index], LifeStart):
-        return False
-    within = heard[bisect_right(heard, begin) : bisect_left(heard, end)]
-    if _moments(within, begin) >= _HEARD_COUNT:
-        return True
-    return _lacking(evidence, index, found) >= _LACKING_COUNT
-
-
-def _lacking(evidence: MemberEvidence, index: int, found: Attempt) -> int:
-    """Count what does not follow from the lines before a silence: different messages that others
-    received in it, and what the member logged after it, which counts once.
-    """
-    begin, end = evidence.times[index - 1 : index + 1]
-    known = evidence.known_again(index)
-    lacking: set[Message | None] = set()
-    for one in found.failures:
-        if one.sender == evidence.member_id and begin <= one.time < end:
-            lacking.add(found.plan.by_record[one.member_id, one.index].message)
-        elif one.member_id == evidence.member_id and index <= one.index <= known:
-            lacking.add(None)
-    return len(lacking)
-
-
-def _moments(times: Sequence[int], begin: int) -> int:
-    """Count the times that lie apart from each other, and from a beginning."""
-    count, latest = 0, begin
-    for time in times:
-        if time - latest >= _MOMENT_NS:
-            count, latest = count + 1, time
-    return count
 
 
 def cut_at(members: Mapping[int, MemberEvidence], time: int) -> dict[int, MemberEvidence]:
@@ -249,7 +173,7 @@ def _drive_all(
     waiting = set(members)
     for _ in range(_ROUNDS):
         for member_id in sorted(waiting):
-            ends = lost.ends.get(member_id, ())
+            ends = lost.missing_before(member_id)
             proposals[member_id], failed[member_id] = drive(
                 setting.rules, plan, members[member_id], ends, setting.effort
             )
@@ -272,7 +196,7 @@ def _drive_all(
             failure = Failure(*place, reason, sender=sender)
             failure.is_bound_met = proposal.lacks_tries
             failures.append(failure)
-    return Attempt(proposals, plan, failures)
+    return Attempt(proposals, plan, failures, lost.cuts)
 
 
 def _ends(members: Mapping[int, MemberEvidence], plan: Plan) -> dict[int, int]:

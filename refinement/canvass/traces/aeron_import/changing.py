@@ -19,16 +19,13 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_unanimous_candidate
+from canvass.traces.aeron_import.consuming import consume
+from canvass.traces.aeron_import.deliveries import EVENT_BYTES
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.sending import consume_to, record_to, send
 from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_log.records import ElectionStateChange
-
-EVENT_BYTES: Final = 96
-"""Length of a NewLeadershipTermEvent in the log, frame and alignment included, in all releases that
-print these lines; used where no follower has logged the event.
-"""
 
 _TIMED: Final[Mapping[str, str]] = {
     "CANVASS": "Canvass",
@@ -151,7 +148,7 @@ def _leader_replay(proposal: Proposal, _index: int, record: ElectionStateChange)
     start_leader_replay(proposal)
     s = proposal.state
     if s.commit_position < s.append_position:
-        proposal.take("ConsumeLog", Input(position=s.append_position))
+        consume(proposal, s.append_position)
     return _lead(proposal, "LeaderReplay", record)
 
 
@@ -249,7 +246,7 @@ def _follower_replay(proposal: Proposal, _index: int, record: ElectionStateChang
     start_follower_replay(proposal)
     s = proposal.state
     if s.replay_stop_position > s.commit_position:
-        proposal.take("ConsumeLog", Input(position=s.replay_stop_position))
+        consume(proposal, s.replay_stop_position)
     return _take(proposal, "FollowerReplay", [NO_INPUT], record.new_state)
 
 

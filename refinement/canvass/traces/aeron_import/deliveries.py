@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -41,6 +42,11 @@ from canvass.traces.aeron_import.places import (
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange
 
+EVENT_BYTES: Final = 96
+"""Length of a NewLeadershipTermEvent in the log, frame and alignment included, in all releases that
+print these lines; used where no follower has logged the event.
+"""
+
 _ALWAYS = (-(1 << 63), 1 << 63)
 _NAMING_LEADERS = (records.CommitPosition, records.NewLeadershipTerm, ElectionStateChange)
 _NAMING_NO_SENDER = (StopCatchup, TerminationPosition)
@@ -66,6 +72,9 @@ class Plan:
         How far the clocks of two members may be wrong against each other.
     event_bases, event_ends
         For each term where its first entry begins and ends, as far as that was logged.
+    unlogged_terms
+        For each member whose log shows no entry that begins a term, as the event that does is not
+        turned on, where these entries begin and end, and their terms.
     places, known
         From where each member can have sent what, and what receipts say of leaders' logs.
     """
@@ -77,6 +86,7 @@ class Plan:
     published: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     event_ends: dict[int, int] = field(default_factory=dict)
     event_bases: dict[int, int] = field(default_factory=dict)
+    unlogged_terms: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     places: dict[int, Places] = field(default_factory=dict)
     known: Known = field(default_factory=lambda: Known(()))
 
@@ -344,3 +354,20 @@ def _plan_published(
                 )
     for needs in plan.published.values():
         needs.sort()
+    _plan_unlogged(plan, members)
+
+
+def _plan_unlogged(plan: Plan, members: Mapping[int, MemberEvidence]) -> None:
+    """Note which entries begin terms for members whose logs have none: as leaders wrote them."""
+    begun = []
+    for evidence in members.values():
+        for record in evidence.records:
+            if isinstance(record, ElectionStateChange) and record.old_state == "LEADER_READY":
+                term, base = record.leadership_term_id, record.append_position
+                end = plan.event_ends.get(term, base + EVENT_BYTES)
+                if record.new_state == "CLOSED":
+                    begun.append((base, end, term))
+    begun.sort()
+    for member_id, evidence in members.items():
+        if not any(isinstance(one, records.ReplayNewLeadershipTerm) for one in evidence.records):
+            plan.unlogged_terms[member_id] = begun

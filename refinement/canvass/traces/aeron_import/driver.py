@@ -149,6 +149,8 @@ def _is_in_hole(proposal: Proposal, index: int) -> bool:
     """Whether a record comes after lines that are missing, and before the member is known again."""
     for start, end in proposal.evidence.holes.items():
         if start <= index < end:
+            if isinstance(proposal.evidence.records[index], records.LifeStart):
+                proposal.life_time = proposal.evidence.times[index]
             if isinstance(proposal.evidence.records[index], records.ClusterEvent):
                 _require_chain(proposal.evidence, index)
                 proposal.waiting.append(index)

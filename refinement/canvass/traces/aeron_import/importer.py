@@ -138,8 +138,9 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         if proposal.lost_lines:
             missing.append(f"member {member_id} was killed before it wrote its last lines")
         evidence = proposal.evidence
-        for index in sorted(evidence.holes):
-            line = evidence.records[index]
+        count = len(evidence.records)
+        for index in sorted({*evidence.holes, *imported.cuts.get(member_id, ())}):
+            line = evidence.records[min(index, count - 1)]
             missing.append(f"lines are missing before {evidence.files[line.file]}:{line.line}")
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")

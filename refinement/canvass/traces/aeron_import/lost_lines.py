@@ -36,6 +36,11 @@ some milliseconds.
 """
 
 
+_NEAR_NS: Final = 1_000_000_000
+"""Commit positions that lack the reports that they come of are received within so long."""
+_SEVERAL: Final = 2
+"""So many messages are not all false: one is, where one line is."""
+
 _RECORDING_NOTHING: Final = (
     "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT", "LEADER_LOG_REPLICATION",
 )  # fmt: skip
@@ -56,6 +61,8 @@ class LostLines:
         Whether lines may be missing for which nothing can be supposed.
     ends
         For each member the indexes of records before which lines are known to be missing.
+    cuts
+        For each member the indexes of records before which lines seem to be cut out of a life.
     """
 
     members: Mapping[int, MemberEvidence]
@@ -63,6 +70,11 @@ class LostLines:
     whole: bool = True
     excuse: bool = False
     ends: dict[int, set[int]] = field(default_factory=dict)
+    cuts: dict[int, set[int]] = field(default_factory=dict)
+
+    def missing_before(self, member_id: int) -> set[int]:
+        """Indexes of a member's records before which lines are missing."""
+        return self.ends.get(member_id, set()) | self.cuts.get(member_id, set())
 
     def suppose(self, proposals: Mapping[int, Proposal]) -> set[int]:
         """Suppose what may explain messages that are not sent; give the members concerned."""
@@ -78,8 +90,11 @@ class LostLines:
                     continue
                 if self.members[sender].hole_at(delivery.time) is not None:
                     continue  # What is lost there is no end of a life.
+                if delivery.receiver not in self.members:
+                    continue
                 end = self._killed_before(sender, delivery)
-                if end is None or delivery.receiver not in self.members:
+                if end is None:
+                    concerned.update(self._excuse(proposals, delivery, None))
                     continue
                 if not delivery.supposed and end < len(self.members[sender].records):
                     key = (sender, end, delivery.message)
@@ -93,13 +108,30 @@ class LostLines:
                         delivery.lost = delivery.reply = False
                         delivery.planned = delivery.due = end
                         continue
-                if not self.excuse or delivery.excused:
-                    continue
-                if self._is_plausible(proposals, delivery, end):
-                    delivery.lost = delivery.excused = True
-                    self.ends.setdefault(sender, set()).add(end)
-                    concerned.add(sender)
+                concerned.update(self._excuse(proposals, delivery, end))
         return concerned
+
+    def _excuse(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, end: int | None
+    ) -> set[int]:
+        """Let lines be missing that would explain a message that is not sent, if they may be: the
+        last ones before an ``end`` by a kill, or reports in the middle of a life. Give its sender
+        if that is so.
+        """
+        sender = delivery.sender
+        if not self.excuse or delivery.excused:
+            return set()
+        if end is None:
+            place = bisect_right(self.members[sender].times, delivery.time)
+            missing, found = self.cuts, self._lacks_reports(proposals, delivery, place)
+        else:
+            place, missing = end, self.ends
+            found = self._is_plausible(proposals, delivery, end)
+        if not found:
+            return set()
+        delivery.lost = delivery.excused = True
+        missing.setdefault(sender, set()).add(place)
+        return {sender}
 
     def is_excused(self, proposals: Mapping[int, Proposal], delivery: Delivery) -> bool:
         """Whether lines are missing that would explain a message that is not sent."""
@@ -151,6 +183,23 @@ class LostLines:
             return False
         ends.add(end)
         return True
+
+    def _lacks_reports(
+        self, proposals: Mapping[int, Proposal], delivery: Delivery, place: int
+    ) -> bool:
+        """Whether a leader seems to have had reports that its log lacks: several commit positions
+        were received of what a quorum had recorded. One may be false.
+        """
+        if not isinstance(delivery.message, CommitPosition):
+            return False
+        near = {
+            (one.receiver, one.message)
+            for one in proposals[delivery.sender].unsent
+            if isinstance(one.message, CommitPosition)
+            and not one.is_supposed
+            and abs(one.time - delivery.time) <= _NEAR_NS
+        }
+        return len(near) >= _SEVERAL and self._is_plausible(proposals, delivery, place)
 
     def _killed_before(self, member_id: int, delivery: Delivery) -> int | None:
         """The record before which a life ended by a kill, after whose last line a message came."""
@@ -338,8 +387,9 @@ class LostLines:
         if not isinstance(record, NewElection) or position == record.append_position:
             return True
         before = [one for one in evidence.segments if one.start < end]
-        known = before[-1].append if before else 0
-        return before[-1].state == "CLOSED" and known <= position < record.append_position
+        if not before or before[-1].state != "CLOSED":
+            return False
+        return before[-1].append <= position < record.append_position
 
 
 def _is_closing(record: object) -> bool:

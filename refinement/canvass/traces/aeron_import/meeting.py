@@ -261,21 +261,24 @@ def _restart(proposal: Proposal, index: int, record: records.NewElection) -> Non
 def _take_from_disk(proposal: Proposal, index: int, record: records.NewElection) -> None:
     """Let the disk be as the new life found it, where the last lines before are missing."""
     _settle_before_crash(proposal, record)
-    s, term = proposal.state, record.leadership_term_id
+    s, term, position = proposal.state, record.leadership_term_id, record.append_position
     change = proposal.next_change(index + 1)
     candidate = s.persisted_candidate_term_id
     if change is not None:
         candidate = max(candidate, change.candidate_term_id)
+    in_hole = index in proposal.evidence.holes.values()
+    # In a hole the log may have been cut, but not of what was committed; a kill cuts nothing.
+    is_cut = in_hole and s.commit_position <= position < s.recorded_position
     log = s.recording_log
-    if term > (log[-1].leadership_term_id if log else NULL_VALUE):
-        log = with_term(proposal, log, term, s.recorded_position)
+    if is_cut or term > (log[-1].leadership_term_id if log else NULL_VALUE):
+        log = with_term(proposal, log, term, min(s.recorded_position, position))
     proposal.state = replace(
         s,
         persisted_candidate_term_id=candidate,
         recording_log=log,
-        recorded_position=max(s.recorded_position, record.append_position),
+        recorded_position=position if is_cut else max(s.recorded_position, position),
     )
-    if index in proposal.evidence.holes.values():
+    if in_hole:
         proposal.state = with_snapshot(proposal.state, record.log_position)
     # What was settled may have been the first step after the gap.
     proposal.gap |= proposal.state != s

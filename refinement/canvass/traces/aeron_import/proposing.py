@@ -35,7 +35,7 @@ from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_import.turned_off import find_turned_off
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import LifeStart, TruncatedLine
+from canvass.traces.aeron_log.records import CatchupPosition, LifeStart, TruncatedLine
 from canvass.traces.limits import MAX_MEMBERS
 
 REVISION: Final = "1.50"
@@ -69,6 +69,8 @@ class Imported:
     stopped
         The first record for which no explanation was found by a search that met its bound, or where
         lines are missing; the proposals end before it.
+    cuts
+        For each member the indexes of records before which lines seem to be cut out.
     """
 
     rules: Rules
@@ -78,6 +80,7 @@ class Imported:
     failure: Failure | None
     stopped: Failure | None = None
     turned_off: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    cuts: dict[int, set[int]] = field(default_factory=dict)
 
 
 def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
@@ -115,7 +118,9 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
 
 def _is_whole(found: Imported) -> bool:
     """Whether all is explained, and nothing seems to be missing."""
-    if found.failure is not None or found.stopped is not None or is_circular(found.proposals):
+    if found.failure is not None or found.stopped is not None or found.cuts:
+        return False
+    if is_circular(found.proposals):
         return False
     return not any(
         one.lost_lines or one.cut_off or one.evidence.holes for one in found.proposals.values()
@@ -141,11 +146,44 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
     found.turned_off = find_turned_off(members)
-    if found.failure is not None and (
-        found.failure.is_bound_met or found.turned_off or _is_torn(found, members)
-    ):
+    if found.failure is None:
+        found.failure = _not_granted(found, members)
+        if found.failure is not None:
+            _stop(found)
+    elif found.failure.is_bound_met or found.turned_off or _is_torn(found, members):
         _stop(found)
     return found
+
+
+def _not_granted(found: Imported, members: Mapping[int, MemberEvidence]) -> Failure | None:
+    """The first catch-up of which its leader's log does not show that it was asked for, though no
+    other line of that log is missing.
+    """
+    asked = {
+        (member_id, record.follower_member_id, record.leadership_term_id)
+        for member_id, evidence in members.items()
+        for record in evidence.records
+        if isinstance(record, CatchupPosition)
+    }
+    whole = {
+        member_id
+        for member_id, one in found.proposals.items()
+        if not (one.late or one.cut_off or any(step.gap for step in one.steps))
+    }
+    joined = [
+        Failure(
+            member_id,
+            segment.start,
+            evidence.times[segment.start],
+            f"member {segment.leader} did not log who asks it for this catch-up",
+        )
+        for member_id, evidence in members.items()
+        for segment in evidence.segments
+        if segment.state == "FOLLOWER_CATCHUP"
+        and segment.leader in whole
+        and (segment.leader, member_id, segment.term) not in asked
+    ]
+    return min(joined, key=lambda failure: failure.time, default=None)
 
 
 def _in_order(
@@ -201,7 +239,7 @@ def _explain(
 ) -> Imported:
     found = attempt(setting, members)
     if found.first is None:
-        return Imported(setting.rules, logs, found.plan, found.proposals, None)
+        return Imported(setting.rules, logs, found.plan, found.proposals, None, cuts=found.cuts)
     return _first_false(setting, logs, members, found)
 
 

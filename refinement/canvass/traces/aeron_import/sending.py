@@ -25,6 +25,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
 )
 from canvass.traces.aeron_import.channels import Channel, Delivery
+from canvass.traces.aeron_import.consuming import consume
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 
@@ -370,7 +371,7 @@ def consume_to(proposal: Proposal, position: int) -> bool:
         records = proposal.is_closed(_FOLLOWER) or state == "FOLLOWER_CATCHUP"
         if records and s.recorded_position < position:
             record_to(proposal, position)
-        proposal.take("ConsumeLog", Input(position=position))
+        consume(proposal, position)
     return proposal.state.commit_position == position
 
 
