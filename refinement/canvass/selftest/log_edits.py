@@ -385,8 +385,8 @@ LOG_EDITS: Final = (
     Mutant(
         "log_is_not_cut",
         _TERM,
-        "return enter_init(after).after(TruncateLog(position), *record_terms(s, after))",
-        "return enter_init(after).after(*record_terms(s, after))",
+        "return enter_init(after).also(TruncateLog(position), *record_terms(s, after))",
+        "return enter_init(after).also(*record_terms(s, after))",
         shows_in="effects",
     ),
     Mutant(
