@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
+from canvass.simulation.options import MUTE
 
 
 def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
@@ -15,7 +16,7 @@ def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
     rng
         Draws.
     kind
-        One of `canvass.simulation.options.CUT_KINDS`.
+        One of `canvass.simulation.options.CUT_KINDS`, or `MUTE`.
     count
         How many members there are, two at least.
     """
@@ -33,6 +34,8 @@ def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
             ]
         case "one way":
             pairs = [(i, j)]
+        case str(kind) if kind == MUTE:
+            pairs = [(i, k) for k in range(count) if k != i]
         case "consensus only":
             pairs, streams = [(i, j), (j, i)], (CONSENSUS,)
         case _:

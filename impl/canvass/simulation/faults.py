@@ -19,7 +19,7 @@ from canvass.simulation.member import DISK_BYTES
 from canvass.simulation.options import rng_of
 
 if TYPE_CHECKING:
-    from canvass.simulation.member import SimulatedMember
+    from canvass.simulation.member import Moment, SimulatedMember
     from canvass.simulation.simulator import Simulator
 
 Strike: TypeAlias = Callable[[random.Random], None]
@@ -28,6 +28,8 @@ Strike: TypeAlias = Callable[[random.Random], None]
 _WRITES: Final = 12
 """A machine that is about to stop does so before one of so many writes."""
 _EFFECTS: Final = 12
+_MOMENT_DELAYS: Final = 6
+"""What waits for a moment strikes within so many delays of the network after it."""
 LEAST_TO_REPAIR: Final = 3
 """With fewer members no quorum is left that has what one of them has lost."""
 
@@ -125,10 +127,32 @@ class FaultInjector:
 
     # Processes and machines.
 
+    def _strike(
+        self,
+        member: SimulatedMember,
+        rng: random.Random,
+        strike: Callable[[SimulatedMember, random.Random], None],
+        moment: Moment,
+        probability: float,
+    ) -> None:
+        """Let a fault strike a member, now or soon after it comes to a moment."""
+        if not probability or rng.random() >= probability:
+            strike(member, rng)
+            return
+        wait_ns = rng.randrange(_MOMENT_DELAYS * self._simulator.options.network_delay_ns)
+
+        def late() -> None:
+            if self._on and member.up:
+                strike(member, rng)
+
+        member.at_moment[moment] = lambda: self._after(wait_ns, late)
+
     def _crash(self, rng: random.Random) -> None:
         member = self._member(rng)
-        if not member.up:
-            return
+        if member.up:
+            self._strike(member, rng, self._crash_one, "join", self._faults.join_probability)
+
+    def _crash_one(self, member: SimulatedMember, rng: random.Random) -> None:
         if rng.random() >= self._faults.crash_within_probability:
             self._simulator.crash(member.id, "crash between steps")
         elif rng.random() < 0.5:
@@ -146,10 +170,13 @@ class FaultInjector:
     def _pause(self, rng: random.Random) -> None:
         member = self._member(rng)
         if member.up:
-            units = rng.choice((50, 500, 1_200, 3_000))
-            self._count("pause")
-            self._count("pause beyond the heartbeat timeout", units > 1_000)
-            member.pause(self._simulator.now_ns + self._duration_ns(rng, units))
+            self._strike(member, rng, self._pause_one, "ballot", self._faults.ballot_probability)
+
+    def _pause_one(self, member: SimulatedMember, rng: random.Random) -> None:
+        units = rng.choice((50, 500, 1_200, 3_000))
+        self._count("pause")
+        self._count("pause beyond the heartbeat timeout", units > 1_000)
+        member.pause(self._simulator.now_ns + self._duration_ns(rng, units))
 
     def _jump(self, rng: random.Random) -> None:
         self._count("clock jump")
@@ -202,10 +229,18 @@ class FaultInjector:
     # Elections and operators.
 
     def _error(self, rng: random.Random) -> None:
-        member, now_ns = self._member(rng), self._simulator.now_ns
+        member = self._member(rng)
+        self._strike(member, rng, self._fail, "join", self._faults.join_probability)
+
+    def _fail(self, member: SimulatedMember, rng: random.Random) -> None:
+        now_ns = self._simulator.now_ns
         if member.paused_until_ns <= now_ns and member.work(lambda node: node.duty.fail(now_ns)):
             self._count("error in an election")
-            self._simulator.wake(member.id, now_ns)
+            limit_ns = self._faults.error_pause * self._unit_ns
+            if limit_ns:
+                member.pause(now_ns + rng.randrange(limit_ns))
+            else:
+                self._simulator.wake(member.id, now_ns)
 
     def _toggle(self, toggle: ControlToggle) -> None:
         for member in self._simulator.members:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
@@ -16,9 +16,9 @@ from canvass.archive.recording import Recording
 from canvass.archive.repair import repair
 from canvass.archive.restore import restore
 from canvass.archive.storage import ArchiveError, DamageError
-from canvass.cluster.effects import Effect
+from canvass.cluster.effects import Effect, JoinLog, Send
 from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import Message
+from canvass.cluster.messages import Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.transitions import persistent_member
@@ -40,8 +40,19 @@ DISK_BYTES: Final = 1 << 40
 SLOW_WRITE_UNITS: Final = 20
 """How long a slow disk takes for each write, in thousandths of the heartbeat timeout."""
 
+Moment = Literal["join", "ballot"]
+"""A member joins a log, be it to catch up, to follow or to lead; a member asks for votes."""
+
 Step = tuple[str, Input, Member, Outcome]
 """Action, input, the state before, and what came of it."""
+
+
+def _moment_of(effect: Effect) -> Moment | None:
+    """Which moment the member comes to by an effect."""
+    if isinstance(effect, JoinLog):
+        return "join"
+    asks = isinstance(effect, Send) and isinstance(effect.message, RequestVote)
+    return "ballot" if asks else None
 
 
 class Crash(Exception):
@@ -79,6 +90,8 @@ class SimulatedMember:
         self.due_ns = -1
         self.crash_after = -1
         """The process ends before so many more effects are done; -1 if it does not."""
+        self.at_moment: dict[Moment, Callable[[], object]] = {}
+        """Faults that wait for a moment, the last one for each."""
         self.disk_is_slow = False
         self.damage = ""
         """What keeps the member from starting for good; empty if nothing does."""
@@ -117,7 +130,10 @@ class SimulatedMember:
 
     def before_effect(self, effect: Effect) -> None:
         """See `canvass.node.port.StepObserver`."""
-        del effect
+        if self.at_moment:
+            moment = _moment_of(effect)
+            if moment in self.at_moment:
+                self.at_moment.pop(moment)()
         if self.crash_after >= 0:
             self.crash_after -= 1
             if self.crash_after < 0:

@@ -37,7 +37,7 @@ class Faults:
     cut_mean: int = 0
     """Between two cuts of links."""
     cut_kinds: tuple[str, ...] = ()
-    """Of `CUT_KINDS`."""
+    """Of `CUT_KINDS`, and `MUTE`."""
     crash_mean: int = 0
     """Between two ends of a process, each of which is started again after a while."""
     crash_within_probability: float = 0.0
@@ -66,6 +66,14 @@ class Faults:
     loses its disk, so that what is recorded of such a run is no behaviour of it."""
     error_mean: int = 0
     """Between two errors in elections."""
+    error_pause: int = 0
+    """How long a member that such an error has struck does nothing, at most: to handle an error
+    takes its time."""
+    join_probability: float = 0.0
+    """That the end of a process, or an error in an election, waits until its member joins a log,
+    and strikes while what follows from that is under way."""
+    ballot_probability: float = 0.0
+    """That a pause waits until its member asks for votes, and begins before it has them."""
     operator_mean: int = 0
     """Between two things that an operator asks of the leader: snapshot, suspend, resume."""
     termination_mean: int = 0
@@ -74,6 +82,9 @@ class Faults:
 
 CUT_KINDS: Final = ("isolate", "split", "one way", "consensus only", "log only")
 """A member from all others; two parts; one direction of a link; one kind of stream of a link."""
+MUTE: Final = "mute"
+"""A kind of cut that `swarm` does not choose: a member hears all others, and none of them hears
+it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from canvass.simulation.healing import Healing
 from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
+from canvass.simulation.punctuality import Punctuality
 from canvass.simulation.watch import Finding, SafetyWatch
 
 _BUSY_NS: Final = 20_000
@@ -101,6 +102,7 @@ class Simulator:
         self.members = [SimulatedMember(self, i, one, step) for i, one in enumerate(given)]
         self._states = [member.state for member in self.members]
         self._watch = SafetyWatch(self.logs, self._states)
+        self._punctuality = Punctuality(options.timing, count)
         self.clients = Clients(self)
         self.faults = FaultInjector(self)
 
@@ -129,6 +131,9 @@ class Simulator:
         if node is not None:
             busy_ns = self.now_ns + _BUSY_NS
             self.wake(i, busy_ns if worked else max(node.deadline_ns, busy_ns))
+            told = self._punctuality.late(i, self.now_ns, node.member)
+            if told:
+                self.find("PositionIsRepeated", told)
 
     # What members do.
 
@@ -186,6 +191,7 @@ class Simulator:
         known = len(self._watch.committed)
         told = self._watch.step(i, action, before, outcome)
         self._watch.tell(told, self.steps, self.now_ns)
+        self._punctuality.step(i, self.now_ns, before, outcome)
         self.counts["entries committed"] += len(self._watch.committed) - known
         if after.election_state is ElectionState.CLOSED is not before.election_state:
             self.counts["elections closed"] += 1

@@ -1,40 +1,67 @@
 """Steering: which options to try next, by what runs before have found that no other had.
 
-First all options are drawn afresh. Then some of each run's are taken from one that found something
-new: what rare finds have in common comes up more often, and the rest stays as various as it was.
-What counts as new is told by the caller. All follows from the first options and what is told.
+What a run finds anew depends on three choices more than on anything else: its faults, how long it
+is, and how fast its log grows. Each of them is a bandit of its own that is paid in news per step:
+an arm is drawn by Thompson sampling, and what it has earned fades with every pull of the bandit, as
+what is easy to find is found once. What counts as new is told by the caller. All follows from the
+first options and what is told.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Final
+import random
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Generic, TypeVar
 
-from canvass.simulation.options import Faults, Options, rng_of, swarm
+from canvass.cluster.timing import MILLISECOND_NS
+from canvass.simulation.options import Options, rng_of
+from canvass.simulation.profiles import PROFILES
 
-WARM_UP: Final = 20
-"""So many runs are drawn afresh first: nearly everything that they take is new."""
-FRESH: Final = 0.35
-"""How often options are drawn afresh later."""
-SHARE: Final = 0.3
-"""How many of a run's options are taken from one that found something."""
-POOL: Final = 24
-"""How many options are kept: those that have found most."""
-_FADES: Final = 0.7
-"""What options have found counts for less each time they are varied."""
-_VARIED: Final = (
-    "network_delay_ns",
-    "offer_mean_ns",
-    "service_count",
-    "cold_start",
-    "timing",
-)
+_A = TypeVar("_A", bound=Hashable)
+
+SHARES: Final = (1, 2, 4, 8)
+"""A run takes this part of the steps that it may take at most."""
+SELDOM_NS: Final = 2_000 * MILLISECOND_NS
+"""Between two requests of a client where the log is to grow slowly."""
+_FADES: Final = 0.98
+"""What arms have earned counts for less each time that their bandit is pulled."""
+_HOPED_STEPS: Final = 300
+_HOPED_NEWS: Final = 15
+"""An arm that was never pulled counts as if so many steps had brought so much."""
 
 
 @dataclass
-class _Kept:
-    options: Options
-    worth: float
+class _Earned:
+    news: float = _HOPED_NEWS
+    steps: float = _HOPED_STEPS
+
+
+class _Bandit(Generic[_A]):
+    """Arms, and what each of them has earned lately."""
+
+    def __init__(self, arms: Sequence[_A], rng: random.Random) -> None:
+        self._arms = {arm: _Earned() for arm in arms}
+        self._rng = rng
+        self.pulled = arms[0]
+
+    def pull(self) -> _A:
+        """Draw an arm: the more likely, the more news a step of it brings."""
+
+        def drawn(earned: _Earned) -> float:
+            return self._rng.gammavariate(max(earned.news, 0.5), 1 / max(earned.steps, 1.0))
+
+        rates = {arm: drawn(earned) for arm, earned in self._arms.items()}
+        self.pulled = max(rates, key=lambda arm: rates[arm])
+        return self.pulled
+
+    def tell(self, news: int, steps: int) -> None:
+        """Take note of what the arm that was pulled has earned."""
+        for earned in self._arms.values():
+            earned.news *= _FADES
+            earned.steps *= _FADES
+        self._arms[self.pulled].news += news
+        self._arms[self.pulled].steps += steps
 
 
 class Steering:
@@ -43,55 +70,34 @@ class Steering:
     Parameters
     ----------
     base
-        Members, revision, steps and the first seed.
+        Members, revision, the first seed, and the steps that a run takes at most.
     """
 
     def __init__(self, base: Options) -> None:
-        self._base = base
-        self._rng = rng_of(base.seed, "steering")
-        self._pool: list[_Kept] = []
-        self._seed = base.seed
-        self._parent: _Kept | None = None
+        self._base, self._seed = base, base.seed
+        rng = rng_of(base.seed, "steering")
+        self._profile = _Bandit(tuple(PROFILES), rng)
+        self._share = _Bandit(SHARES, rng)
+        self._seldom = _Bandit((False, True), rng)
 
     def next(self) -> Options:
         """Choose options; each has a seed of its own."""
         seed, self._seed = self._seed, self._seed + 1
-        drawn = swarm(replace(self._base, seed=seed))
-        self._parent = None
-        warm = seed - self._base.seed >= WARM_UP
-        if not warm or not self._pool or self._rng.random() < FRESH:
-            return drawn
-        weights = [kept.worth for kept in self._pool]
-        self._parent = self._rng.choices(self._pool, weights)[0]
-        return self._varied(self._parent.options, drawn)
+        steps = max(1, self._base.steps // self._share.pull())
+        options = PROFILES[self._profile.pull()](replace(self._base, seed=seed, steps=steps))
+        if self._seldom.pull():
+            options = replace(options, offer_mean_ns=SELDOM_NS)
+        return options
 
-    def tell(self, options: Options, news: int) -> None:
-        """Take note of how much a run has found that no run before had.
+    def tell(self, news: int, steps: int) -> None:
+        """Take note of what a run with the last options has come to.
 
         Parameters
         ----------
-        options
-            What `next` gave last.
         news
-            How much.
+            How much it has found that no run before had.
+        steps
+            How many steps it has taken.
         """
-        if self._parent is not None:
-            self._parent.worth *= _FADES
-        if news:
-            self._pool.append(_Kept(options, float(news)))
-            self._pool.sort(key=lambda kept: -kept.worth)
-            del self._pool[POOL:]
-
-    def _varied(self, parent: Options, drawn: Options) -> Options:
-        """Take some of the options of a run that found something in place of those drawn."""
-        rng = self._rng
-        faults = {
-            field.name: getattr(parent.faults, field.name)
-            for field in fields(Faults)
-            if rng.random() < SHARE
-        }
-        others = {name: getattr(parent, name) for name in _VARIED if rng.random() < SHARE}
-        mixed = replace(drawn.faults, **faults)
-        if mixed.cut_mean and not mixed.cut_kinds:
-            mixed = replace(mixed, cut_mean=0)
-        return replace(drawn, faults=mixed, **others)
+        for bandit in (self._profile, self._share, self._seldom):
+            bandit.tell(news, steps)

@@ -87,6 +87,33 @@ def test_a_run_in_which_disks_are_lost_is_done_again_by_its_replay_command(
     assert json.loads(told)["digest"] == first["digest"]
 
 
+def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command) -> None:
+    words = ("--seeds", "1", "--seed-start", "3", "--steps", "200", "--format", "json")
+    plain = json.loads(command("simulate", *words)[1])
+    first = json.loads(command("simulate", *words, "--profile", "broken-joins")[1])
+    again = replay_command(Options(3, steps=200), "broken-joins").replace("--out CORPUS", "")
+    told = json.loads(command(*shlex.split(again)[1:], "--format", "json")[1])
+
+    assert told["digest"] == first["digest"] != plain["digest"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--profile", "luck"), "there is no 'luck', but swarm, broken-joins, "),
+        (("--profile", "late-ends", "--steer"), "--profile goes without --steer"),
+    ],
+)
+def test_a_profile_that_cannot_be_is_refused(
+    command: Command, words: tuple[str, ...], told: str
+) -> None:
+    code, _, err = command("simulate", *words)
+
+    assert code == 2
+    assert told in err
+    assert "Traceback" not in err
+
+
 def test_a_run_in_which_disks_are_lost_is_not_recorded(command: Command, tmp_path: Path) -> None:
     options = json.dumps({"seed": 1, "faults": {"disk_loss_mean": 5}})
     for words in (("--disk-loss",), ("--options", options)):

@@ -21,7 +21,7 @@ from canvass.log.messages import LOG_MESSAGES, TimerEvent
 from canvass.simulation.cuts import links_of
 from canvass.simulation.entries import Entry, EntryLog
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
-from canvass.simulation.options import CUT_KINDS, Faults, Options
+from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
 from canvass.simulation.recovery import reasons
 from canvass.simulation.watch import SafetyWatch
 
@@ -147,7 +147,7 @@ def test_nothing_is_dropped_once_the_faults_have_stopped() -> None:
     assert net.send(1)
 
 
-@pytest.mark.parametrize("kind", CUT_KINDS)
+@pytest.mark.parametrize("kind", [*CUT_KINDS, MUTE])
 def test_each_kind_of_cut_takes_links_of_known_streams(kind: str) -> None:
     rng = random.Random(1)
     drawn = {links_of(rng, kind, 3) for _ in range(60)}
@@ -155,7 +155,15 @@ def test_each_kind_of_cut_takes_links_of_known_streams(kind: str) -> None:
     assert len(drawn) > 2
     assert all(i != j and stream in STREAMS for links in drawn for i, j, stream in links)
     one_way = all((j, i, stream) not in links for links in drawn for i, j, stream in links)
-    assert one_way is (kind == "one way")
+    assert one_way is (kind in ("one way", MUTE))
+
+
+def test_a_member_that_is_mute_hears_all_others_and_is_heard_by_none() -> None:
+    links = links_of(random.Random(2), MUTE, 4)
+    (mute,) = {i for i, _, _ in links}
+
+    assert {j for _, j, _ in links} == set(range(4)) - {mute}
+    assert len(links) == 3 * len(STREAMS)
 
 
 def begun() -> Member:

@@ -1,65 +1,73 @@
-"""Steering: what has found something new is varied, and all of it follows from what is told."""
+"""Steering: what has found something new lately is chosen more often, and all follows from it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 
-from canvass.simulation.options import Faults, Options, swarm
-from canvass.simulation.steering import POOL, WARM_UP, Steering
+from canvass.simulation.options import Options
+from canvass.simulation.profiles import PROFILES
+from canvass.simulation.steering import SELDOM_NS, SHARES, Steering
 
-BASE = Options(7, 3, "hardened", 500)
+BASE = Options(7, 3, "hardened", 800)
 
 
-def series(count: int, worth: int) -> list[Options]:
-    """Options of a series in which every third run finds something."""
+def series(count: int, news: int) -> list[Options]:
+    """Options of a series in which runs whose log grows slowly find something."""
     steering = Steering(BASE)
     found = []
-    for number in range(count):
+    for _ in range(count):
         options = steering.next()
-        steering.tell(options, worth if number % 3 == 0 else 0)
+        steering.tell(news if options.offer_mean_ns == SELDOM_NS else 0, options.steps)
         found.append(options)
     return found
 
 
-def test_each_run_has_a_seed_of_its_own_and_the_same_budget() -> None:
+def test_each_run_has_a_seed_of_its_own_and_no_more_than_its_budget() -> None:
     found = series(40, 5)
 
     assert [options.seed for options in found] == list(range(7, 47))
-    assert {(options.steps, options.member_count) for options in found} == {(500, 3)}
+    assert {options.steps for options in found} <= {800 // share for share in SHARES}
+    assert {(options.member_count, options.revision) for options in found} == {(3, "hardened")}
 
 
-def test_nothing_found_means_that_all_is_drawn_afresh() -> None:
-    assert all(options == swarm(options) for options in series(20, 0))
+def test_a_run_takes_one_step_at_least() -> None:
+    steering = Steering(Options(7, steps=1))
+
+    assert {steering.next().steps for _ in range(20)} == {1}
 
 
-def test_the_first_runs_are_drawn_afresh_and_later_most_are_not() -> None:
-    found = series(WARM_UP + 60, 5)
-    steered = [options != swarm(options) for options in found]
-
-    assert not any(steered[:WARM_UP])
-    assert 20 < sum(steered[WARM_UP:]) < 60
-
-
-def test_some_options_come_from_a_run_that_found_something_and_the_rest_are_drawn() -> None:
+def test_everything_is_tried_while_nothing_is_known() -> None:
     steering = Steering(BASE)
-    first = steering.next()
-    steering.tell(first, 100)
-    origins: Counter[str] = Counter()
-    for _ in range(WARM_UP + 60):
-        options = steering.next()
-        steering.tell(options, 0)
-        drawn = swarm(options)
-        for field in fields(Faults):
-            value = getattr(options.faults, field.name)
-            if value != getattr(drawn.faults, field.name):
-                known = (0, getattr(first.faults, field.name))
-                origins["first" if value in known else "elsewhere"] += 1
+    drawn = [steering.next() for _ in range(200)]
 
-    assert origins["first"] > 50
-    assert origins["elsewhere"] == 0
+    assert {options.steps for options in drawn} == {800 // share for share in SHARES}
+    assert len({options.faults for options in drawn}) > len(PROFILES)
+
+
+def test_what_finds_something_is_chosen_more_often_and_the_rest_not_given_up() -> None:
+    found = series(400, 20)
+    slow = Counter(options.offer_mean_ns == SELDOM_NS for options in found[100:])
+
+    assert slow[True] > 4 * slow[False] > 0
+
+
+def test_what_was_found_once_fades() -> None:
+    steering = Steering(BASE)
+    early = 0
+    while early < 20:
+        options = steering.next()
+        slow = options.offer_mean_ns == SELDOM_NS
+        early += slow
+        steering.tell(500 if slow else 0, 100)
+    later = []
+    for _ in range(400):
+        options = steering.next()
+        later.append(options.offer_mean_ns == SELDOM_NS)
+        steering.tell(0 if later[-1] else 50, 100)
+
+    assert sum(later[:100]) > 50 > sum(later[-100:])
 
 
 def test_a_series_follows_from_its_first_options_and_what_is_told() -> None:
-    assert series(50, 3) == series(50, 3)
-    assert series(2 * POOL, 3) != series(2 * POOL, 0)
+    assert series(50, 30) == series(50, 30)
+    assert series(50, 30) != series(50, 0)

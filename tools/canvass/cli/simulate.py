@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from canvass.simulation.options import Options
 
 
+SWARM = "swarm"
+"""The profile that is none: the seed chooses among all faults."""
 NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
 
 
@@ -56,8 +58,11 @@ def register(app: typer.Typer) -> None:
             typer.Option("--graph", metavar="ARTIFACT", help="State graphs to cover."),
         ] = None,
         steer: Annotated[
-            bool, typer.Option("--steer", help="Vary the options that found steps not taken yet.")
+            bool, typer.Option("--steer", help="Choose what lately took steps not taken before.")
         ] = False,
+        profile: Annotated[
+            str, typer.Option(help="Faults that make one kind of situation likely.")
+        ] = SWARM,
         disk_loss: Annotated[
             bool,
             typer.Option("--disk-loss", help="Let a member lose its disk; nothing is recorded."),
@@ -82,6 +87,8 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --steer --graph GRAPH --seeds 200
 
+        canvass simulate --profile broken-joins --seeds 200
+
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
         from canvass.cli.simulate_view import show
@@ -91,21 +98,33 @@ def register(app: typer.Typer) -> None:
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
         if disk_loss and (out is not None or steer or coverage or graph or options):
             raise CommandError(f"--disk-loss goes with no record of the runs: {NO_RECORD}")
+        _known(profile)
+        if profile != SWARM and (steer or options):
+            raise CommandError("--profile goes without --steer and --options: they choose faults")
         if options:
             if steer or seeds != 100:
                 raise CommandError("--options is one run: leave out --steer and --seeds")
             report = _run_one(_options_of(options), out)
         elif steer or coverage or graph:
             base = Options(seed_start, members, revision.value, steps)
-            report = _run_covered(base, seeds, graph or [], out, steer=steer)
+            drawn = None if steer else profile
+            report = _run_covered(base, seeds, graph or [], out, drawn)
         else:
             base = Options(seed_start, members, revision.value, steps)
-            report = _run(base, seeds, out, disk_loss=disk_loss)
+            report = _run(base, seeds, out, profile, disk_loss=disk_loss)
         if output is Format.JSON:
             write_json(report)
         else:
             show(report, out)
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
+
+
+def _known(profile: str) -> None:
+    """Refuse a profile that there is not."""
+    from canvass.simulation.profiles import PROFILES
+
+    if profile not in PROFILES:
+        raise CommandError(f"--profile: there is no {profile!r}, but {', '.join(PROFILES)}")
 
 
 def _options_of(text: str) -> Options:
@@ -141,41 +160,50 @@ def _run_one(options: Options, out: Path | None) -> SimulationReport:
     return tally.report(options)
 
 
-def _run(base: Options, seeds: int, out: Path | None, *, disk_loss: bool) -> SimulationReport:
+def _run(
+    base: Options, seeds: int, out: Path | None, profile: str, *, disk_loss: bool
+) -> SimulationReport:
     from dataclasses import replace
 
-    from canvass.cli.simulate_runs import Tally, record_run
+    from canvass.cli.simulate_runs import Tally, record_run, replay_command
     from canvass.cli.simulate_view import progress
-    from canvass.simulation.options import swarm, with_disk_loss
+    from canvass.simulation.options import with_disk_loss
+    from canvass.simulation.profiles import PROFILES
     from canvass.simulation.simulator import Simulator
 
     tally = Tally()
     with progress(seeds) as show:
         for done in range(seeds):
-            options = swarm(replace(base, seed=base.seed + done))
+            options = PROFILES[profile](replace(base, seed=base.seed + done))
             options = with_disk_loss(options) if disk_loss else options
             result = Simulator(options).run() if out is None else record_run(options, out)
-            show(done + 1, tally.add(result))
+            show(done + 1, tally.add(result, replay_command(options, profile)))
     return tally.report(base)
 
 
 def _run_covered(
-    base: Options, seeds: int, graphs: list[Path], out: Path | None, *, steer: bool
+    base: Options, seeds: int, graphs: list[Path], out: Path | None, profile: str | None
 ) -> SimulationReport:
+    """Do runs and count what they cover: those of a profile, or steered ones."""
     from dataclasses import replace
 
     from canvass.cli.simulate_coverage import CoverageMeter
-    from canvass.cli.simulate_runs import Tally
+    from canvass.cli.simulate_runs import Tally, replay_command
     from canvass.cli.simulate_view import progress
-    from canvass.simulation.options import swarm
+    from canvass.simulation.profiles import PROFILES
     from canvass.simulation.steering import Steering
 
     tally, meter, steering = Tally(), CoverageMeter(graphs, out), Steering(base)
     with progress(seeds) as show:
         for done in range(seeds):
-            options = steering.next() if steer else swarm(replace(base, seed=base.seed + done))
+            if profile is None:
+                options = steering.next()
+                again = _steered_replay(options)
+            else:
+                options = PROFILES[profile](replace(base, seed=base.seed + done))
+                again = replay_command(options, profile)
             result, news = meter.run(options)
-            steering.tell(options, news)
-            told = tally.add(result, _steered_replay(options) if steer else "")
-            show(done + 1, f"{told}, {meter.distinct_steps:,} distinct")
+            if profile is None:
+                steering.tell(news, result.steps)
+            show(done + 1, f"{tally.add(result, again)}, {meter.distinct_steps:,} distinct")
     return tally.report(base, meter.distinct_steps, meter.report())

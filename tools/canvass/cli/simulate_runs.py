@@ -79,12 +79,13 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     coverage: list[GraphSteps]
 
 
-def replay_command(options: Options) -> str:
+def replay_command(options: Options, profile: str = "swarm") -> str:
     """The command that does a run again, and records it if it can be recorded."""
+    chosen = "" if profile == "swarm" else f"--profile {profile} "
     does = "--disk-loss" if options.faults.disk_loss_mean else "--out CORPUS"
     return (
         f"canvass simulate --members {options.member_count} --seeds 1 --seed-start {options.seed} "
-        f"--steps {options.steps} --revision {options.revision} {does}"
+        f"--steps {options.steps} --revision {options.revision} {chosen}{does}"
     )
 
 

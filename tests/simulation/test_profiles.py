@@ -1,0 +1,86 @@
+"""Profiles of faults: hardened members come through each, and it comes to what it is there for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.main import run as run_command
+from canvass.simulation.options import MUTE, SPARSE, Faults, Options
+from canvass.simulation.profiles import PROFILES
+from canvass.simulation.simulator import Simulator
+
+COMES_TO = {
+    "broken-joins": "error in an election",
+    "everything-fails": "elections won",
+    "few-requests": "elections won",
+    "late-ends": "end asked for",
+    "late-reports": "error in an election",
+    "late-requests": "message late",
+    "lost-ballots": "message dropped",
+    "older-leaders": "cut mute",
+    "swarm": "elections won",
+}
+"""What each profile has to come to in a few short runs."""
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_members_come_through_a_profile(name: str) -> None:
+    results = [Simulator(PROFILES[name](Options(seed, steps=300))).run() for seed in range(3)]
+
+    assert all((result.findings, result.stuck) == ((), ()) for result in results)
+    assert sum(result.counts.get(COMES_TO[name], 0) for result in results) > 0
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_a_profile_chooses_by_the_seed_alone(name: str) -> None:
+    options = Options(5, 5, "1.50", 70)
+    chosen = PROFILES[name](options)
+
+    assert chosen == PROFILES[name](options)
+    assert (chosen.seed, chosen.member_count) == (5, 5)
+    assert (chosen.revision, chosen.steps) == ("1.50", 70)
+
+
+@pytest.mark.parametrize(
+    ("faults", "struck", "moments"),
+    [
+        (
+            Faults(crash_mean=100, join_probability=1.0),
+            "crash between steps",
+            ("LeaderInit", "FollowerLogAwait", "FollowerCatchupAwait"),
+        ),
+        (
+            Faults(cut_mean=500, cut_kinds=(MUTE,), pause_mean=50, ballot_probability=1.0),
+            "pause",
+            ("Nominate",),
+        ),
+    ],
+)
+def test_a_fault_that_waits_for_a_moment_strikes_once_after_it(
+    faults: Faults, struck: str, moments: tuple[str, ...]
+) -> None:
+    timing = SPARSE.divided(40)
+    result = Simulator(Options(2, steps=1_500, timing=timing, faults=faults)).run()
+
+    assert 0 < result.counts[struck] <= sum(result.actions.get(name, 0) for name in moments)
+    assert (result.findings, result.stuck) == ((), ())
+
+
+@pytest.mark.night
+@pytest.mark.tlc
+@pytest.mark.parametrize("members", [3, 5])
+@pytest.mark.parametrize("name", sorted(set(PROFILES) - {"swarm"}))
+def test_what_members_record_in_a_profile_conforms(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, members: int
+) -> None:
+    words = ("--profile", name, "--members", str(members), "--seeds", "20", "--steps", "800")
+    out = tmp_path / "corpus"
+    code = run_command(["simulate", *words, "--out", str(out), "--format", "json"])
+    assert (code, json.loads(capsys.readouterr().out)["findings"]) == (0, [])
+    code = run_command(["verify", str(out)])
+    told = capsys.readouterr().out
+
+    assert (code, told.count("CONFORMS")) == (0, 20), told
