@@ -210,11 +210,16 @@ def _violation(sequence: Sequence, order: Order, violation: Violation) -> Diverg
 
 
 def _receipts(sequence: Sequence, order: Order) -> Iterator[Divergence]:
-    for row in np.flatnonzero(order.found).tolist():
-        problem = int(order.found[row])
-        identity, sender, _ = sequence.received[row].tolist()
-        text = PROBLEMS[problem].format(id=message_id_text(identity), sender=sender)
-        name = LOG_STREAM if problem in _LOG_PROBLEMS else MESSAGE_CAUSALITY
+    """Give of each name the first: there may be as many as there are events."""
+    rows = np.flatnonzero(order.found)
+    rank = order.rank[rows]
+    of_log = np.isin(order.found[rows], sorted(_LOG_PROBLEMS))
+    for name, chosen in ((LOG_STREAM, of_log), (MESSAGE_CAUSALITY, ~of_log)):
+        if not chosen.any():
+            continue
+        row = int(rows[chosen][np.argmin(rank[chosen])])
+        identity, sender = (int(sequence.column("received", place)[row]) for place in (0, 1))
+        text = PROBLEMS[int(order.found[row])].format(id=message_id_text(identity), sender=sender)
         yield _at(sequence, order, row, DivergenceClass.CAUSALITY, name, text)
 
 

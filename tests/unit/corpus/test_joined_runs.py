@@ -7,17 +7,22 @@ from parts that are cut anywhere, and followed in windows much shorter than the 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from canvass.conformance import replay
+from canvass.conformance import replay as replaying
+from canvass.conformance.diagnose import divergences_of
+from canvass.conformance.judge import Judge
 from canvass.conformance.monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence
-from canvass.corpus.stored import PartOfRun, joined, store
+from canvass.corpus.stored import PartOfRun, StoredSequence, joined, store
+from canvass.graph.steps import Step
 from canvass.traces.schema import Run
 from support.corpora import record_runs
 from support.damaged_sequences import damaged, sequence_of_folder
@@ -66,10 +71,10 @@ def compare(
         random = Random(seed)
         run, sound = recorded[seed % len(recorded)]
         sequence, facts = damaged(run, sound, random)
-        patch.setattr(replay, "WINDOW", 1 << 20)
+        patch.setattr(replaying, "WINDOW", 1 << 20)
         whole = check_whole(run, sequence, facts)
         cuts = [random.randrange(len(sequence)) for _ in range(random.randrange(1, 9))]
-        patch.setattr(replay, "WINDOW", random.choice((3, 20, 100, 400)))
+        patch.setattr(replaying, "WINDOW", random.choice((3, 20, 100, 400)))
 
         found = check_whole(run, in_parts(sequence, cuts, folder), facts)
 
@@ -97,6 +102,36 @@ def test_many_damaged_runs_are_told_of_alike_whole_and_in_parts(
     seldom = {"LogMatching", "ElectionSafety", "AppliedWithinCommitted"}
     assert {*PROPERTIES, "LogStream"} - seldom <= names.keys(), names
     assert {f"problem {number}" for number in range(1, 10)} <= names.keys(), names
+
+
+def test_very_many_faults_of_a_run_are_not_looked_at_one_by_one(
+    recorded: list[tuple[Run, Sequence]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look at one of them reads columns of the whole run, and places it in its order."""
+    run, sound = recorded[0]
+    received = sound.received.copy()
+    received[received[:, 0] >= 0, 2] += 1
+    sequence = in_parts(replace(sound, received=received), [9, 99], tmp_path)
+    whole = check_whole(run, sequence, ())
+    assert np.count_nonzero(whole.order.found) > 50
+    reads: list[str] = []
+    read = StoredSequence.column
+
+    def counted(own: StoredSequence, name: str, *words: Any) -> Any:
+        reads.append(name)
+        return read(own, name, *words)
+
+    monkeypatch.setattr(StoredSequence, "column", counted)
+
+    found = divergences_of(run, sequence, whole, np.empty(0, dtype=np.int64), _no_step, Judge())
+
+    assert [one.name for one in found] == ["MessageCausality"]
+    assert found[0].rank == whole.order.rank[np.flatnonzero(whole.order.found)].min()
+    assert len(reads) < 10, reads
+
+
+def _no_step(row: int) -> Step:
+    raise AssertionError(f"no step is wrong, nor that in row {row}")
 
 
 def test_the_events_of_damaged_runs_come_back_in_any_spans(
