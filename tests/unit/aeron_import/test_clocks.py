@@ -1,0 +1,168 @@
+"""How the clocks of hosts are put on one, asked of `align` with a few lines of each member."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.traces.aeron_import.clocks import align
+from canvass.traces.aeron_import.evidence import MemberEvidence
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import Line
+
+MS = 1_000_000
+FAR = 86_400_000 * MS
+"""What the clock of a second host is behind by: a day."""
+LATER = 5_000
+"""Milliseconds by which the second host's processes were started later; no host is that slow."""
+
+
+def member(member_id: int, *lines: Line) -> MemberEvidence:
+    return MemberEvidence(member_id, ("",), list(lines))
+
+
+def offsets(*found: MemberEvidence) -> dict[int, int]:
+    return align({one.member_id: one for one in found})
+
+
+def started(time: int, wall_ms: int) -> records.LifeStart:
+    return records.LifeStart(0, 1, time, wall_ms, 0, ())
+
+
+def stood(time: int, member_id: int, term: int = 7) -> records.ElectionStateChange:
+    """A ballot is opened: requests for votes come after it."""
+    states = ("NOMINATE", "CANDIDATE_BALLOT")
+    return records.ElectionStateChange(
+        0, 2, time, member_id, *states, -1, term, 0, 0, 0, 160, -1, ""
+    )
+
+
+def asked(time: int, member_id: int, candidate: int, term: int = 7) -> records.RequestVote:
+    return records.RequestVote(0, 3, time, member_id, 0, 160, term, candidate, 0)
+
+
+def reported(time: int, member_id: int, position: int, follower: int) -> records.AppendPosition:
+    return records.AppendPosition(0, 4, time, member_id, 0, position, follower, 1)
+
+
+def committed(time: int, member_id: int, position: int, leader: int) -> records.CommitPosition:
+    return records.CommitPosition(0, 5, time, member_id, 0, position, leader)
+
+
+# One direction is known.
+
+
+@pytest.mark.parametrize(
+    ("by_wall", "expected"),
+    [
+        # By the wall clock it was received before it was sent: so it came as fast as can be.
+        (FAR - 40 * MS, FAR - 20 * MS + MS),
+        # The wall clock leaves a delay: it is believed.
+        (FAR + 60 * MS, FAR + 60 * MS),
+    ],
+)
+def test_what_a_member_heard_of_the_first_says_how_far_it_is_moved_at_least(
+    by_wall: int, expected: int
+) -> None:
+    wall = LATER + by_wall // MS
+    first = member(0, started(0, LATER), stood(100 * MS, 0))
+    second = member(1, started(-FAR, wall - FAR // MS), asked(-FAR + 120 * MS, 1, candidate=0))
+
+    assert offsets(first, second) == {0: 0, 1: expected}
+
+
+@pytest.mark.parametrize(
+    ("by_wall", "expected"),
+    [(FAR + 40 * MS, FAR + 20 * MS - MS), (FAR - 60 * MS, FAR - 60 * MS)],
+)
+def test_what_the_first_heard_of_a_member_says_how_far_it_is_moved_at_most(
+    by_wall: int, expected: int
+) -> None:
+    wall = LATER + by_wall // MS
+    first = member(0, started(0, LATER), asked(120 * MS, 0, candidate=1))
+    second = member(1, started(-FAR, wall - FAR // MS), stood(-FAR + 100 * MS, 1))
+
+    assert offsets(first, second) == {0: 0, 1: expected}
+
+
+def test_of_both_directions_the_middle_is_taken() -> None:
+    first = member(0, stood(100 * MS, 0, 7), asked(140 * MS, 0, candidate=1, term=8))
+    second = member(1, asked(-FAR + 110 * MS, 1, candidate=0, term=7), stood(-FAR + 110 * MS, 1, 8))
+
+    # At least a day less 10 ms, and at most a day and 30 ms.
+    assert offsets(first, second) == {0: 0, 1: FAR + 10 * MS}
+
+
+# Commit positions.
+
+
+def leader(*lines: Line) -> MemberEvidence:
+    return member(0, started(0, LATER), *lines)
+
+
+def follower(position: int) -> MemberEvidence:
+    """Who heard of a commit position on a clock of its own, which its wall clock puts too early."""
+    wall = LATER + (FAR - 40 * MS) // MS - FAR // MS
+    return member(1, started(-FAR, wall), committed(-FAR + 50 * MS, 1, position, leader=0))
+
+
+def test_a_commit_position_is_sent_after_the_report_that_makes_a_quorum() -> None:
+    reports = [reported(50 * MS, 0, 128, 1), reported(90 * MS, 0, 160, 1)]
+
+    # 160 was reported at 90 ms, and is heard of at 50 ms after a day.
+    assert offsets(leader(*reports), follower(160)) == {0: 0, 1: FAR + 40 * MS + MS}
+    assert offsets(leader(*reports), follower(128)) == {0: 0, 1: FAR + MS}
+
+
+def test_a_quorum_of_five_takes_two_reports() -> None:
+    """The member that is named with the highest number says how many there are."""
+    reports = [reported(70 * MS, 0, 160, 1), reported(90 * MS, 0, 160, 2)]
+    last = member(4, started(0, LATER), stood(100 * MS, 4))
+
+    assert offsets(leader(*reports), follower(160), last)[1] == FAR + 40 * MS + MS
+
+
+@pytest.mark.parametrize("position", [0, 192])
+def test_a_position_that_nobody_reported_says_nothing_of_clocks(position: int) -> None:
+    reports = [reported(90 * MS, 0, 160, 1)]
+
+    assert offsets(leader(*reports), follower(position)) == {0: 0, 1: FAR - 40 * MS}
+
+
+# One host.
+
+
+def test_members_that_started_together_by_their_headers_are_on_one_host() -> None:
+    """A false line then moves no clock."""
+    wall = LATER
+    first = member(0, started(0, wall), stood(100 * MS, 0))
+    second = member(1, started(99 * MS, wall + 198), asked(50 * MS, 1, candidate=0))
+
+    assert offsets(first, second) == {0: 0, 1: 0}
+
+
+def test_members_whose_headers_are_farther_apart_are_not() -> None:
+    first = member(0, started(0, LATER), stood(200 * MS, 0))
+    second = member(1, started(0, LATER + 100), asked(50 * MS, 1, candidate=0))
+
+    assert offsets(first, second) == {0: 0, 1: 151 * MS}
+
+
+def test_without_headers_stamps_of_one_time_are_of_one_host() -> None:
+    first = member(0, asked(0, 0, candidate=2), stood(100 * MS, 0))
+    second = member(1, asked(50 * MS, 1, candidate=0), asked(200 * MS, 1, candidate=2))
+
+    assert offsets(first, second) == {0: 0, 1: 0}
+
+
+def test_without_headers_stamps_of_other_times_are_of_other_hosts() -> None:
+    first = member(0, stood(100 * MS, 0))
+    second = member(1, asked(-FAR + 50 * MS, 1, candidate=0))
+
+    assert offsets(first, second) == {0: 0, 1: FAR + 51 * MS}
+
+
+def test_a_header_of_one_member_only_does_not_make_one_host_of_two() -> None:
+    first = member(0, started(0, LATER), stood(100 * MS, 0))
+    second = member(1, asked(-FAR + 50 * MS, 1, candidate=0))
+
+    assert offsets(first, second)[1] == FAR + 51 * MS
