@@ -148,6 +148,8 @@ def _lacking_lives(members: Mapping[int, MemberEvidence]) -> set[int]:
         record = evidence.records[place] if evidence.records else None
         if isinstance(record, NewElection) and record.append_position > 0:
             begins[member_id] = evidence.times[0]
+    if not begins:
+        return set()
     return {
         sender
         for evidence in members.values()

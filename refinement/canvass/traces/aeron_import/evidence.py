@@ -37,6 +37,8 @@ STARTED: Final = "node started"
 _MESSAGE_OF: Final[Mapping[type[Line], type[Message]]] = {
     getattr(records, message.__name__): message for message in messages.MESSAGE_TYPES
 }
+RECEIPTS: Final = tuple(_MESSAGE_OF)
+"""The kinds of records that are receipts of consensus messages."""
 _SENDER_FIELD: Final[Mapping[type[Line], str]] = {
     records.CanvassPosition: "follower_member_id",
     records.RequestVote: "candidate_member_id",
@@ -214,9 +216,9 @@ def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
 
 def is_stamped(record: Line) -> bool:
     """Whether a record's stamp says when it was written."""
-    if isinstance(record, DamagedLine):
-        return False
-    return not isinstance(record, TruncatedLine) or record.time_ns != 0
+    if not isinstance(record, TruncatedLine):
+        return True
+    return not isinstance(record, DamagedLine) and record.time_ns != 0
 
 
 def _may_cause(message: Line, change: Line) -> bool:

@@ -35,10 +35,10 @@ class Known:
         for time, message in received:
             if isinstance(message, CommitPosition):
                 committed = written = message.log_position
-            elif isinstance(message, NewLeadershipTerm):
-                committed, written = message.commit_position, message.log_position
             elif isinstance(message, AppendPosition):
                 committed, written = NULL_VALUE, message.log_position
+            elif isinstance(message, NewLeadershipTerm):
+                committed, written = message.commit_position, message.log_position
             else:
                 continue
             term = message.leadership_term_id

@@ -28,7 +28,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.traces.aeron_import import changing, log_lines
-from canvass.traces.aeron_import.evidence import STARTED, is_message
+from canvass.traces.aeron_import.evidence import RECEIPTS, STARTED
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.regaining import found_on_disk, with_snapshot, with_term
@@ -72,8 +72,6 @@ def meet(proposal: Proposal, index: int) -> None:
     handler = _HANDLERS.get(type(record))
     if handler is not None:
         handler(proposal, index, record)
-    elif is_message(record):
-        _on_message(proposal, index)
     else:
         proposal.waiting.append(index)
 
@@ -89,14 +87,15 @@ def _require_shown(proposal: Proposal, index: int) -> None:
 # Messages.
 
 
-def _on_message(proposal: Proposal, index: int) -> None:
+def _on_message(proposal: Proposal, index: int, _record: Line) -> None:
     """Take the step of a received message, after what must have been before it."""
     if proposal.changes:
         _require_shown(proposal, index)
     delivery = proposal.plan.by_record[proposal.member_id, index]
     message = delivery.message
     action, given = _ACTION_OF[type(message)], replace(NO_INPUT, message=message)
-    leads, follows = proposal.is_closed(_LEADER), proposal.is_closed(_FOLLOWER)
+    leads = proposal.is_closed(_LEADER)
+    follows = not leads and proposal.is_closed(_FOLLOWER)
     if leads or follows:
         if type(proposal.record(index + 1)) in _OF_AN_ELECTION:
             _before_closed_hears(proposal, index, action, given)
@@ -380,6 +379,7 @@ def _check_closing(s: Member, index: int, record: records.ElectionStateChange) -
 
 
 _HANDLERS: Final[dict[type[Line], Callable[[Proposal, int, Any], None]]] = {
+    **dict.fromkeys(RECEIPTS, _on_message),
     records.NewElection: _on_new_election,
     records.ElectionStateChange: _on_election_state_change,
     records.ReplayNewLeadershipTerm: log_lines.on_replay,

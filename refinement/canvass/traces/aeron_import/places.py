@@ -124,6 +124,12 @@ def _segment_keys(segment: Segment, member_id: int) -> list[Hashable]:
 def segment_key(message: Message, receiver: int) -> Hashable:
     """What names the segments that a message can come from."""
     match message:
+        case CommitPosition():
+            return ("CP", message.leadership_term_id)
+        case AppendPosition(flags=flags) if flags == CATCHUP_FLAG:
+            return ("AP+", receiver)
+        case AppendPosition():
+            return ("AP", message.leadership_term_id, receiver)
         case CanvassPosition():
             return (
                 "CAN",
@@ -133,14 +139,8 @@ def segment_key(message: Message, receiver: int) -> Hashable:
             )
         case RequestVote():
             return ("RV", message.candidate_term_id)
-        case CommitPosition():
-            return ("CP", message.leadership_term_id)
         case NewLeadershipTerm():
             return ("NLT", message.leadership_term_id, message.log_leadership_term_id)
-        case AppendPosition(flags=flags) if flags == CATCHUP_FLAG:
-            return ("AP+", receiver)
-        case AppendPosition():
-            return ("AP", message.leadership_term_id, receiver)
         case CatchupPosition():
             return ("CATCHUP", message.leadership_term_id, receiver)
         case TerminationPosition():

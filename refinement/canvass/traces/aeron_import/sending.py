@@ -101,6 +101,8 @@ def send(proposal: Proposal, delivery: Delivery) -> bool:
 
 def _emit(proposal: Proposal, delivery: Delivery) -> None:
     match delivery.message:
+        case AppendPosition():
+            _emit_append_position(proposal, delivery.message)
         case CanvassPosition():
             action = {"CANVASS": "Canvass", "NOMINATE": "Nominate"}.get(proposal.election_state)
             if action:
@@ -112,8 +114,6 @@ def _emit(proposal: Proposal, delivery: Delivery) -> None:
                 _emit_leadership(proposal, delivery)
             elif isinstance(delivery.message, CommitPosition):
                 commit_to(proposal, delivery.message.log_position)
-        case AppendPosition():
-            _emit_append_position(proposal, delivery.message)
         case CatchupPosition():
             proposal.take("FollowerCatchupInit")
         case TerminationPosition():
@@ -378,7 +378,10 @@ def consume_to(proposal: Proposal, position: int) -> bool:
 def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
     s, position = proposal.state, message.log_position
     state = proposal.election_state
-    if state == "FOLLOWER_READY" and s.commit_position == position:
+    if proposal.is_closed(_FOLLOWER):
+        if message.flags == 0 and record_to(proposal, position):
+            proposal.take("UpdateFollowerPosition")
+    elif state == "FOLLOWER_READY" and s.commit_position == position:
         proposal.take("FollowerReady")
     elif state == "FOLLOWER_REPLAY":
         proposal.take("FollowerReplay", Input(interval=True))
@@ -387,8 +390,9 @@ def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
             proposal.take("FollowerLogReplication")
         if record_to(proposal, position):
             proposal.take("FollowerLogReplication", Input(interval=True))
-    elif state == "FOLLOWER_CATCHUP" and message.flags == CATCHUP_FLAG:
-        if record_to(proposal, position):
-            proposal.take("FollowerCatchup", Input(interval=True))
-    elif proposal.is_closed(_FOLLOWER) and message.flags == 0 and record_to(proposal, position):
-        proposal.take("UpdateFollowerPosition")
+    elif (
+        state == "FOLLOWER_CATCHUP"
+        and message.flags == CATCHUP_FLAG
+        and record_to(proposal, position)
+    ):
+        proposal.take("FollowerCatchup", Input(interval=True))
