@@ -189,6 +189,16 @@ class DatasetWriter:
         self.close()
 
 
+def _statistics_of(row_group: Any, column: str) -> Any:
+    """Give the statistics of a column.
+
+    The schema of the file's metadata would say where the column is, too; but pyarrow has it hold
+    the metadata that hold it, so that footers, which may be large, would stay in memory for long.
+    """
+    columns = map(row_group.column, range(row_group.num_columns))
+    return next(found.statistics for found in columns if found.path_in_schema == column)
+
+
 class DatasetFile:
     """One file of a data set, opened for reading; schema and metadata are checked at once.
 
@@ -226,8 +236,6 @@ class DatasetFile:
             self.runs = self._entries()
             self.events: int = self._file.metadata.num_rows
             self.row_groups: int = self._file.metadata.num_row_groups
-            leaves = [leaf.path for leaf in self._file.metadata.schema]
-            self._run_leaf = leaves.index("run")
         except BaseException:
             self._handle.close()
             raise
@@ -276,7 +284,7 @@ class DatasetFile:
 
     def _may_hold(self, number: int, run_id: str) -> bool:
         about = self._file.metadata.row_group(number)
-        found = self._guard(lambda: about.column(self._run_leaf).statistics)
+        found = self._guard(lambda: _statistics_of(about, "run"))
         if found is None or not found.has_min_max:
             return True
         return bool(found.min <= run_id <= found.max)
