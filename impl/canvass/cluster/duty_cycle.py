@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from canvass.cluster import core
+from canvass.cluster.copies import replace
 from canvass.cluster.election_work import ElectionWork
-from canvass.cluster.member import Input, Member, ModuleState, Role
+from canvass.cluster.member import NO_INPUT, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
 from canvass.cluster.ports import Port, Received, StepFunction
 from canvass.cluster.predicates import in_election
@@ -137,7 +138,7 @@ class DutyCycle(ElectionWork):
             active = self.clocks.active()
         if self._termination is not None:
             self._termination.on_message(message)
-        x = Input(message=message, active=active)
+        x = replace(NO_INPUT, message=message, active=active)
         self._take(f"On{type(message).__name__}", x, received.sender, received.number)
 
     # Consensus work.
@@ -168,7 +169,7 @@ class DutyCycle(ElectionWork):
         self.take_up_recording()
         clocks.heard_ns[self._id] = clocks.now_ns
         due, before = clocks.commit_is_due(), self.member.commit_position
-        x = Input(commit_interval=due, active=clocks.active())
+        x = replace(NO_INPUT, commit_interval=due, active=clocks.active())
         if self._take_unless_idle("UpdateLeaderPosition", x):
             if due or self.member.commit_position != before:
                 clocks.last_commit_ns = clocks.now_ns
@@ -186,7 +187,8 @@ class DutyCycle(ElectionWork):
             if offer is None:
                 return done > 0
             position = self.member.publication_position + offer.length
-            if self._take("AppendEntry", Input(position=position)) and offer.snapshot:
+            x = replace(NO_INPUT, position=position)
+            if self._take("AppendEntry", x) and offer.snapshot:
                 self._snapshot_position = position
         return True
 

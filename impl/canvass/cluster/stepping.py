@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from canvass.cluster import core
 from canvass.cluster.clocks import Clocks
+from canvass.cluster.copies import replace
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.ports import Port, StepFunction
@@ -62,7 +63,7 @@ class Stepping:
         position = self._port.recorded_position()
         if position <= self.member.recorded_position:
             return False
-        return self._take("RecordLog", Input(position=position))
+        return self._take("RecordLog", replace(NO_INPUT, position=position))
 
     def _take(
         self, action: str, x: Input = NO_INPUT, sender: int = NULL_VALUE, number: int = NULL_VALUE
@@ -106,7 +107,7 @@ class Stepping:
                 break
             left -= part.count
             if part.leadership_term_id == NULL_VALUE:
-                taken = self._take("ConsumeLog", Input(position=part.position))
+                taken = self._take("ConsumeLog", replace(NO_INPUT, position=part.position))
             else:
                 x = Input(
                     position=part.position,
