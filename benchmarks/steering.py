@@ -2,11 +2,13 @@
 
 The budget is what a number of runs of three hardened members take without steering; steered runs
 are done until they have taken as many. Covered are steps of the state graph of one hardened member
-of three, and distinct canonical steps. Nothing is asserted here.
+of three, and distinct canonical steps. The graph is built first, unless its folder is given as an
+argument. Nothing is asserted here.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -43,12 +45,17 @@ def series(folder: Path, first_seed: int, budget: int) -> tuple[int, int, int]:
     return meter.report()[0].covered, meter.distinct_steps, taken
 
 
+def built_in(cache: Path) -> Path:
+    """Build the graph in a cache; give its folder."""
+    model = load_model(MODEL).with_steps(0)
+    cached_graph(model, cache)
+    return cache_folder(model, cache)
+
+
 def main() -> None:
     """Run all series and print their rows, and what steering gains, as they come."""
     with tempfile.TemporaryDirectory() as cache:
-        model = load_model(MODEL).with_steps(0)
-        cached_graph(model, Path(cache))
-        folder = cache_folder(model, Path(cache))
+        folder = Path(sys.argv[1]) if len(sys.argv) > 1 else built_in(Path(cache))
         for first_seed in FIRST_SEEDS:
             plain = series(folder, first_seed, 0)
             steered = series(folder, first_seed, plain[2])

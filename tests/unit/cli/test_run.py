@@ -191,8 +191,10 @@ def test_a_member_whose_disk_is_damaged_does_not_start_and_says_where(tmp_path: 
     report = json.loads(done.stdout)
 
     assert (done.returncode, report["ok"]) == (1, False)
-    assert "member 1 ended with code 1: " in report["problems"][0]
-    assert "0-0.rec is damaged at offset 96" in report["problems"][0]
+    said = f"member 1 ended with code 1: {folder}/data/member-1: 0-0.rec is damaged at offset 96"
+    assert report["problems"][0].startswith(said)
+    log = (folder / "data" / "member-1.log").read_text()
+    assert all(line.startswith(f"{folder}/data/member-1: ") for line in log.splitlines())
     assert report["counter"] >= report["requestsAcknowledged"]
     assert members_of(folder) == []
 

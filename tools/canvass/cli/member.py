@@ -91,9 +91,15 @@ def read_config(path: Path) -> MemberConfig:
 
 
 def main() -> None:
-    """Run the member that the configuration tells of."""
+    """Run the member that the configuration tells of, or say in a line what its disk has."""
+    from canvass.archive.storage import ArchiveError
+
     _die_with_parent()
-    asyncio.run(_run(read_config(Path(sys.argv[1]))))
+    config = read_config(Path(sys.argv[1]))
+    try:
+        asyncio.run(_run(config))
+    except (ArchiveError, OSError) as error:
+        sys.exit(f"{config.data_folder}: {error}")
 
 
 def _die_with_parent() -> None:

@@ -103,14 +103,18 @@ class RunCommands:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Take one line of another terminal, and tell it what came of that."""
         told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        asked = ""
 
         def answer(done: str) -> None:
             if not told.done():
-                told.set_result(f"{DONE} {done}" if done else "nothing was to be done")
+                nothing = f"{asked}: nothing was to be done"
+                told.set_result(f"{DONE} {done}" if done else nothing)
 
         try:
             try:
-                self._take(await reader.readline(), answer)
+                line = await reader.readline()
+                asked = line.decode(errors="replace").strip()
+                self._take(line, answer)
             except CommandError as error:
                 told.set_result(str(error))
             except ValueError:
