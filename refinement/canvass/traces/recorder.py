@@ -24,11 +24,9 @@ from canvass.traces.schema import (
     Run,
     Send,
     encode,
-    to_wire_input,
-    to_wire_member,
-    to_wire_message,
 )
 from canvass.traces.streams import StreamFile, read_small
+from canvass.traces.wire_form import WireForm
 
 _BATCH: Final = 256
 """Events kept back at most when not every step is flushed."""
@@ -141,6 +139,7 @@ class StreamRecorder:
     ) -> None:
         self._member_id = member_id
         self._flush = flush
+        self._form = WireForm()
         self._pending: list[Event] = []
         self._step = self._number = 0
         exists = path.exists()
@@ -176,17 +175,17 @@ class StreamRecorder:
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
         """Record one step; see `Recorder.record`."""
-        first = self._number
+        first, form = self._number, self._form
         event = Event(
             step=self._step,
             time_ns=time_ns,
             action=Action(action),
-            input=to_wire_input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
+            input=form.input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
             sends=tuple(
-                Send(receiver, f"{self._member_id}:{first + place}", to_wire_message(message))
+                Send(receiver, f"{self._member_id}:{first + place}", form.message(message))
                 for place, (receiver, message) in enumerate(sends)
             ),
-            state=to_wire_member(state),
+            state=form.member(state),
             log_checksums=tuple(
                 LogChecksum(position, f"{checksum:016x}") for position, checksum in log_checksums
             ),

@@ -14,8 +14,8 @@ from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.evidence import MemberEvidence
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.step import Step
-from canvass.traces.aeron_import.wire_form import WireForm
 from canvass.traces.schema import Event, Input, Send, Source
+from canvass.traces.wire_form import WireForm
 
 _UNSENT: Final = 0
 """The running number of a message that nobody sent: those that are sent are counted from 1. With a

@@ -1,5 +1,5 @@
-"""Proposed steps in the form of the trace format, made quickly: parts that did not change since the
-step before are not made again.
+"""The steps of one member in the form of the trace format, made quickly: parts that did not change
+since the step before are not made again.
 
 What it makes is what `canvass.traces.schema` makes of the same values; a test holds that.
 """
