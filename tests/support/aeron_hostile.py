@@ -35,12 +35,15 @@ class Hostility:
         A kill takes the lines of the last so many nanoseconds at most.
     traffic
         Chance that a leader appends in a duty cycle.
+    in_elections
+        Whether a member takes a snapshot, too, that is asked for in what it replays or catches up.
     """
 
     rate: float
     kinds: tuple[str, ...]
     lost_ns: int = 0
     traffic: float = 0.3
+    in_elections: bool = False
 
 
 _ALL: Final = (
@@ -59,6 +62,17 @@ STORIES: Final = {
         0.006, ("kill", "kill leader", "kill all", "cut"), lost_ns=3_000_000, traffic=0.5
     ),
 }
+"""Those that seeds choose from; another one changes what every seed means."""
+MORE_STORIES: Final = {
+    "late snapshots": Hostility(
+        0.012, ("snapshot", "snapshot", "kill", "kill", "isolate"), traffic=0.5, in_elections=True
+    ),
+    "minority": Hostility(0.005, ("bury", "kill leader", "pause leader", "cut"), traffic=0.5),
+    "flicker": Hostility(0.05, ("blink", "blink", "isolate leader"), traffic=0.5),
+}
+_REPLAYING: Final = (
+    ElectionState.FOLLOWER_CATCHUP, ElectionState.FOLLOWER_REPLAY, ElectionState.LEADER_REPLAY,
+)  # fmt: skip
 
 
 class HostileCluster(AeronCluster):
@@ -70,7 +84,7 @@ class HostileCluster(AeronCluster):
         self.terminating: dict[int, int] = {}
         names = sorted(STORIES)
         self.story = story or names[seed % len(names)]
-        self.hostility = STORIES[self.story]
+        self.hostility = (STORIES | MORE_STORIES)[self.story]
         super().__init__(seed, count)
 
     # What befalls it.
@@ -96,8 +110,13 @@ class HostileCluster(AeronCluster):
         until = self.now + self.random.randint(100, 5000) * MS
         if what == "kill":
             self._kill_all(everyone if whom == "all" else (i,))
+        elif what == "bury":
+            self._bury()
         elif what == "pause":
             self.nodes[i].paused_until = until
+        elif what == "blink":
+            # Longer or shorter than what makes an election begin anew, by little.
+            self.nodes[i].paused_until = self.now + self.random.randint(900, 2100) * MS
         elif what in ("cut", "isolate", "loss"):
             self._part(i, what, until)
         elif what == "tail":
@@ -113,6 +132,13 @@ class HostileCluster(AeronCluster):
         for i in whom:
             if self.nodes[i].alive:
                 self.kill(i)
+
+    def _bury(self) -> None:
+        """Kill as many as a quorum can do without, for long."""
+        for j in self.random.sample(range(len(self.nodes)), (len(self.nodes) - 1) // 2):
+            if self.nodes[j].alive:
+                self.kill(j)
+            self.nodes[j].restart_at = self.now + self.random.randint(3000, 9000) * MS
 
     def _part(self, i: int, what: str, until: int) -> None:
         """Cut a member off from some others or all, in one direction or both."""
@@ -199,7 +225,9 @@ class HostileCluster(AeronCluster):
             self._consume_plain(i, asked[1])
             if not self._step(i, "ConsumeLog", Input(position=asked[2])):
                 break
-            if node.state.election_state is ElectionState.CLOSED:
+            state = node.state.election_state
+            late = self.hostility.in_elections and state in _REPLAYING
+            if state is ElectionState.CLOSED or late:
                 self._log(i, records.StateChange, i, "ACTIVE", "SNAPSHOT", "ReplayClusterAction")
                 self._take_snapshot(i)
         limit = next((e[1] for e in node.terms if e[0] == SNAPSHOT and e[2] > bound > e[1]), bound)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
+from canvass.cluster.member import ElectionState
 from canvass.traces.aeron_import.proposing import Imported, propose
 from support.aeron_cluster import AeronCluster
-from support.aeron_hostile import STORIES, HostileCluster
+from support.aeron_hostile import MORE_STORIES, STORIES, HostileCluster
 from support.aeron_runs import logs_of_nodes, wrong_steps
 
 
@@ -76,6 +77,49 @@ def assert_not_contradicted(found: Imported) -> None:
 @pytest.mark.parametrize("story", sorted(STORIES))
 def test_clusters_that_are_treated_badly(story: str) -> None:
     assert_not_contradicted(treated(3, 3, story))
+
+
+@pytest.mark.parametrize(("story", "count"), [("flicker", 3), ("minority", 5)])
+def test_clusters_to_which_other_things_happen(story: str, count: int) -> None:
+    """Pauses that are about as long as the timeouts, a minority that is dead for long."""
+    assert_not_contradicted(treated(100, count, story))
+
+
+@pytest.mark.parametrize(
+    ("seed", "state"),
+    [(12, ElectionState.FOLLOWER_CATCHUP), (13, ElectionState.FOLLOWER_REPLAY)],
+)
+def test_snapshots_that_are_taken_in_elections(seed: int, state: ElectionState) -> None:
+    """They were asked for in what is replayed or caught up."""
+    cluster = HostileCluster(seed, 3, "late snapshots")
+    cluster.run(10_000)
+    steps = [step for node in cluster.nodes for step in node.steps]
+    states = {step.state.election_state for step in steps if step.action == "TakeSnapshot"}
+
+    assert state in states
+    assert_not_contradicted(
+        propose(logs_of_nodes({i: node.lines for i, node in enumerate(cluster.nodes)}))
+    )
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("story", sorted(MORE_STORIES))
+@pytest.mark.parametrize("seed", range(40))
+def test_many_clusters_to_which_other_things_happen(seed: int, story: str) -> None:
+    assert_not_contradicted(treated(seed, 3 if seed % 2 else 5, story))
+
+
+@pytest.mark.parametrize("grain_ns", [1_000_000, 10_000_000])
+def test_stamps_that_are_equal(grain_ns: int) -> None:
+    """A coarse clock gives many lines one stamp, in one log and in those of several members."""
+    cluster = AeronCluster(5, 3)
+    cluster.run(6_000)
+    lines = {
+        i: [structs.replace(one, time_ns=one.time_ns // grain_ns * grain_ns) for one in node.lines]
+        for i, node in enumerate(cluster.nodes)
+    }
+
+    assert_not_contradicted(propose(logs_of_nodes(lines)))
 
 
 @pytest.mark.night

@@ -28,7 +28,7 @@ from canvass.traces.aeron_import.evidence import (
 )
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
-from canvass.traces.aeron_import.regaining import before_change, with_term
+from canvass.traces.aeron_import.regaining import before_change, with_snapshot, with_term
 from canvass.traces.aeron_import.search import EFFORT, Search
 from canvass.traces.aeron_import.sending import commit_to, flush, publish
 from canvass.traces.aeron_import.step import Contradiction, Step, require
@@ -257,6 +257,16 @@ def _begin_late(proposal: Proposal, begin: int, *, again: bool = False) -> None:
         )
         if not again:
             proposal.found = proposal.state
+    following = proposal.next_election(begin + 1, started=True) if again else None
+    if following is not None and isinstance(record, _KNOWN):
+        # What a later life begins with was snapshot before if it was processed by then.
+        position = min(following.log_position, record.log_position)
+        if position == following.log_position:
+            proposal.state = with_snapshot(proposal.state, position)
+
+
+_KNOWN: Final = (records.ElectionStateChange, records.NewElection)
+"""Records with which a member is known again."""
 
 
 def observe(proposal: Proposal, index: int) -> None:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE, CommitPosition, Message
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.driver import Failure
-from canvass.traces.aeron_import.evidence import STARTED, UNDER_WAY_NS, MemberEvidence
+from canvass.traces.aeron_import.evidence import (
+    STARTED,
+    UNDER_WAY_NS,
+    MemberEvidence,
+    cause_index,
+)
 from canvass.traces.aeron_import.proposal import NEVER
 from canvass.traces.aeron_log.records import (
     DamagedLine,
@@ -22,6 +27,8 @@ from canvass.traces.aeron_log.records import (
     LifeStart,
     Line,
     NewElection,
+    NewLeadershipTerm,
+    RequestVote,
     RoleChange,
     TruncatedLine,
     TruncateLogEntry,
@@ -129,17 +136,19 @@ def _moments(times: Sequence[int], begin: int) -> int:
 def _begin_of_unsent(
     evidence: MemberEvidence, plan: Plan, failures: Sequence[Failure]
 ) -> Iterator[int]:
-    """Find where a member seems to have come to another state than it logged: all its lines fit,
+    """Find where a member seems to have come to another state than it logged: its lines fit so far,
     and not what others received of it. Commit positions may lack reports only.
     """
     member_id = evidence.member_id
-    if any(one.member_id == member_id and one.sender == NULL_VALUE for one in failures):
-        return
     mine = [plan.by_record[one.member_id, one.index] for one in failures if one.sender == member_id]
     unsent = [one for one in mine if not isinstance(one.message, CommitPosition)]
     if len({one.message for one in unsent}) >= _LACKING_COUNT:
         place = bisect_right(evidence.times, min(one.time for one in unsent))
-        if 0 < place < len(evidence.records):
+        fits = not any(
+            one.member_id == member_id and one.sender == NULL_VALUE and one.index < place
+            for one in failures
+        )
+        if fits and 0 < place < len(evidence.records):
             yield place
 
 
@@ -165,7 +174,11 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
     fits = [_follows(evidence, first, second) for first, second in pairwise(shown)]
     for place, (first, second) in enumerate(pairwise(shown)):
         around = fits[max(place - 1, 0) : place] + fits[place + 1 : place + 2]
-        if fits[place] or not all(around):
+        if not all(around):
+            continue
+        if fits[place]:
+            if _lacks_its_cause(evidence, second):
+                yield cause_index(evidence, second)
             continue
         begin, end = first, second
         while end - 1 > first and isinstance(found[end - 1], _OF_THE_NEXT):
@@ -184,6 +197,26 @@ def _follows(evidence: MemberEvidence, first: int, second: int) -> bool:
     if any(isinstance(one, _UNREAD) for one in found[first + 1 : second]):
         return True
     return _leads_to(found[first], found[second])
+
+
+_CAUSED: Final = {
+    ("CANVASS", "FOLLOWER_BALLOT"),
+    ("NOMINATE", "FOLLOWER_BALLOT"),
+    *product(("CANVASS", "FOLLOWER_BALLOT"), ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")),
+}
+"""Changes that only a message makes, which is logged directly before."""
+_CAUSES: Final = (RequestVote, NewLeadershipTerm, *_UNREAD)
+
+
+def _lacks_its_cause(evidence: MemberEvidence, index: int) -> bool:
+    """Whether a change is not preceded by the message without which it is not made."""
+    change = evidence.records[index]
+    if not isinstance(change, ElectionStateChange):
+        return False
+    if (change.old_state, change.new_state) not in _CAUSED:
+        return False
+    cause = evidence.records[cause_index(evidence, index)]
+    return not isinstance(cause, _CAUSES)
 
 
 def _leads_to(before: Line, after: Line) -> bool:
