@@ -25,6 +25,7 @@ SEEDS: Final = 40
 SEEDS_OF_EQUALS: Final = 4
 """Of mutants of which it is argued that no run shows them: one of each kind of run."""
 QUICK: Final = (
+    "nominee_is_silent",
     "quorum_of_half",
     "replication_ends_without_a_commit",
     "services_are_not_told_of_the_commit",
@@ -39,11 +40,11 @@ Whole members whose core and duty cycle have one rule broken run in simulated cl
 (`canvass.selftest.hunting`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
 recorded and verified. A mutant is caught if a recorded step is none of the spec's, or if the simulation finds a violated property, an error or a
 stuck cluster that the unbroken core does not come to with the same seed: of the hardened protocol, where nothing of that is known of the
-core, or what no revision comes to. Some mutants show in one situation alone: they are hunted in runs that come to it
-often (`SITUATIONS` there).
+core, or what no revision comes to. Some mutants show in one situation alone: they are hunted in a profile of faults that comes to it
+often (`SITUATIONS` there), which is one of those that `canvass simulate --profile` has ([simulate](../guide/simulate.md)).
 
 Of {count} mutants {caught} are caught, {quick} of them within 10 seeds, the last one by seed {last}. {equal} do in whole members what the core does; the
-table says why. {rare} would show in runs that {seeds} seeds do not come to. The state graphs kill all but two of them
+table says why. {rare} would show in runs that none of {seeds} seeds comes to. The state graphs kill all but two of them
 ([selftest](../guide/selftest.md)), which no state that a member can reach shows.
 
     pytest -m night tests/mutants/test_mutants_simulated.py       # with --rewrite it writes this page
@@ -71,7 +72,7 @@ def page_of(rows: dict[str, tuple[str, int, str]]) -> str:
         quick=sum(seeds <= 10 for seeds in caught),
         last=max(caught, default=0),
         equal=sum(by == "equal" for by, _, _ in rows.values()),
-        rare=sum(by == "rare" for by, _, _ in rows.values()),
+        rare=sum(by == "rare" for by, _, _ in rows.values()) or "None",
         seeds=SEEDS,
         rows="\n".join(table),
     )

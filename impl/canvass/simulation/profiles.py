@@ -65,7 +65,7 @@ def older_leaders(options: Options) -> Options:
 
 def broken_joins(options: Options) -> Options:
     """Members that join a log fail or end just then, and take long to come to after an error."""
-    rng = rng_of(options.seed, "profile broken joins")
+    rng = rng_of(options.seed, "joins")
     faults = Faults(
         error_mean=rng.choice((50, 100)),
         error_pause=rng.choice((100, 300)),

@@ -12,16 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS
 from canvass.selftest.mutation import Mutant
-from canvass.simulation.options import CUT_KINDS, SPARSE, Faults, Options, rng_of, swarm
+from canvass.simulation.options import CUT_KINDS, Options, rng_of, swarm
+from canvass.simulation.profiles import FAST, PROFILES
 
 STEPS: Final = 1_500
 _SHORT: Final = 700
-_FAST: Final = SPARSE.divided(40)
-"""A clock on which one late message outlasts a heartbeat timeout."""
-_LONG_BALLOTS: Final = replace(SPARSE, election_timeout_ns=8 * SECOND_NS).divided(40)
-"""The same clock, with ballots that last nearly as long as a leader may be silent."""
 _LARGER: Final = 5
 
 
@@ -37,7 +33,7 @@ def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
         return drawn
     rng = rng_of(seed, "hunt")
     delay_ns = rng.choice((200_000, 2_000_000, 5_000_000))
-    hunt = replace(drawn, network_delay_ns=delay_ns, timing=_FAST, cold_start=False)
+    hunt = replace(drawn, network_delay_ns=delay_ns, timing=FAST, cold_start=False)
     faults = drawn.faults
     larger = _LARGER if mutant.member_count == 3 else mutant.member_count
     if kind == 1:
@@ -75,59 +71,25 @@ def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
     return replace(hunt, faults=faults)
 
 
-def _lost_ballots(mutant: Mutant, seed: int) -> Options:
-    """Ballots last long and miss some members, which wait for the result of another meanwhile."""
-    faults = Faults(
-        drop_probability=0.2,
-        delay_tail_probability=0.05,
-        cut_mean=150,
-        cut_kinds=("one way", "isolate", "split", "consensus only"),
-        pause_mean=150,
-        error_mean=40,
-    )
-    return _in_long_ballots(mutant, seed, faults, _LARGER, 2_000_000)
+def _in(
+    profile: str, member_count: int = 0, steps: int = STEPS
+) -> Callable[[Mutant, int], Options]:
+    """Runs of a profile that `canvass simulate --profile` has."""
 
+    def situation(mutant: Mutant, seed: int) -> Options:
+        count = member_count or mutant.member_count
+        return PROFILES[profile](Options(seed, count, mutant.revision, steps))
 
-def _late_ends(mutant: Mutant, seed: int) -> Options:
-    """The end that a leader names comes late to a member that stands or has won meanwhile."""
-    faults = Faults(termination_mean=150, delay_tail_probability=0.2)
-    return _in_long_ballots(mutant, seed, faults, mutant.member_count, 1_000_000)
-
-
-def _late_requests(mutant: Mutant, seed: int) -> Options:
-    """Members fall behind in pauses; what they ask of a leader comes when it leads no more."""
-    faults = Faults(pause_mean=150, delay_tail_probability=0.1)
-    seldom_ns = 100 * MILLISECOND_NS
-    return replace(
-        _in_long_ballots(mutant, seed, faults, mutant.member_count, 5_000_000),
-        offer_mean_ns=seldom_ns,
-    )
-
-
-def _short_and_plain(mutant: Mutant, seed: int) -> Options:
-    """As `canvass simulate` draws it, and half as long."""
-    return swarm(Options(seed, mutant.member_count, mutant.revision, _SHORT))
-
-
-def _in_long_ballots(
-    mutant: Mutant, seed: int, faults: Faults, member_count: int, delay_ns: int
-) -> Options:
-    return Options(
-        seed,
-        member_count,
-        mutant.revision,
-        STEPS,
-        timing=_LONG_BALLOTS,
-        faults=faults,
-        network_delay_ns=delay_ns,
-        offer_mean_ns=20 * MILLISECOND_NS,
-    )
+    return situation
 
 
 SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
-    "catch_up_is_served_in_any_role": _late_requests,
-    "follow_a_leader_of_another_ballot": _lost_ballots,
-    "leader_obeys_a_termination": _late_ends,
-    "leader_stays_when_a_newer_one_has_been": _short_and_plain,
+    "catch_up_is_served_in_any_role": _in("late-requests"),
+    "follow_a_leader_of_another_ballot": _in("lost-ballots", _LARGER),
+    "init_handles_messages": _in("late-reports", _LARGER),
+    "leader_obeys_a_termination": _in("late-ends"),
+    "leader_stays_when_a_newer_one_has_been": _in("swarm", steps=_SHORT),
+    "quorum_position_is_not_bounded": _in("older-leaders"),
+    "recording_goes_on_into_the_next_election": _in("broken-joins"),
 }
 """Mutants that show in one situation, and the runs that come to it."""
