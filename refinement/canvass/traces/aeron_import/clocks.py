@@ -48,14 +48,15 @@ def align(members: Mapping[int, MemberEvidence], *, likely: bool = False) -> dic
     likely
         Whether to go by what is only likely, too.
     """
+    if _one_host(members):
+        return dict.fromkeys(members, 0)
     bounds = find_bounds(members)
     if likely:
         for (i, j), least in likely_commits(members).items():
             back = bounds.get((j, i))
             if back is None or least < -back:
                 bounds[i, j] = max(least, bounds.get((i, j), least))
-    agree = all(bound <= 0 for bound in bounds.values()) and _overlap(members)
-    if agree or _one_host(members):
+    if all(bound <= 0 for bound in bounds.values()) and _overlap(members):
         return dict.fromkeys(members, 0)
     return _offsets(members, bounds)
 

@@ -28,7 +28,7 @@ def find_turned_off(members: _Members) -> dict[int, tuple[str, ...]]:
     """For each member the events of which its log must have had lines, and has none."""
     found = {}
     for member_id, evidence in members.items():
-        kinds = {type(record) for record in evidence.records}
+        kinds = set(map(type, evidence.records))
         lacking = tuple(
             name
             for name, (kind, is_due) in _EXPECTED.items()
@@ -50,7 +50,7 @@ def _has_changed(old: str = "", new: str = "") -> Callable[[MemberEvidence, _Mem
     def found(evidence: MemberEvidence, _members: _Members) -> bool:
         return any(
             old in ("", record.old_state) and new in ("", record.new_state)
-            for record in evidence.records
+            for _, record in evidence.others
             if isinstance(record, ElectionStateChange)
         )
 
@@ -73,7 +73,7 @@ def _has_been_asked(evidence: MemberEvidence, members: _Members) -> bool:
 def _has_won(evidence: MemberEvidence, members: _Members) -> bool:
     """Whether elections were won, by this member or, if nobody has a vote, by all together."""
     nobody = not any(
-        isinstance(record, records.Vote) for one in members.values() for record in one.records
+        isinstance(record, records.Vote) for one in members.values() for _, record in one.others
     )
     return (
         sum(
@@ -106,7 +106,7 @@ def _is_heard(members: _Members, kind: type[Line], member_id: int) -> bool:
     return any(
         isinstance(record, kind) and getattr(record, name) == member_id
         for one in members.values()
-        for record in one.records
+        for _, record in one.others
     )
 
 
