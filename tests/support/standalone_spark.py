@@ -1,7 +1,7 @@
-"""Spark's own cluster on the loopback interface, and batch verifications on it as a user has them.
+"""Spark's own servers on the loopback interface, and batch verifications on them as users do them.
 
-A master and workers are started from the jars that pyspark brings. What is asked of a verification
-there, and how it is compared with one process, is here too; what is verified is not.
+A master with workers, or a server of Spark Connect, is started from the jars that pyspark brings.
+How what is found is compared with one process is here, too; what is verified is not.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ def free_port() -> int:
         return port
 
 
-def environment() -> dict[str, str]:
+def environment(memory: str = "256m") -> dict[str, str]:
     """Give the environment of all processes: small, and reachable from this machine only."""
     home = Path(pyspark.__file__).parent
     return os.environ | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": HOST,
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": memory,
         "PYSPARK_PYTHON": sys.executable,
     }
 
 
 @contextmanager
-def daemon(log: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a master or a worker in a process group of its own; kill the group at the end."""
+def daemon(log: Path, *words: str, memory: str = "256m") -> Iterator[subprocess.Popen[bytes]]:
+    """Run a master, a worker or a server in a process group of its own; kill it at the end."""
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, env=environment(), start_new_session=True
+            command, stdout=output, stderr=output, env=environment(memory), start_new_session=True
         )
     try:
         yield process
@@ -108,6 +108,27 @@ def standalone_cluster(root: Path, workers: int = 2) -> Iterator[Cluster]:
         for number in range(workers):
             await_text(root / f"worker-{number}.log", "Successfully registered with master")
         yield Cluster(url, log, started)
+
+
+@contextmanager
+def connect_server(root: Path) -> Iterator[str]:
+    """Start a server of Spark Connect with two cores; give its address."""
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": HOST,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.bindAddress": HOST,
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(root),
+        "spark.sql.warehouse.dir": str(root / "warehouse"),
+    }
+    words = ["org.apache.spark.deploy.SparkSubmit", "--master", "local[2]"]
+    words += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    words += [word for item in settings.items() for word in ("--conf", "=".join(item))]
+    log = root / "connect.log"
+    with daemon(log, *words, "spark-internal", memory="1g"):
+        await_text(log, "Spark Connect server started")
+        yield f"sc://{HOST}:{port}"
 
 
 @contextmanager
