@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def test_the_samples(path: Path, kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_all_captures(path: Path, kind: str, tmp_path: Path) -> None:
     assert_named(spread(KINDS[kind](logs_of(path)), MANY), tmp_path)
+
+
+def is_there_and_back(copy: FalseCopy) -> bool:
+    """Whether each of the two changes that have changed places leads to where the other begins."""
+    lines = copy.logs[copy.member_id]
+    changes = [line for line in lines[copy.line - 1 :] if " ELECTION_STATE_CHANGE " in line][:2]
+    (_, middle), (begin, end) = (re.findall(r"\b([A-Z_]{4,})\b", one)[2:4] for one in changes)
+    first = re.findall(r"\b([A-Z_]{4,})\b", changes[0])[2]
+    return (begin, end) == (middle, first)
+
+
+@pytest.mark.parametrize("path", [path for path in captures() if path.name == "s1-with-sends"])
+def test_changes_there_and_back_that_have_changed_places(path: Path, tmp_path: Path) -> None:
+    """Between the two the states fit, and not around them: no line is missing."""
+    copies = [copy for copy in KINDS["swapped changes"](logs_of(path)) if is_there_and_back(copy)]
+
+    assert len(copies) >= SEVERAL
+    assert_named(spread(iter(copies), SEVERAL), tmp_path)
 
 
 def made_up(seed: int, story: str) -> Logs:

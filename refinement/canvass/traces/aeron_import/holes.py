@@ -155,6 +155,10 @@ def _begin_of_unsent(
 # Changes that do not follow from each other.
 
 _SHOWING: Final = (LifeStart, NewElection, ElectionStateChange)
+_AROUND: Final = 2
+"""So many steps from change to change on either side must fit: where two changes have changed
+places of which each leads to where the other begins, the step between them fits as well.
+"""
 _UNREAD: Final = (TruncatedLine, DamagedLine)
 _OF_THE_NEXT: Final = (RoleChange, TruncateLogEntry)
 """What is logged directly before the change that it belongs to."""
@@ -173,7 +177,7 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
     shown = [k for k, record in enumerate(found) if isinstance(record, _SHOWING)]
     fits = [_follows(evidence, first, second) for first, second in pairwise(shown)]
     for place, (first, second) in enumerate(pairwise(shown)):
-        around = fits[max(place - 1, 0) : place] + fits[place + 1 : place + 2]
+        around = fits[max(place - _AROUND, 0) : place] + fits[place + 1 : place + 1 + _AROUND]
         if not all(around):
             continue
         if fits[place]:
