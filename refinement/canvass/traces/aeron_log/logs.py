@@ -33,6 +33,10 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.aeron_log.source import LogSource
 from canvass.traces.aeron_log.summary import LifeSummary
 
+# Made once: to join types takes longer than to ask for them.
+_OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
+_OF_A_LEADER: Final = (CommitPosition, NewLeadershipTerm, ElectionStateChange)
+
 _NAME: Final = re.compile(r"member-([0-9]{1,9})\.log(?:\.([0-9]{1,9}))?(\.gz|\.zst)?")
 
 
@@ -232,9 +236,9 @@ def _heard_of(records: Iterable[LogRecord]) -> set[int]:
     """Members that a log names."""
     heard: set[int] = set()
     for record in records:
-        if isinstance(record, AppendPosition | CanvassPosition | CatchupPosition | Vote):
+        if isinstance(record, _OF_A_FOLLOWER):
             heard.add(record.follower_member_id)
-        elif isinstance(record, CommitPosition | NewLeadershipTerm | ElectionStateChange):
+        elif isinstance(record, _OF_A_LEADER):
             heard.add(record.leader_member_id)
         elif isinstance(record, RequestVote):
             heard.add(record.candidate_member_id)
