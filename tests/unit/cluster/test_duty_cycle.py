@@ -159,6 +159,16 @@ def test_slow_tick_is_due_after_ten_milliseconds_or_at_once_if_it_did_something(
     assert duty.slow_tick_deadline_ns == 2 * SLOW_TICK_NS + 1
 
 
+def test_a_cycle_does_slow_tick_work_then_reads_messages_then_does_the_work_of_its_state(
+    desk: Desk,
+) -> None:
+    duty = followed(desk)
+    desk.arrive(1, CommitPosition(0, 0, 1))  # It would have kept the follower from canvassing.
+    duty.do_work(10 * S)
+
+    assert desk.taken == ["EnterElection", "OnCommitPosition", "Canvass"]
+
+
 def test_first_canvass_waits_for_all_until_the_startup_timeout(desk: Desk) -> None:
     duty = started(desk)
     desk.arrive(1, CanvassPosition(-1, 0, -1, 1))
