@@ -1,21 +1,31 @@
 """The steps that process a member's log where its log lines do not show which entries: those that
-begin terms are processed one by one, even if the event that shows them is turned off.
+begin terms are processed one by one, even if the lines that show them are missing.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_left
 
 from canvass.cluster.member import Input
 from canvass.traces.aeron_import.proposal import Proposal
 
 
 def consume(proposal: Proposal, position: int) -> None:
-    """Let a member process its log up to a position, as far as that is possible now."""
-    for base, end, term in proposal.plan.unlogged_terms.get(proposal.member_id, ()):
-        if not proposal.state.commit_position <= base < end <= position:
-            continue
+    """Let a member process its log up to a position, as far as that is possible now.
+
+    Notes
+    -----
+    Where all lines are there none of a term's first entries lies before the position: its own line
+    lets it be processed.
+    """
+    entries = proposal.plan.first_entries
+    place = bisect_left(entries, (proposal.state.commit_position,))
+    while place < len(entries) and entries[place][1] <= position:
+        base, end, term = entries[place]
         if proposal.state.commit_position < base:
             proposal.take("ConsumeLog", Input(position=base))
         given = Input(position=end, leadership_term_id=term, term_base_log_position=base)
         proposal.take("OnReplayNewLeadershipTermEvent", given)
+        place = bisect_left(entries, (end,), place + 1)
     if proposal.state.commit_position < position:
         proposal.take("ConsumeLog", Input(position=position))

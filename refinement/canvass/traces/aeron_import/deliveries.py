@@ -72,9 +72,9 @@ class Plan:
         How far the clocks of two members may be wrong against each other.
     event_bases, event_ends
         For each term where its first entry begins and ends, as far as that was logged.
-    unlogged_terms
-        For each member whose log shows no entry that begins a term, as the event that does is not
-        turned on, where these entries begin and end, and their terms.
+    first_entries
+        Where the first entries of terms begin and end, and their terms: as somebody has processed
+        them or, of other places, as a leader wrote them.
     places, known
         From where each member can have sent what, and what receipts say of leaders' logs.
     """
@@ -86,7 +86,7 @@ class Plan:
     published: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     event_ends: dict[int, int] = field(default_factory=dict)
     event_bases: dict[int, int] = field(default_factory=dict)
-    unlogged_terms: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    first_entries: list[tuple[int, int, int]] = field(default_factory=list)
     places: dict[int, Places] = field(default_factory=dict)
     known: Known = field(default_factory=lambda: Known(()))
 
@@ -354,20 +354,15 @@ def _plan_published(
                 )
     for needs in plan.published.values():
         needs.sort()
-    _plan_unlogged(plan, members)
+    _find_first_entries(plan, members)
 
 
-def _plan_unlogged(plan: Plan, members: Mapping[int, MemberEvidence]) -> None:
-    """Note which entries begin terms for members whose logs have none: as leaders wrote them."""
-    begun = []
+def _find_first_entries(plan: Plan, members: Mapping[int, MemberEvidence]) -> None:
+    """Note where terms begin in the log."""
+    found = {base: (base, plan.event_ends[term], term) for term, base in plan.event_bases.items()}
     for evidence in members.values():
-        for record in evidence.records:
-            if isinstance(record, ElectionStateChange) and record.old_state == "LEADER_READY":
-                term, base = record.leadership_term_id, record.append_position
-                end = plan.event_ends.get(term, base + EVENT_BYTES)
-                if record.new_state == "CLOSED":
-                    begun.append((base, end, term))
-    begun.sort()
-    for member_id, evidence in members.items():
-        if not any(isinstance(one, records.ReplayNewLeadershipTerm) for one in evidence.records):
-            plan.unlogged_terms[member_id] = begun
+        for segment, before in zip(evidence.segments[1:], evidence.segments, strict=False):
+            if (before.state, segment.state) == ("LEADER_READY", "CLOSED"):
+                base = segment.append
+                found.setdefault(base, (base, base + EVENT_BYTES, segment.term))
+    plan.first_entries = sorted(found.values())

@@ -146,12 +146,13 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
             missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))
     failure, stopped = imported.failure, imported.stopped
+    missing += [
+        f"the log of member {member_id} has no {event} at all: it was not turned on"
+        for member_id, events_off in imported.turned_off.items()
+        for event in events_off
+        if stopped is not None or imported.proposals[member_id].evidence.holes
+    ]
     if stopped is not None:
-        missing += [
-            f"the log of member {member_id} has no {event} at all: it was not turned on"
-            for member_id, events_off in imported.turned_off.items()
-            for event in events_off
-        ]
         place = _place(imported, stopped)
         why = "the search met its bound"
         if not stopped.is_bound_met:
