@@ -1,0 +1,227 @@
+"""Measure what batch verification on Spark local[2] does with very much: 10^8 events, giant runs.
+
+``python benchmarks/spark_scale.py FOLDER [ROUNDS [NAME...]]`` verifies in turns, ``ROUNDS`` times
+(3), all of these or those that are named:
+
+- ``set``: 10^7 events of copies of simulated runs, in files of 250,000 events;
+- ``long``: one run of 10^7 events in one file;
+- ``files``: as many events of such runs, of 10,000 events each, in 1,000 files;
+- ``skewed``: the long run beside ``set`` and ``files``, which have thousands of short ones;
+- ``alone``: ``set`` once more, in one process without Spark;
+
+then once ``large``, 10^8 events like those of ``set``. It prints each time as it comes, the medians
+and their ratios, and the peak memory of each process for each corpus. What was made is kept in
+``FOLDER`` (3 GB) and found there the next time; to make it takes longer than to measure it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+from spark_verify import (
+    EVENTS_PER_FILE,
+    Taken,
+    descendants,
+    forget_peaks,
+    is_java,
+    measured,
+    on_spark,
+    one_process,
+    peaks,
+    say,
+    simulate,
+)
+
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.corpus.session import open_session
+from canvass.corpus.tables import read_table
+from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
+from canvass.traces.schema import encode
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.corpora import write_dataset
+from support.long_runs import write_long_run
+
+EVENTS: Final = 10_000_000
+FILES: Final = 1_000
+LARGER: Final = 10
+TURNS: Final = ("set", "long", "files", "skewed")
+ALONE: Final = "alone"
+LARGE: Final = "large"
+ROUNDS: Final = 3
+
+
+def make(root: Path) -> None:
+    """Make what is not there yet; the answers of the oracle, too."""
+    for name, action in (
+        ("cache", make_cache),
+        ("long", partial(make_long, EVENTS)),
+        ("files", make_files),
+        ("large", make_large),
+        ("set", make_set),
+        ("skewed", make_skewed),
+    ):
+        if not (root / name).exists():
+            started = time.perf_counter()
+            action(root)
+            say(f"made {name} in {time.perf_counter() - started:.0f} s")
+
+
+def make_cache(root: Path) -> None:
+    """Record runs, and have all their steps judged."""
+    judge = Judge(cache=root / "cache.new")
+    check_units(sorted(simulate(root / "base").iterdir()), judge)
+    make_long(EVENTS // FILES, root, "short")
+    check_units(sorted((root / "short").iterdir()), judge)
+    (root / "cache.new").rename(root / "cache")
+
+
+def make_long(events: int, root: Path, name: str = "long") -> None:
+    """Write one long run."""
+    aside = root / f"{name}.new"
+    write_long_run(aside / "events-3-00000.parquet", events)
+    aside.rename(root / name)
+
+
+def make_files(root: Path) -> None:
+    """Write short runs of the kind of the long one, each in a file of its own."""
+    path = root / "short" / "events-3-00000.parquet"
+    with DatasetFile(path) as file:
+        (entry,) = file.runs.values()
+    table = pq.read_table(path)
+    aside = root / "files.new"
+    aside.mkdir()
+    for number in range(FILES):
+        run_id = f"long-{number}"
+        named = replace(entry, run=replace(entry.run, run_id=run_id))
+        write_renamed(table, named, aside / f"events-3-{number:05d}.parquet")
+    aside.rename(root / "files")
+
+
+def write_renamed(table: Any, entry: RunEntry, path: Path) -> None:
+    """Write the events of one run under another id."""
+    place = table.schema.get_field_index("run")
+    field = table.schema.field(place)
+    ids = pa.array([entry.run.run_id] * len(table)).cast(field.type)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        writer.write_table(table.set_column(place, field, ids))
+        writer.add_key_value_metadata({RUNS_KEY: encode([entry])})
+
+
+def make_large(root: Path) -> None:
+    """Write 10^8 events."""
+    aside = root / "large.new"
+    write_dataset(root / "base", aside, LARGER * EVENTS, events_per_file=EVENTS_PER_FILE)
+    aside.rename(root / "large")
+
+
+def make_set(root: Path) -> None:
+    """Take the first 10^7 of them."""
+    (root / "set").mkdir()
+    total = 0
+    for path in sorted((root / "large").iterdir()):
+        if total < EVENTS:
+            os.link(path, root / "set" / path.name)
+            total += pq.read_metadata(path).num_rows
+
+
+def make_skewed(root: Path) -> None:
+    """Put the long run beside the short ones."""
+    (root / "skewed").mkdir()
+    for name in ("long", "set", "files"):
+        for path in (root / name).iterdir():
+            kind, members, number = path.stem.split("-")
+            target = f"{kind}-{members}-{TURNS.index(name)}{number}.parquet"
+            os.link(path, root / "skewed" / target)
+
+
+def events_of(folder: Path) -> int:
+    """Count the events of a data set."""
+    return sum(pq.read_metadata(path).num_rows for path in folder.iterdir())
+
+
+def verdicts_of(out: Path) -> Iterator[str]:
+    """Give the verdicts of a verification."""
+    for batch in read_table(out / "verdicts", ["verdict"]):
+        yield from batch["verdict"].unique().to_pylist()
+
+
+def tell(times: dict[str, list[Taken]], counts: dict[str, int]) -> None:
+    """Print medians and their ratios."""
+    medians = {name: statistics.median(t.seconds for t in times[name]) for name in times}
+    costs = {name: statistics.median(t.processor for t in times[name]) for name in times}
+    for name, seconds in medians.items():
+        rate, cost = counts[name] / seconds, costs[name] / counts[name] * 1e6
+        say(f"{name:8}{counts[name]:14,} events{seconds:9.1f} s{rate:12,.0f} events/s", end="")
+        say(f"{cost:8.1f} microseconds of processors an event")
+    alike = medians["files"] / counts["files"]
+    if {ALONE, "set"} <= medians.keys():
+        say(f"set: {medians[ALONE] / medians['set']:.2f} times as fast as one process,", end=" ")
+        say(f"with {costs['set'] / costs[ALONE]:.2f} times its processors")
+    if {"long", "files"} <= medians.keys():
+        alike = medians["files"] / counts["files"]
+        say(f"long / files, an event: {medians['long'] / counts['long'] / alike:.2f}")
+    if set(TURNS) <= medians.keys():
+        parts = sum(medians[name] for name in ("long", "set", "files"))
+        say(f"skewed / its three parts one after the other: {medians['skewed'] / parts:.2f}")
+    if {LARGE, "set"} <= medians.keys():
+        say(f"large / set: {medians[LARGE] / medians['set']:.2f} times the time,", end=" ")
+        say(f"{counts[LARGE] / counts['set']:.2f} times the events")
+
+
+def main() -> None:
+    """Make, measure and print."""
+    root = Path(sys.argv[1])
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
+    chosen = sys.argv[3:] or [*TURNS, ALONE, LARGE]
+    root.mkdir(parents=True, exist_ok=True)
+    make(root)
+    counts = {name: events_of(root / name) for name in (*TURNS, LARGE)}
+    counts[ALONE] = counts["set"]
+    times: dict[str, list[Taken]] = {}
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        open_session("local[2]") as session,
+    ):
+        cache, out = root / "cache", Path(scratch)
+        pool.submit(one_process, root / "short", cache).result()
+        helpers = {int(folder.name) for folder in descendants()} - {os.getpid()}
+        names = dict.fromkeys((pid for pid in helpers if not is_java(pid)), "")
+        names[os.getpid()] = "driver"
+        on_spark(session, root / "short", cache, out / "first")  # Compiles, loads.
+        for number in range(rounds + 1):
+            turns = TURNS if number < rounds else (LARGE,)
+            for name in [name for name in turns if name in chosen]:
+                forget_peaks()
+                goal = out / f"{name}-{number}"
+                taken = measured(partial(on_spark, session, root / name, cache, goal))
+                times.setdefault(name, []).append(taken)
+                say(f"{name:8}{taken.seconds:9.1f} s{taken.processor:9.1f} s of processors", end="")
+                say(f"   peaks, MiB: {peaks(names)}")
+                assert set(verdicts_of(goal)) == {"CONFORMS"}
+                shutil.rmtree(goal)
+            if number < rounds and ALONE in chosen:
+                taken = pool.submit(one_process, root / "set", cache).result()
+                times.setdefault(ALONE, []).append(taken)
+                say(f"{ALONE:8}{taken.seconds:9.1f} s{taken.processor:9.1f} s of processors")
+    tell(times, counts)
+
+
+if __name__ == "__main__":
+    main()
