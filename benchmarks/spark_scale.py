@@ -169,7 +169,6 @@ def tell(times: dict[str, list[Taken]], counts: dict[str, int]) -> None:
         rate, cost = counts[name] / seconds, costs[name] / counts[name] * 1e6
         say(f"{name:8}{counts[name]:14,} events{seconds:9.1f} s{rate:12,.0f} events/s", end="")
         say(f"{cost:8.1f} microseconds of processors an event")
-    alike = medians["files"] / counts["files"]
     if {ALONE, "set"} <= medians.keys():
         say(f"set: {medians[ALONE] / medians['set']:.2f} times as fast as one process,", end=" ")
         say(f"with {costs['set'] / costs[ALONE]:.2f} times its processors")
