@@ -16,7 +16,7 @@ from canvass.simulation.options import Faults, Options
 from canvass.simulation.simulator import RunResult, Simulator
 
 HISTORY = Options(
-    13,
+    166,
     steps=500,
     faults=Faults(
         cut_mean=300, cut_kinds=("isolate", "log only"), operator_mean=400, error_mean=700
