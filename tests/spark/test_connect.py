@@ -1,7 +1,6 @@
 """Verdicts by way of Spark Connect are those of one process.
 
-The client needs ``pip install 'pyspark[connect]'``, which no extra of canvass brings: without it
-there is nothing here to try. The server comes with pyspark.
+The client needs the extra ``connect``; the server comes with pyspark.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from support.standalone_spark import (
     told,
     told_here,
 )
-
-pytest.importorskip("grpc", reason="needs pip install 'pyspark[connect]'")
 
 pytestmark = pytest.mark.night
 

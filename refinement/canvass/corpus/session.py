@@ -134,7 +134,7 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
             session = builder.getOrCreate()
         except (ImportError, SystemExit) as error:
             # A program without a file pyspark takes for a doctest, which it ends without an error.
-            needed = "pyspark[connect]" if connect else "canvass[spark]"
+            needed = "canvass[connect]" if connect else "canvass[spark]"
             reason = f"install what is missing with pip install '{needed}': {_first_line(error)}"
             raise SparkUnavailable(reason) from None
         except Exception as error:
