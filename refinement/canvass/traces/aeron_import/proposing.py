@@ -194,7 +194,8 @@ def _in_order(
     """
     for slack_ns in (setting.slack_ns // 2, setting.slack_ns // 8, 0):
         found = _explain(replace(setting, slack_ns=slack_ns), logs, members)
-        if found.failure is None and not is_circular(found.proposals):
+        whole = found.failure is None and not found.cuts
+        if whole and not is_circular(found.proposals):
             return found
     return None
 
