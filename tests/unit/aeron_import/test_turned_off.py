@@ -158,3 +158,11 @@ def test_made_up_clusters_without_events(seed: int) -> None:
         found += contradicted(lines, 2)
 
     assert found == []
+
+
+def test_what_a_follower_processes_tells_that_it_has_heard_how_far_it_may() -> None:
+    """Member 2 has served for 15 ms when its log ends, and has processed the term's first entry."""
+    found = without(made_up(4), "ClusterSessionStateChange", "CommitPosition")
+
+    assert found.failure is None
+    assert found.turned_off[2] == ("COMMIT_POSITION",)

@@ -128,6 +128,16 @@ def _has_obeyed(evidence: MemberEvidence, _members: _Members) -> bool:
     )
 
 
+def _has_been_told(evidence: MemberEvidence, members: _Members) -> bool:
+    """Whether a member must have heard how far it may process: it has served as a follower for
+    long, or has processed what begins a term while it did.
+    """
+    return _has_obeyed(evidence, members) or any(
+        isinstance(record, records.ReplayNewLeadershipTerm) and not record.is_in_election
+        for _, record in evidence.others
+    )
+
+
 def _lasted_ns(evidence: MemberEvidence, segment: Segment) -> int:
     times = evidence.times
     return times[min(segment.end, len(times) - 1)] - times[segment.start]
@@ -135,7 +145,7 @@ def _lasted_ns(evidence: MemberEvidence, segment: Segment) -> int:
 
 _EXPECTED: Final[dict[str, tuple[type[Line], Callable[[MemberEvidence, _Members], bool]]]] = {
     "APPEND_POSITION": (records.AppendPosition, _has_led),
-    "COMMIT_POSITION": (records.CommitPosition, _has_obeyed),
+    "COMMIT_POSITION": (records.CommitPosition, _has_been_told),
     "CANVASS_POSITION": (records.CanvassPosition, _has_changed(new="CANDIDATE_BALLOT")),
     "NEW_ELECTION": (NewElection, _has_changed("INIT", "CANVASS")),
     "ELECTION_STATE_CHANGE": (ElectionStateChange, _has_begun),
