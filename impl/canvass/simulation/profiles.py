@@ -19,6 +19,9 @@ FAST: Final = SPARSE.divided(40)
 LONG_BALLOTS: Final = replace(SPARSE, election_timeout_ns=8 * SECOND_NS).divided(40)
 """The same clock, with ballots that last nearly as long as a leader may be silent."""
 
+SELDOM_NS: Final = 2_000 * MILLISECOND_NS
+"""Between two requests of a client where the log is to grow slowly."""
+
 
 def _with(options: Options, faults: Faults, delay_ns: int, offer_ms: int) -> Options:
     return replace(
@@ -97,7 +100,7 @@ def late_reports(options: Options) -> Options:
 
 def few_requests(options: Options) -> Options:
     """What `swarm` chooses, with a log that hardly grows: members differ in terms and states."""
-    return replace(swarm(options), offer_mean_ns=2_000 * MILLISECOND_NS)
+    return replace(swarm(options), offer_mean_ns=SELDOM_NS)
 
 
 def everything_fails(options: Options) -> Options:

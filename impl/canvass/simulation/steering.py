@@ -14,16 +14,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
-from canvass.cluster.timing import MILLISECOND_NS
 from canvass.simulation.options import Options, rng_of
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.profiles import PROFILES, SELDOM_NS
 
 _A = TypeVar("_A", bound=Hashable)
 
 SHARES: Final = (1, 2, 4, 8)
 """A run takes this part of the steps that it may take at most."""
-SELDOM_NS: Final = 2_000 * MILLISECOND_NS
-"""Between two requests of a client where the log is to grow slowly."""
 _FADES: Final = 0.98
 """What arms have earned counts for less each time that their bandit is pulled."""
 _HOPED_STEPS: Final = 300

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from canvass.simulation.options import Options
-from canvass.simulation.profiles import PROFILES
-from canvass.simulation.steering import SELDOM_NS, SHARES, Steering
+from canvass.simulation.profiles import PROFILES, SELDOM_NS
+from canvass.simulation.steering import SHARES, Steering
 
 BASE = Options(7, 3, "hardened", 800)
 
