@@ -13,7 +13,7 @@ from canvass.traces.aeron_import.importer import summarise, write_run
 from canvass.traces.aeron_import.proposing import propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import LogRecord, ReplayNewLeadershipTerm, TruncateLogEntry
+from canvass.traces.aeron_log.records import LogRecord, TruncateLogEntry
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, logs_of_nodes
 from support.judging import core_judge
@@ -91,20 +91,6 @@ def test_a_short_hole_contradicts_nothing(
     lines = {i: log.records for i, log in logs.members.items()}
 
     assert outcome_without(lines, member_id, at, count, tmp_path / "run") == INCOMPLETE
-
-
-def test_the_first_entry_of_a_term_is_processed_though_its_line_is_missing(tmp_path: Path) -> None:
-    """Where it lies in the log others tell; nothing else has to be missing for it."""
-    logs = read_cluster([SAMPLES[1]])
-    lines = {i: log.records for i, log in logs.members.items()}
-    member_id, at = next(
-        (i, k)
-        for i, mine in lines.items()
-        for k, one in enumerate(mine)
-        if isinstance(one, ReplayNewLeadershipTerm) and not one.is_in_election
-    )
-
-    assert outcome_without(lines, member_id, at, 1, tmp_path / "run") == EXPLAINED
 
 
 @pytest.mark.night

@@ -8,6 +8,7 @@ from bisect import bisect_left
 
 from canvass.cluster.member import Input
 from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_log.records import ReplayNewLeadershipTerm
 
 
 def consume(proposal: Proposal, position: int) -> None:
@@ -29,3 +30,19 @@ def consume(proposal: Proposal, position: int) -> None:
         place = bisect_left(entries, (end,), place + 1)
     if proposal.state.commit_position < position:
         proposal.take("ConsumeLog", Input(position=position))
+
+
+def consume_unlogged(proposal: Proposal, term: int) -> None:
+    """Let a member process the first entry of a term, as others have heard that it did, if its log
+    has no line of that farther on.
+    """
+    if term <= proposal.state.module_leadership_term_id:
+        return
+    found = proposal.evidence.records
+    follows = any(
+        isinstance(record, ReplayNewLeadershipTerm) and record.leadership_term_id == term
+        for record in found[proposal.index : proposal.segment_end()]
+    )
+    end = next((end for _, end, known in proposal.plan.first_entries if known == term), None)
+    if end is not None and not follows and end <= proposal.state.recorded_position:
+        consume(proposal, end)

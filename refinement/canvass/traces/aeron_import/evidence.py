@@ -138,6 +138,8 @@ class MemberEvidence:
     holes
         Indexes of records before which lines are missing, each with that of the record before which
         the member is known again.
+    state_holes
+        Indexes of changes of the module's state before which another one is missing.
     """
 
     member_id: int
@@ -150,6 +152,7 @@ class MemberEvidence:
     lacks_lives: bool = False
     boots: list[int] = field(default_factory=list)
     holes: dict[int, int] = field(default_factory=dict)
+    state_holes: frozenset[int] = frozenset()
     _others: list[int] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -142,6 +142,7 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         for index in sorted({*evidence.holes, *imported.cuts.get(member_id, ())}):
             line = evidence.records[min(index, count - 1)]
             missing.append(f"lines are missing before {evidence.files[line.file]}:{line.line}")
+        missing += _single_lines(imported, member_id)
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")
         members.append(_summarise_member(proposal, lines))
@@ -150,7 +151,9 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         f"the log of member {member_id} has no {event} at all: it was not turned on"
         for member_id, events_off in imported.turned_off.items()
         for event in events_off
-        if stopped is not None or imported.proposals[member_id].evidence.holes
+        if stopped is not None
+        or imported.proposals[member_id].evidence.holes
+        or any(event == lacking for _, lacking in imported.missing.get(member_id, ()))
     ]
     if stopped is not None:
         place = _place(imported, stopped)
@@ -178,6 +181,17 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         round(seconds, 3),
         round(total / seconds) if seconds else 0,
     )
+
+
+def _single_lines(imported: Imported, member_id: int) -> list[str]:
+    """What is said of single lines that are missing; of events turned off it is said at once."""
+    evidence = imported.proposals[member_id].evidence
+    told = []
+    for index, event in imported.missing.get(member_id, ()):
+        if event not in imported.turned_off.get(member_id, ()):
+            line = evidence.records[min(index, len(evidence.records) - 1)]
+            told.append(f"a line {event} is missing before {evidence.files[line.file]}:{line.line}")
+    return told
 
 
 def _place(imported: Imported, failure: Failure) -> Place:

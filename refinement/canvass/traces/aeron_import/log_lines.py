@@ -82,8 +82,8 @@ def take_snapshot(proposal: Proposal, position: int) -> Step | None:
 
 
 def on_service_ack(proposal: Proposal, index: int, record: records.ServiceAck) -> None:
-    """Note the position of a snapshot."""
-    if proposal.module == "SNAPSHOT" and record.relevant_id != NULL_VALUE:
+    """Note the position of a snapshot; the line that says that one is taken may be missing."""
+    if proposal.module in ("ACTIVE", "SNAPSHOT") and record.relevant_id != NULL_VALUE:
         proposal.snapshot_position = record.log_position
     proposal.waiting.append(index)
 
@@ -91,7 +91,11 @@ def on_service_ack(proposal: Proposal, index: int, record: records.ServiceAck) -
 def on_state_change(proposal: Proposal, index: int, record: records.StateChange) -> None:
     """Snapshot, ask for termination or terminate, as the module's state shows it."""
     old = proposal.module or record.old_state
-    require(old == record.old_state, index, f"the module is in {old}")
+    if old != record.old_state:
+        require(index in proposal.evidence.state_holes, index, f"the module is in {old}")
+        if old == "SNAPSHOT" and proposal.state.snapshot_log_position < proposal.snapshot_position:
+            take_snapshot(proposal, proposal.snapshot_position)
+        old = record.old_state
     proposal.module = record.new_state
     s = proposal.state
     if old == "INIT" and proposal.steps:

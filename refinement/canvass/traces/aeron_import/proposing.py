@@ -31,6 +31,12 @@ from canvass.traces.aeron_import.evidence import (
     set_segments,
     set_times,
 )
+from canvass.traces.aeron_import.missing_lines import (
+    Missing,
+    find_missing,
+    find_state_holes,
+    mark_missing,
+)
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_import.turned_off import find_turned_off
@@ -71,6 +77,8 @@ class Imported:
         lines are missing; the proposals end before it.
     cuts
         For each member the indexes of records before which lines seem to be cut out.
+    missing
+        For each member single lines that must have been written, though all else is explained.
     """
 
     rules: Rules
@@ -81,6 +89,7 @@ class Imported:
     stopped: Failure | None = None
     turned_off: dict[int, tuple[str, ...]] = field(default_factory=dict)
     cuts: dict[int, set[int]] = field(default_factory=dict)
+    missing: dict[int, list[Missing]] = field(default_factory=dict)
 
 
 def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
@@ -113,6 +122,11 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
         # The clocks are known but roughly: where they stand to each other may be what does not fit.
         other = _propose(rules, logs, effort, likely=True)
         found = other if _is_whole(other) else found
+    if found.failure is None:
+        for member_id, proposal in found.proposals.items():
+            if missing := find_missing(proposal):
+                found.missing[member_id] = missing
+                mark_missing(proposal, missing)
     return found
 
 
@@ -138,6 +152,7 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
     for member_id, evidence in members.items():
         set_times(evidence, offsets[member_id])
         set_segments(evidence)
+        evidence.state_holes = find_state_holes(evidence)
     slack_ns = _SLACK_NS if booted or len(set(offsets.values())) > 1 else 0
     setting = Setting(rules, slack_ns, effort)
     found = _explain(setting, logs, members)

@@ -25,7 +25,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
 )
 from canvass.traces.aeron_import.channels import Channel, Delivery
-from canvass.traces.aeron_import.consuming import consume
+from canvass.traces.aeron_import.consuming import consume, consume_unlogged
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
 
@@ -396,3 +396,4 @@ def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
         and record_to(proposal, position)
     ):
         proposal.take("FollowerCatchup", Input(interval=True))
+        consume_unlogged(proposal, message.leadership_term_id)
