@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run as run_command
+from canvass.cluster import core
+from canvass.cluster.member import Input, Member
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.rules import Rules
 from canvass.simulation.options import MUTE, SPARSE, Faults, Options
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import Simulator
 
 COMES_TO = {
     "broken-joins": "error in an election",
+    "cut-logs": "message lost in a cut",
     "everything-fails": "elections won",
     "few-requests": "elections won",
     "late-ends": "end asked for",
@@ -66,6 +71,28 @@ def test_a_fault_that_waits_for_a_moment_strikes_once_after_it(
     result = Simulator(Options(2, steps=1_500, timing=timing, faults=faults)).run()
 
     assert 0 < result.counts[struck] <= sum(result.actions.get(name, 0) for name in moments)
+    assert (result.findings, result.stuck) == ((), ())
+
+
+def test_an_end_that_waits_for_a_cut_of_the_log_comes_before_the_next_step() -> None:
+    """What was cut off is off the disk, so that the member starts again as if nothing had been."""
+    asked: list[tuple[int, str, bool]] = []
+
+    def step(rules: Rules, i: int, s: Member, action: str, x: Input) -> Outcome | None:
+        outcome = core.step(rules, i, s, action, x)
+        if outcome is not None:
+            asked.append((i, action, outcome.next.recorded_position < s.recorded_position))
+        return outcome
+
+    options = PROFILES["cut-logs"](Options(1, steps=1_500))
+    result = Simulator(options, step=step).run()
+    followed = [
+        next((then for k, then, _ in asked[place + 1 :] if k == i), "")
+        for place, (i, _, cuts) in enumerate(asked)
+        if cuts
+    ]
+
+    assert 0 < result.counts["crash after the log was cut off"] == followed.count("Restart")
     assert (result.findings, result.stuck) == ((), ())
 
 

@@ -39,6 +39,21 @@ def _durable(s: Member) -> tuple[object, ...]:
     )
 
 
+def _look_at_cut(found: Member, last: Member, previous: Member) -> None:
+    """Refuse a log that goes on where the recording log, which is on disk, says that it was cut.
+
+    Both are changed in one piece, and nothing is recorded between a cut and the next step: whoever
+    cuts its log is in an election and records from nobody.
+    """
+    cut = last.recorded_position < previous.recorded_position
+    done = cut and _durable(last) != _durable(previous)
+    if done and found.recorded_position > last.recorded_position:
+        raise ArchiveError(
+            f"the log was cut off at {last.recorded_position}, as the recording log says, and the "
+            f"recording goes on to {found.recorded_position}"
+        )
+
+
 def resumption(
     rules: Rules, i: int, found: Member, last: Member | None, previous: Member | None
 ) -> Resumption:
@@ -61,6 +76,8 @@ def resumption(
     drop = False
     if last is not None and _durable(found) != _durable(last):
         drop, last = True, previous
+    elif last is not None and previous is not None:
+        _look_at_cut(found, last, previous)
     if last is None:
         if _durable(found) == _durable(persistent_member(rules)) and (
             drop or not found.recorded_position

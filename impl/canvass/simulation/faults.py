@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from canvass.node.control import ControlToggle
 from canvass.simulation import damage
 from canvass.simulation.cuts import links_of
-from canvass.simulation.member import DISK_BYTES
+from canvass.simulation.member import DISK_BYTES, Crash
 from canvass.simulation.options import rng_of
 
 if TYPE_CHECKING:
@@ -149,8 +149,17 @@ class FaultInjector:
 
     def _crash(self, rng: random.Random) -> None:
         member = self._member(rng)
-        if member.up:
+        if not member.up:
+            return
+        probability = self._faults.log_cut_probability
+        if probability and rng.random() < probability:
+            member.at_moment["log cut"] = self._end_where_it_is
+        else:
             self._strike(member, rng, self._crash_one, "join", self._faults.join_probability)
+
+    def _end_where_it_is(self) -> None:
+        if self._on:
+            raise Crash("crash after the log was cut off")
 
     def _crash_one(self, member: SimulatedMember, rng: random.Random) -> None:
         if rng.random() >= self._faults.crash_within_probability:

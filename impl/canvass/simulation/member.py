@@ -40,8 +40,9 @@ DISK_BYTES: Final = 1 << 40
 SLOW_WRITE_UNITS: Final = 20
 """How long a slow disk takes for each write, in thousandths of the heartbeat timeout."""
 
-Moment = Literal["join", "ballot"]
-"""A member joins a log, be it to catch up, to follow or to lead; a member asks for votes."""
+Moment = Literal["join", "ballot", "log cut"]
+"""A member joins a log, be it to catch up, to follow or to lead; it asks for votes; a step in which
+it has cut its log off is done."""
 
 Step = tuple[str, Input, Member, Outcome]
 """Action, input, the state before, and what came of it."""
@@ -142,7 +143,10 @@ class SimulatedMember:
     def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
         """See `canvass.node.port.StepObserver`."""
         assert self.node is not None
+        cut = outcome.next.recorded_position < self.state.recorded_position
         self._done((action, x, self.state, outcome), self.node.archive.recording)
+        if cut and "log cut" in self.at_moment:
+            self.at_moment.pop("log cut")()
 
     def _done(self, step: Step, recording: Recording) -> None:
         self._begun = None

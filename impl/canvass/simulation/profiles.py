@@ -83,6 +83,16 @@ def broken_joins(options: Options) -> Options:
     return replace(_with(options, faults, delay_ns, rng.choice((5, 20))), timing=FAST)
 
 
+def cut_logs(options: Options) -> Options:
+    """Leaders write what nobody else records; who cuts that off ends before its next step."""
+    rng = rng_of(options.seed, "log cuts")
+    faults = Faults(
+        cut_mean=800, cut_kinds=("isolate", MUTE), crash_mean=60, log_cut_probability=0.98
+    )
+    delay_ns = rng.choice((200_000, 5_000_000))
+    return replace(_with(options, faults, delay_ns, rng.choice((100, 300))), timing=FAST)
+
+
 def late_reports(options: Options) -> Options:
     """Members that catch up report to a leader that fails just after it has joined another log."""
     faults = Faults(
@@ -128,6 +138,7 @@ def everything_fails(options: Options) -> Options:
 PROFILES: Final[Mapping[str, Callable[[Options], Options]]] = {
     "swarm": swarm,
     "broken-joins": broken_joins,
+    "cut-logs": cut_logs,
     "everything-fails": everything_fails,
     "few-requests": few_requests,
     "late-ends": late_ends,

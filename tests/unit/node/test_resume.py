@@ -76,6 +76,36 @@ def test_what_an_election_was_about_to_cut_off_is_cut_off() -> None:
     assert found == Resumption(False, None, 96)
 
 
+def cut_off(previous: Member, position: int) -> Member:
+    """The state after a step that cuts a log off, and closes its term there."""
+    return replace(
+        previous,
+        election_state=ElectionState.INIT,
+        recording_log=(TermEntry(0, 0, position),),
+        recorded_position=position,
+    )
+
+
+def test_a_cut_is_on_disk_whole_or_not_at_all() -> None:
+    previous = replace(following(192), election_state=ElectionState.CANVASS)
+    last = cut_off(previous, 96)
+    on_disk = [disk(RULES, last), disk(RULES, previous)]
+
+    assert [resumption(RULES, 0, found, last, previous) for found in on_disk] == [
+        Resumption(False, None, None),
+        Resumption(True, None, None),
+    ]
+
+
+def test_a_log_that_goes_on_where_its_recording_log_says_it_was_cut_is_refused() -> None:
+    previous = replace(following(192), election_state=ElectionState.CANVASS)
+    last = cut_off(previous, 96)
+    found = replace(disk(RULES, last), recorded_position=192)
+
+    with pytest.raises(ArchiveError, match=r"cut off at 96.* and the recording goes on to 192"):
+        resumption(RULES, 0, found, last, previous)
+
+
 @pytest.mark.parametrize(
     ("found", "last", "previous"),
     [
