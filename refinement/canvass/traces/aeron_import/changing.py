@@ -242,6 +242,14 @@ def start_follower_replay(proposal: Proposal) -> None:
         proposal.take("FollowerReplay")
 
 
+def start_replay(proposal: Proposal) -> None:
+    """Begin a replay, if the member is to replay its log now, and has not begun."""
+    if proposal.election_state == "FOLLOWER_REPLAY":
+        start_follower_replay(proposal)
+    elif proposal.election_state == "LEADER_REPLAY":
+        start_leader_replay(proposal)
+
+
 def _follower_replay(proposal: Proposal, _index: int, record: ElectionStateChange) -> Step | None:
     start_follower_replay(proposal)
     s = proposal.state

@@ -242,8 +242,12 @@ def _may_cause(message: Line, change: Line) -> bool:
         case records.NewLeadershipTerm():
             follows = new in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY")
             return follows or new == "INIT" or (new == "CANVASS" and old in _BALLOTS)
-        case records.CommitPosition() | records.CanvassPosition():
-            return new == "INIT" and old.startswith("LEADER_")
+        case (
+            records.CommitPosition(leadership_term_id=term)
+            | records.CanvassPosition(log_leadership_term_id=term)
+        ):
+            fails = new == "INIT" and old.startswith("LEADER_")
+            return fails and term > change.leadership_term_id
         case _:
             return False
 

@@ -27,10 +27,7 @@ from canvass.traces.aeron_log import records
 def on_replay(proposal: Proposal, index: int, record: records.ReplayNewLeadershipTerm) -> None:
     """Process the first entry of a term."""
     state = proposal.election_state
-    if state == "FOLLOWER_REPLAY":
-        changing.start_follower_replay(proposal)
-    elif state == "LEADER_REPLAY":
-        changing.start_leader_replay(proposal)
+    changing.start_replay(proposal)
     if proposal.state.commit_position < record.term_base_log_position:
         consume_to(proposal, record.term_base_log_position)
     lacking = proposal.state.recorded_position < record.log_position
@@ -77,6 +74,7 @@ def on_replication_ended(proposal: Proposal, index: int, record: records.Replica
 
 def take_snapshot(proposal: Proposal, position: int) -> Step | None:
     """Snapshot at a position."""
+    changing.start_replay(proposal)
     consume_to(proposal, position)
     return proposal.take("TakeSnapshot") if proposal.state.commit_position == position else None
 

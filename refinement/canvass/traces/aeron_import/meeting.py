@@ -32,9 +32,8 @@ from canvass.traces.aeron_import.evidence import RECEIPTS, STARTED
 from canvass.traces.aeron_import.places import LEADING
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.regaining import found_on_disk, with_snapshot, with_term
+from canvass.traces.aeron_import.reports import after_report, before_report
 from canvass.traces.aeron_import.sending import (
-    after_report,
-    before_report,
     consume_to,
     publish,
     published_at,

@@ -204,6 +204,14 @@ class Proposal:
         reached = sum(other >= position for other in others)
         return reached >= size - 1 and (own <= position or position in others)
 
+    def quorum_position(self, own: int, noted: Mapping[int, int] = NOTHING) -> int:
+        """What a quorum has reached, as far as this member knows, if all count as active. What is
+        ``noted`` goes before what is known.
+        """
+        others = [noted.get(j, self.state.members[j].log_position) for j in self.others]
+        ranked = sorted([own, *others], reverse=True)
+        return max(ranked[quorum_size(self.rules.member_count) - 1], 0)
+
     def active_for(
         self, own: int, position: int, noted: Mapping[int, int] = NOTHING
     ) -> frozenset[int] | None:

@@ -24,7 +24,7 @@ from canvass.cluster.messages import (
     TerminationAck,
     TerminationPosition,
 )
-from canvass.traces.aeron_import.channels import Channel, Delivery
+from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.consuming import consume, consume_unlogged
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
@@ -38,7 +38,7 @@ LOOK_AHEAD: Final = 64
 leader sends to one member in the time that the others take to report.
 """
 
-_SHOWING: Final = (CommitPosition, NewLeadershipTerm)
+SHOWING: Final = (CommitPosition, NewLeadershipTerm)
 """The messages that show a leader's quorum position."""
 
 _LEADER_TICKS = {
@@ -111,7 +111,7 @@ def _emit(proposal: Proposal, delivery: Delivery) -> None:
             _emit_request_vote(proposal)
         case NewLeadershipTerm() | CommitPosition():
             if proposal.election_state in _LEADER_TICKS:
-                _emit_leadership(proposal, delivery)
+                announce(proposal, delivery)
             elif isinstance(delivery.message, CommitPosition):
                 commit_to(proposal, delivery.message.log_position)
         case CatchupPosition():
@@ -129,11 +129,14 @@ def _emit(proposal: Proposal, delivery: Delivery) -> None:
 def _emit_request_vote(proposal: Proposal) -> None:
     if proposal.election_state != "CANDIDATE_BALLOT":
         return
-    heads = {j: proposal.head(j) for j in proposal.others}
-    wanted = {j for j, head in heads.items() if head and isinstance(head.message, RequestVote)}
-    # Where no ballot was received the request may have been sent and lost.
-    quiet = {j for j, head in heads.items() if head is None}
-    proposal.take("CandidateBallot", Input(accepted=frozenset(wanted | quiet)))
+    # Who starts later is asked then. Where no ballot was received it may have been sent and lost.
+    accepted = {
+        j
+        for j in proposal.others
+        if (head := proposal.head(j)) is None
+        or (isinstance(head.message, RequestVote) and proposal.may_meet(head))
+    }
+    proposal.take("CandidateBallot", Input(accepted=frozenset(accepted)))
 
 
 def position_of(message: object) -> int:
@@ -145,7 +148,7 @@ def position_of(message: object) -> int:
     )
 
 
-def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
+def announce(proposal: Proposal, delivery: Delivery) -> None:
     """Send NewLeadershipTerm or CommitPosition in an election, both at once where both came."""
     s, message = proposal.state, delivery.message
     active = proposal.active_for(s.append_position, position_of(message))
@@ -157,7 +160,7 @@ def _emit_leadership(proposal: Proposal, delivery: Delivery) -> None:
     both = (
         follows
         and len(queue) > 1
-        and isinstance(queue[1].message, _SHOWING)
+        and isinstance(queue[1].message, SHOWING)
         and isinstance(queue[1].message, NewLeadershipTerm) != announces
         and not queue[1].reply
         and position_of(queue[1].message) == position_of(message)
@@ -289,77 +292,6 @@ def commit_to(proposal: Proposal, position: int) -> bool:
         return False
     given = replace(NO_INPUT, active=active, commit_interval=position <= s.commit_position)
     return proposal.take("UpdateLeaderPosition", given) is not None
-
-
-def before_report(proposal: Proposal, sender: int, position: int) -> None:
-    """Send what was received of quorum positions that only this member's last report explains,
-    before the next report replaces it.
-    """
-    s = proposal.state
-    old = s.members[sender].log_position
-    if position == old or old <= 0:
-        return
-    closed = proposal.is_closed(_LEADER)
-    if old >= (s.recorded_position if closed else s.append_position):
-        return
-    for queue in proposal.queues.values():
-        for _ in range(_showing(proposal, queue, old)):
-            left = len(queue)
-            if closed and left:
-                commit_to(proposal, position_of(queue[0].message))
-            elif left:
-                _emit_leadership(proposal, queue[0])
-            if len(queue) == left:
-                break
-
-
-def _showing(proposal: Proposal, queue: Channel, position: int) -> int:
-    """How many messages from the first on have to be sent for the last one that shows a position
-    to be sent now; those that need more of the leader's own log are for later.
-    """
-    s = proposal.state
-    closed = proposal.is_closed(_LEADER)
-    own = s.recorded_position if closed else s.append_position
-    count = 0
-    for place, delivery in enumerate(islice(queue, LOOK_AHEAD)):
-        if not _shows_at_most(proposal, delivery, own):
-            break
-        if position_of(delivery.message) == position:
-            count = place + 1
-    return count
-
-
-def _shows_at_most(proposal: Proposal, delivery: Delivery, position: int) -> bool:
-    """Whether a message shows this leader's quorum position, and it is not beyond one."""
-    message = delivery.message
-    if delivery.reply or not isinstance(message, _SHOWING):
-        return False
-    s = proposal.state
-    closed = proposal.is_closed(_LEADER)
-    term = s.module_leadership_term_id if closed else s.leadership_term_id
-    within = message.leadership_term_id == term and position_of(message) <= position
-    return within and proposal.may_meet(delivery)
-
-
-def after_report(proposal: Proposal) -> None:
-    """Send the next commit position, if somebody received it and a quorum has reported it now."""
-    s = proposal.state
-    if not proposal.is_closed(_LEADER):
-        return
-    for queue in proposal.queues.values():
-        head = queue.head
-        message = None if head is None else head.message
-        if head is None or not isinstance(message, CommitPosition):
-            continue
-        position = message.log_position
-        if position <= proposal.state.commit_position:
-            continue
-        cap = proposal.commit_cap()
-        if cap is not None and cap < position:
-            continue
-        reached = sum([s.members[j].log_position >= position for j in proposal.others])
-        if reached >= proposal.rules.member_count // 2 and _shows_at_most(proposal, head, position):
-            commit_to(proposal, position)
 
 
 def consume_to(proposal: Proposal, position: int) -> bool:

@@ -1,0 +1,457 @@
+"""Whole simulated clusters, with the logs that Aeron's logging agent would have written of them.
+
+A run of `canvass.simulation` is watched step by step; what each member of it would have logged is
+written here, in the order and with the fields that captured logs show. The steps that were really
+taken are kept as the truth. Nothing here reads a log.
+
+What Aeron has no counterpart of is left out: its transport drops no single message, so that no
+message between members is dropped but by cuts; no member loses its disk for good.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from canvass.archive.recording import Recording
+from canvass.cluster import effects
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
+from canvass.node.control import ControlToggle, ModuleControlState
+from canvass.simulation.options import Faults, Options, rng_of
+from canvass.simulation.profiles import PROFILES
+from canvass.simulation.simulator import RunResult, Simulator
+from canvass.traces.aeron_import.evidence import STARTED
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+
+CAPTURED: Final = Timing(
+    startup_canvass_timeout_ns=5 * SECOND_NS,
+    election_timeout_ns=SECOND_NS,
+    election_status_interval_ns=100 * MILLISECOND_NS,
+    leader_heartbeat_timeout_ns=2 * SECOND_NS,
+    leader_heartbeat_interval_ns=200 * MILLISECOND_NS,
+    termination_timeout_ns=10 * SECOND_NS,
+)
+"""The timeouts with which the captured logs were made."""
+DEFAULTS: Final = replace(
+    CAPTURED, leader_heartbeat_timeout_ns=10 * SECOND_NS, startup_canvass_timeout_ns=60 * SECOND_NS
+)
+"""Aeron's own."""
+
+LINE_NS: Final = 200
+"""Between two lines that a member writes without a pause, at least."""
+_WALL_MS: Final = 1_767_000_000_000
+_ORIGIN_NS: Final = 1_000 * SECOND_NS
+_STREAM_ENDED: Final = "log recording stopped: eos=true"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A step that was really taken."""
+
+    time: int
+    action: str
+    given: Input
+    state: Member
+    sender: int
+    number: int
+    sends: tuple[tuple[int, Message], ...]
+    first: int
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A step as the simulator saw it once it was done, and the module's state then."""
+
+    action: str
+    outcome: Outcome
+    control: ModuleControlState | None
+    toggle: ControlToggle | None
+
+
+class _Keeper:
+    """Keeps the steps of a member in memory."""
+
+    recording = True
+
+    def __init__(self) -> None:
+        self.steps: list[Taken] = []
+        self._numbers = 0
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """See `canvass.cluster.ports.StepRecorder`."""
+        del log_checksums
+        first = self._numbers
+        self._numbers += len(sends)
+        taken = Taken(time_ns, action, inputs, state, sender, number, tuple(sends), first)
+        self.steps.append(taken)
+        return first
+
+
+class _WatchedSimulator(Simulator):
+    """A simulator that keeps what it looks at."""
+
+    def __init__(self, options: Options, keepers: Sequence[_Keeper]) -> None:
+        self.seen: list[deque[_Seen]] = [deque() for _ in keepers]
+        super().__init__(options, keepers)
+
+    def look(
+        self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
+    ) -> None:
+        """Keep the step, and look at it."""
+        node = self.members[i].node
+        control = None if node is None else node.module.state.control
+        self.seen[i].append(
+            _Seen(
+                action,
+                outcome,
+                None if control is None else control.state,
+                None if control is None else control.toggle,
+            )
+        )
+        super().look(i, action, x, before, outcome, recording)
+
+
+@dataclass
+class SimulatedLogs:
+    """A simulated run and the logs of it.
+
+    Parameters
+    ----------
+    options, result
+        Of the run.
+    steps
+        What each member really did.
+    lines
+        What each member logged.
+    """
+
+    options: Options
+    result: RunResult
+    steps: dict[int, list[Taken]]
+    lines: dict[int, list[LogRecord]]
+    lost: dict[int, int] = field(default_factory=dict)
+    """How many lines kills have taken of each log."""
+
+
+def calm(options: Options) -> Options:
+    """Nothing befalls the cluster."""
+    return replace(options, faults=Faults())
+
+
+def pauses(options: Options) -> Options:
+    """Members stand still, for longer and shorter than their leader may be silent."""
+    return replace(options, faults=Faults(pause_mean=600))
+
+
+def partitions(options: Options) -> Options:
+    """Links are cut in all the ways there are."""
+    kinds = ("isolate", "split", "one way")
+    return replace(options, faults=Faults(cut_mean=1_000, cut_kinds=kinds))
+
+
+def kills(options: Options) -> Options:
+    """Processes and machines end and start again."""
+    faults = Faults(crash_mean=1_000, crash_within_probability=0.5, power_mean=4_000)
+    return replace(options, faults=faults)
+
+
+def operators(options: Options) -> Options:
+    """Snapshots, suspensions, and ends of the cluster, with kills between them."""
+    faults = Faults(operator_mean=600, termination_mean=5_000, crash_mean=3_000)
+    return replace(options, faults=faults)
+
+
+STORIES: Final = {
+    "calm": calm,
+    "pauses": pauses,
+    "partitions": partitions,
+    "kills": kills,
+    "operators": operators,
+    **PROFILES,
+}
+"""What befalls a cluster, by name: the simulator's profiles, and some of one kind of fault."""
+
+
+def options_of(story: str, seed: int, count: int = 3, steps: int = 3_000) -> Options:
+    """The options of a run, on the clocks of a real cluster and on a transport like Aeron's."""
+    found = STORIES[story](Options(seed, count, "1.50", steps))
+    faults = replace(found.faults, drop_probability=0.0, disk_loss_mean=0)
+    timing = DEFAULTS if rng_of(seed, "clocks").random() < 0.2 else CAPTURED
+    return replace(found, faults=faults, timing=timing)
+
+
+def simulate(options: Options, *, lost_ns: int = 0) -> SimulatedLogs:
+    """Run a cluster, and write its logs.
+
+    Parameters
+    ----------
+    options
+        Of the run.
+    lost_ns
+        A kill takes the lines of the last so many nanoseconds at most.
+    """
+    keepers = [_Keeper() for _ in range(options.member_count)]
+    simulator = _WatchedSimulator(options, keepers)
+    result = simulator.run()
+    logs = SimulatedLogs(options, result, {}, {})
+    for i, keeper in enumerate(keepers):
+        writer = _Writer(i, options, lost_ns)
+        writer.write(keeper.steps, simulator.seen[i])
+        logs.steps[i], logs.lines[i] = keeper.steps, writer.lines
+        logs.lost[i] = writer.lost
+    return logs
+
+
+def _clears_decks(taken: Taken, before: Member) -> bool:
+    """Whether a step is or holds that of INIT."""
+    old, new = before.election_state, taken.state.election_state
+    begins = old is ElectionState.CLOSED is not new
+    return begins or (old is ElectionState.INIT is not new)
+
+
+class _Writer:
+    """Writes the log of one member."""
+
+    def __init__(self, i: int, options: Options, lost_ns: int) -> None:
+        self._id, self._options, self._lost_ns = i, options, lost_ns
+        self._rng = rng_of(options.seed, f"lines {i}")
+        self.lines: list[LogRecord] = []
+        self.lost = 0
+        self._time = 0
+        self._module = "INIT"
+        self._acks = 0
+        self._ended = True
+
+    def write(self, steps: Sequence[Taken], seen: deque[_Seen]) -> None:
+        """Write the lines of all steps."""
+        before: Member | None = None
+        for taken in steps:
+            known = None
+            if seen and seen[0].action == taken.action and seen[0].outcome.next is taken.state:
+                known = seen.popleft()
+            self._time = max(self._time, _ORIGIN_NS + taken.time)
+            self._step(taken, before, known)
+            before = taken.state
+        assert not seen, "each step that was seen was recorded"
+
+    def _log(self, kind: type[ClusterEvent | LifeStart], *values: Any, **named: Any) -> None:
+        self._time += LINE_NS
+        if kind is not LifeStart:
+            values = (self._id, *values)
+        self.lines.append(kind(0, len(self.lines) + 1, self._time, *values, **named))
+
+    # Steps.
+
+    def _step(self, taken: Taken, before: Member | None, seen: _Seen | None) -> None:
+        if taken.action == "Restart":
+            self._start(taken.state)
+            return
+        assert before is not None
+        after, message = taken.state, taken.given.message
+        if message is not None:
+            self._receive(message)
+        if taken.action == "OnReplayNewLeadershipTermEvent":
+            self._replayed(taken.given, before)
+        if taken.action == "Terminate":
+            self._terminate(before)
+            return
+        self._acknowledge(after, seen)
+        self._module_changes(taken, before, seen)
+        if before.role is not after.role:
+            self._log(records.RoleChange, before.role.value, after.role.value, "")
+        if after.recorded_position < before.recorded_position:
+            self._cut(before, after)
+        self._election(taken, before, seen)
+
+    def _start(self, after: Member) -> None:
+        if not self._ended:
+            self._kill()
+        wall = _WALL_MS + self._time // MILLISECOND_NS
+        self._log(LifeStart, wall, 0, ())
+        self._acks, self._module, self._ended = 0, "INIT", False
+        position = after.snapshot_log_position
+        self._ack(position, 40)
+        self._new_election(after, STARTED)
+        self._change("INIT", after, after, "")
+        self._state("ACTIVE", "started")
+
+    def _kill(self) -> None:
+        """Take the last lines of a life that has ended by itself."""
+        since = self._last_time() - self._rng.randint(0, self._lost_ns)
+        while self._lost_ns and len(self.lines) > 1 and self.lines[-1].time_ns > since:
+            if isinstance(self.lines[-1], LifeStart):
+                return
+            self.lines.pop()
+            self.lost += 1
+
+    def _last_time(self) -> int:
+        return self.lines[-1].time_ns if self.lines else 0
+
+    def _receive(self, message: Message) -> None:
+        kind = getattr(records, type(message).__name__)
+        values = {
+            "sender_member_id" if name == "member_id" else name: getattr(message, name)
+            for name in message.__dataclass_fields__
+        }
+        for name in kind.__struct_fields__[4:]:
+            values.setdefault(name, "" if name == "catchup_endpoint" else 0)
+        self._log(kind, **values)
+
+    def _replayed(self, given: Input, before: Member) -> None:
+        self._log(
+            records.ReplayNewLeadershipTerm,
+            before.election_state is not ElectionState.CLOSED,
+            given.leadership_term_id,
+            given.position,
+            given.term_base_log_position,
+            1,
+            0,
+            "MILLISECONDS",
+        )
+
+    def _cut(self, before: Member, after: Member) -> None:
+        self._log(
+            records.TruncateLogEntry,
+            before.election_state.value,
+            before.log_leadership_term_id,
+            before.leadership_term_id,
+            before.candidate_term_id,
+            before.commit_position,
+            before.commit_position,
+            before.append_position,
+            before.append_position,
+            after.recorded_position,
+        )
+
+    # Elections.
+
+    def _election(self, taken: Taken, before: Member, seen: _Seen | None) -> None:
+        after = taken.state
+        old, new = before.election_state, after.election_state
+        if old is new:
+            return
+        if old is ElectionState.CLOSED:
+            self._new_election(after, self._reason(taken, before))
+            self._roll_back(seen)
+            self._change("INIT", after, after, "")
+            return
+        if old is ElectionState.INIT:
+            self._roll_back(seen)
+        if old is ElectionState.FOLLOWER_LOG_REPLICATION and new is ElectionState.CANVASS:
+            self._replication_ended(before, after)
+        shown = before if new is ElectionState.CLOSED else after
+        reason = "error" if taken.action == "ElectionError" else ""
+        self._change(old.value, after, shown, reason)
+
+    def _reason(self, taken: Taken, before: Member) -> str:
+        if taken.given.message is not None:
+            return f"unexpected {type(taken.given.message).__name__}"
+        if taken.given.graceful_closed_leader_id != NULL_VALUE:
+            return _STREAM_ENDED
+        leads = before.role is Role.LEADER
+        return "inactive follower quorum" if leads else "leader heartbeat timeout"
+
+    def _new_election(self, after: Member, reason: str) -> None:
+        self._log(
+            records.NewElection,
+            after.log_leadership_term_id,
+            after.commit_position,
+            after.append_position,
+            reason,
+        )
+
+    def _change(self, old: str, after: Member, shown: Member, reason: str) -> None:
+        self._log(
+            records.ElectionStateChange,
+            old,
+            after.election_state.value,
+            after.leader_member_id,
+            shown.candidate_term_id,
+            shown.leadership_term_id,
+            after.commit_position,
+            shown.log_leadership_term_id,
+            shown.append_position,
+            shown.catchup_join_position,
+            reason,
+        )
+
+    def _replication_ended(self, before: Member, after: Member) -> None:
+        if before.log_replication:
+            position = after.append_position
+            channel = "aeron:udp?endpoint=127.0.0.1:29001"
+            self._log(records.ReplicationEnded, "ELECTION", channel, 0, 0, position, False)
+
+    # The module and its services.
+
+    def _state(self, new: str, reason: str) -> None:
+        self._log(records.StateChange, self._module, new, reason)
+        self._module = new
+
+    def _ack(self, position: int, relevant_id: int) -> None:
+        for service in range(self._options.service_count):
+            self._log(
+                records.ServiceAck, position, 0, "MILLISECONDS", self._acks, relevant_id, service
+            )
+        self._acks += 1
+
+    def _acknowledge(self, after: Member, seen: _Seen | None) -> None:
+        """Write what services acknowledge in a step, which waits for them."""
+        for effect in () if seen is None else seen.outcome.effects:
+            match effect:
+                case effects.JoinLog(position) | effects.StartReplay(position, _):
+                    self._ack(position, NULL_VALUE)
+                case effects.WriteSnapshot():
+                    self._ack(after.snapshot_log_position, 7)
+                case _:
+                    pass
+
+    def _module_changes(self, taken: Taken, before: Member, seen: _Seen | None) -> None:
+        new = self._control(seen)
+        if new == self._module or seen is None or _clears_decks(taken, before):
+            return
+        if taken.action == "TakeSnapshot":
+            ends = new == "TERMINATING"
+            self._state(new, "null != clusterTermination" if ends else "snapshot complete")
+        elif taken.action != "ConsumeLog":
+            toggle = "" if seen.toggle is None else seen.toggle.name
+            self._state(new, f"ClusterControl.{toggle}")
+        else:
+            self._state(new, f"ReplayClusterAction.{new}")
+
+    def _control(self, seen: _Seen | None) -> str:
+        """The state of the module after a step, as Aeron has it: what ends a cluster stays."""
+        if seen is None or seen.control is None or self._module == "TERMINATING":
+            return self._module
+        return seen.control.name
+
+    def _roll_back(self, seen: _Seen | None) -> None:
+        """Undo what was appended and may never be committed: within INIT."""
+        new = self._control(seen)
+        if new != self._module:
+            self._state(new, "rollback")
+
+    def _terminate(self, before: Member) -> None:
+        position = before.termination_position
+        if self._module != "TERMINATING":
+            self._state("TERMINATING", f"terminationPosition={position}")
+        self._ack(position, NULL_VALUE)
+        self._state("CLOSED", "expected termination")
+        self._ended = True
+        assert before.module_state is ModuleState.ACTIVE
