@@ -13,7 +13,7 @@
 (* other, of which member 0 may stand, while member 1, which is otherwise  *)
 (* absent, replays.                                                        *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS Script, Equivalents
 
 MCBefore(n) == Elected(0, <<1, 2>>, 0)
 

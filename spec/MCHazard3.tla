@@ -13,7 +13,7 @@
 (* member 0 has nothing more to say, and no more than two messages are     *)
 (* under way besides.                                                      *)
 (***************************************************************************)
-EXTENDS Story
+EXTENDS Story, Equivalents
 
 CONSTANTS MaxTerm, MaxPosition
 

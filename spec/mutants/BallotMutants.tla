@@ -119,4 +119,26 @@ MutEnterLeaderLogReplication(i, s) ==
               !.role = "LEADER",
               !.leaderMemberId = i,
               !.publicationPosition = s.appendPosition]
+
+(***************************************************************************)
+(* MUT_VotesGoToAll: a vote is told to everybody.                          *)
+(***************************************************************************)
+MutSendVotesToAll(j, m) ==
+    IF m.type = "Vote" THEN SendToEach(m.followerMemberId, Members, m)
+    ELSE <<[to |-> j, message |-> m]>>
+
+(***************************************************************************)
+(* MUT_PromiseForgotten: who canvasses again remembers on disk alone in    *)
+(* which term it has stood or voted.                                       *)
+(***************************************************************************)
+MutEnterCanvass(i, s) ==
+    [EndReplication(s) EXCEPT
+        !.electionState = "CANVASS",
+        !.role = "FOLLOWER",
+        !.leaderMemberId = NULL_VALUE,
+        !.candidateTermId = s.leadershipTermId,
+        !.catchupJoinPosition = NULL_POSITION,
+        !.replayStopPosition = NULL_POSITION,
+        !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i,
+                                            s.leadershipTermId, s.appendPosition)]
 =============================================================================

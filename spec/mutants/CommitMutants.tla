@@ -144,4 +144,32 @@ MutLeaderInit(i, s, x) ==
 (***************************************************************************)
 MutCountedPosition(s, term, own, record) ==
     IF record.leadershipTermId = term THEN own ELSE record.logPosition
+
+(***************************************************************************)
+(* MUT_ReportsInNextTerm: a follower reports in the term after its own.    *)
+(***************************************************************************)
+MutReportInNextTerm(i, s, x) ==
+    IF ~Closed(s, "FOLLOWER") \/ s.leaderMemberId = NULL_VALUE THEN {}
+    ELSE Outcome(s, Send(s.leaderMemberId,
+                         AppendPosition(s.moduleLeadershipTermId + 1, s.recordedPosition, i, 0)))
+
+(***************************************************************************)
+(* MUT_ReadsAheadOfRecording: a module is given the entry after the one    *)
+(* that is next, recorded or not.                                          *)
+(***************************************************************************)
+MutConsumeNext(c, i) == [NoInput EXCEPT !.position = c.member[i].commitPosition + 2]
+
+(***************************************************************************)
+(* MUT_RecordsAheadOfLeader: the archive of a leader records on, whatever  *)
+(* the leader has written.                                                 *)
+(***************************************************************************)
+MutNextEntry(c, i) ==
+    LET s == c.member[i]
+        j == s.leaderMemberId
+        k == s.recordedPosition + 1
+    IN  IF Closed(s, "LEADER") THEN s.moduleLeadershipTermId
+        ELSE IF j = NULL_VALUE \/ j = i THEN -1
+        ELSE IF LeadsInTerm(c.member[j], FollowedTerm(s)) /\ k <= c.member[j].publicationPosition
+        THEN StreamEntry(c, j, k)
+        ELSE -1
 =============================================================================

@@ -163,4 +163,16 @@ MutLeaderLogReplication(i, s, x) ==
 (* before it writes the first entry of its term.                           *)
 (***************************************************************************)
 MutHasQuorumAtPosition(s, term, position, active) == TRUE
+
+(***************************************************************************)
+(* MUT_VotesOutliveBallots: what was known of the others, their votes      *)
+(* included, is not forgotten when an election begins anew.                *)
+(***************************************************************************)
+MutRememberRecords(records) == records
+
+(***************************************************************************)
+(* MUT_TwoLeadOneTerm: one member is a quorum, so that two may win one     *)
+(* term and announce it.                                                   *)
+(***************************************************************************)
+MutQuorum == 1
 =============================================================================

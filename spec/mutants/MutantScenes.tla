@@ -4,7 +4,7 @@
 (* of the spec in its configuration; its family's configuration, without   *)
 (* the override, is the proof that nothing else breaks the property.       *)
 (***************************************************************************)
-EXTENDS Story
+EXTENDS Story, Equivalents
 
 (***************************************************************************)
 (* TellAll(c, i): i canvasses, and all others hear it.                     *)

@@ -3,22 +3,73 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Final
 
 import pytest
 
 from canvass.cluster import core
+from canvass.cluster.core import Handler
 from canvass.cluster.effects import AdvanceCommit, PersistCandidateTerm, Send, StopReplay
-from canvass.cluster.member import ElectionState
-from canvass.cluster.messages import Vote
+from canvass.cluster.member import ElectionState, Input, Member, Role
+from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.predicates import is_closed
+from canvass.cluster.rules import Rules
 from canvass.conformance.batch import new_member
+from canvass.selftest.edges import EdgeKill, find_kill
 from canvass.selftest.killing import MODELS, Graphs, control, kill_mutants
 from canvass.selftest.mutants import MUTANTS, mutated_core
 from canvass.selftest.reach import actions_reached
+from canvass.selftest.uncaught import EQUAL
 from canvass.selftest.world import disagreement
 from canvass.traces.actions import Action
 
 pytestmark = pytest.mark.tlc
+
+
+def announced_by_the_own_leader(i: int, s: Member, x: Input) -> bool:
+    m = x.message
+    serves = is_closed(s, Role.LEADER) or is_closed(s, Role.FOLLOWER)
+    if not isinstance(m, NewLeadershipTerm) or not serves:
+        return True
+    other = m.leadership_term_id != s.module_leadership_term_id
+    return other or (s.role is Role.FOLLOWER and m.leader_member_id == s.leader_member_id)
+
+
+def of_no_newer_term(i: int, s: Member, x: Input) -> bool:
+    m = x.message
+    if not isinstance(m, AppendPosition) or not is_closed(s, Role.LEADER):
+        return True
+    return m.leadership_term_id <= s.module_leadership_term_id
+
+
+FACTS: Final[dict[str, Callable[[int, Member, Input], bool]]] = {
+    "NoNewerTermIsReported": of_no_newer_term,
+    "NomineesHaveNoVotes": lambda i, s, x: True,
+    "OnlyTheRecordedIsProcessed": lambda i, s, x: x.position <= s.recorded_position,
+    "OnlyTheWrittenIsRecorded": lambda i, s, x: (
+        not is_closed(s, Role.LEADER) or x.position <= s.publication_position
+    ),
+    "OwnTermIsAnnouncedByItsLeader": announced_by_the_own_leader,
+    "PromisesAreKnown": lambda i, s, x: True,
+    "VotesReachTheirCandidate": lambda i, s, x: (
+        not isinstance(x.message, Vote) or x.message.candidate_member_id == i
+    ),
+}
+"""What Equivalents.tla says, of one input in one state; what it says of a state alone every state
+of the graphs satisfies."""
+
+
+def within(fact: Callable[[int, Member, Input], bool], broken: Handler, sound: Handler) -> Handler:
+    """The broken rule where a fact holds, and the rule elsewhere."""
+
+    def handler(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
+        return (broken if fact(i, s, x) else sound)(rules, i, s, x)
+
+    return handler
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +155,26 @@ def test_what_makes_a_mutant_unreachable_holds_in_every_state_of_the_graphs(grap
             assert state.persisted_candidate_term_id <= state.candidate_term_id
         if state.election_state is ElectionState.NOMINATE:
             assert all(record.vote == -1 for record in state.members)
+
+
+@pytest.mark.parametrize("name", sorted(EQUAL))
+def test_where_its_fact_holds_an_equal_mutant_does_what_the_core_does(
+    graphs: Graphs, name: str
+) -> None:
+    """In any state and for any message of one member; that the fact holds TLC says of clusters."""
+    fact, broken = FACTS[EQUAL[name].fact], mutated_core(name)
+    actions = actions_reached(MUTANTS[name])
+    handlers = {
+        action.value: within(fact, broken.ACTIONS[action.value], core.ACTIONS[action.value])
+        for action in actions
+    }
+    plain = find_kill(graphs.of("1.50", 3), broken, actions)
+    tried = [
+        find_kill(graphs.of(*key), SimpleNamespace(ACTIONS=handlers), actions) for key in MODELS
+    ]
+
+    assert isinstance(plain, EdgeKill) == (not MUTANTS[name].unreachable)
+    assert all(isinstance(one, int) and one > 100 for one in tried), tried
 
 
 def test_an_edit_reaches_the_actions_that_use_what_it_changes() -> None:

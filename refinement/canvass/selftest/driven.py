@@ -305,6 +305,7 @@ def record_run(
     run_id: str | None = None,
     suffix: str = "",
     step: StepFunction = core.step,
+    cluster: type[DrivenCluster] | None = None,
 ) -> Run:
     """Drive a cluster and record it in a folder.
 
@@ -320,6 +321,8 @@ def record_run(
         Of the run; else it follows from the seed.
     suffix
         Of the streams' files: ``.gz`` and ``.zst`` compress.
+    cluster
+        What is driven; else `DrivenCluster` itself.
     """
     hardened = rules.hardening == HAZARDS
     run = Run(
@@ -334,5 +337,6 @@ def record_run(
         source={"kind": "driven", "seed": seed},
     )
     with RunRecorder(folder, run, suffix=suffix, flush=False) as recorder:
-        DrivenCluster(rules, recorder, seed, faults=faults, step=step).run(steps)
+        driven = (cluster or DrivenCluster)(rules, recorder, seed, faults=faults, step=step)
+        driven.run(steps)
     return run

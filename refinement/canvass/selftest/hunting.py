@@ -90,6 +90,7 @@ SITUATIONS: Final[Mapping[str, Callable[[Mutant, int], Options]]] = {
     "leader_obeys_a_termination": _in("late-ends"),
     "leader_stays_when_a_newer_one_has_been": _in("swarm", steps=_SHORT),
     "quorum_position_is_not_bounded": _in("older-leaders"),
+    "log_is_not_cut": _in("cut-logs"),
     "recording_goes_on_into_the_next_election": _in("broken-joins"),
 }
 """Mutants that show in one situation, and the runs that come to it."""

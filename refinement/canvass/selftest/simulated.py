@@ -36,10 +36,11 @@ from canvass.traces.schema import Run
 
 RECORDED: Final = 300
 """Attempts at a step after the first that is none of the core's: it is recorded by then."""
-_WRONG_STEPS: Final = (
+WRONG_STEPS: Final = (
     DivergenceClass.IMPLEMENTATION_STEP,
     DivergenceClass.INSTRUMENTATION_GAP,
 )
+"""What a step that is none of the spec's is told as."""
 _OF_NO_REVISION: Final = ("FailStop", "CandidateTermMonotonic", "NothingSentBeforeDurable")
 """What the core comes to in no revision, whatever its hazards."""
 By = Literal["verification", "simulation", "nothing"]
@@ -171,5 +172,5 @@ def _verified(
         wrong_with(options, stopping.step, members)
     (verdict,) = check_units([folder / run_id], judge).runs
     # Revisions with hazards violate properties without a mutant; no step of theirs is wrong.
-    steps = [one.name for one in verdict.divergences if one.kind in _WRONG_STEPS]
+    steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
     return steps[0] if steps else ""

@@ -1,0 +1,103 @@
+"""Mutants of the core in clusters of cores alone: no module, duty cycle or archive masks them.
+
+In a whole member others repeat some guards of the core, and never ask it what it would refuse. What
+Cluster.tla lets happen knows no such others. Here cores are driven as it says, recorded and
+verified. Which mutants need that is data; why whole members do not show them is said elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
+from canvass.cluster.rules import HAZARDS, Rules
+from canvass.conformance.check import check_units
+from canvass.conformance.judge import Judge
+from canvass.selftest.driven import DrivenCluster, record_run
+from canvass.selftest.mutation import Mutant, load
+from canvass.selftest.simulated import WRONG_STEPS, SimulatedKill
+from canvass.selftest.traced import Watched
+from canvass.simulation.options import rng_of
+
+STEPS: Final = 600
+
+
+class EndingCluster(DrivenCluster):
+    """A driven cluster that an operator ends now and then, and in which more elections begin.
+
+    These are ``TakeInitiateTermination``, ``TakeTerminate`` and ``TakeEnterElection`` of
+    Cluster.tla. Members that have ended start again.
+    """
+
+    def _fault(self, i: int, s: Member) -> None:
+        if s.election_state is ElectionState.CLOSED and self.rng.random() < 0.5:
+            graceful = self.rng.choice((-1, s.leader_member_id))
+            choices = [("EnterElection", replace(NO_INPUT, graceful_closed_leader_id=graceful))]
+            if s.role is Role.LEADER:
+                choices.append(("InitiateTermination", NO_INPUT))
+            self.take(i, *self.rng.choice(choices))
+        else:
+            super()._fault(i, s)
+
+    def _choices(self, i: int, s: Member) -> Iterator[tuple[str, Input]]:
+        yield from super()._choices(i, s)
+        if s.election_state is ElectionState.CLOSED and s.termination_position != -1:
+            yield "Terminate", NO_INPUT
+
+
+ALONE: Final[Mapping[str, frozenset[str] | None]] = {
+    "append_after_the_end_was_named": None,
+    "ballots_are_sent_again": None,
+    "catch_up_acknowledges_before_the_term_is_open": HAZARDS - {"HZ5"},
+    "graceful_leader_leaves_the_quorum_too": None,
+}
+"""Mutants that cores alone show, and which hazards those are hardened against, if it is not those
+of the mutant's revision."""
+
+
+def rules_alone(mutant: Mutant) -> Rules:
+    """The rules of the clusters of cores in which a mutant is looked for."""
+    hardening = ALONE[mutant.name]
+    if hardening is None:
+        return Rules.of(mutant.revision, mutant.member_count)
+    return Rules(mutant.member_count, hardening=hardening)
+
+
+def simulate_alone(
+    mutant: Mutant, seeds: Sequence[int], folder: Path, judge: Judge
+) -> SimulatedKill:
+    """Try seeds until a recorded run of cores has a step that is none of the spec's.
+
+    Parameters
+    ----------
+    mutant, seeds
+        What is tried.
+    folder
+        Where its runs are recorded.
+    judge
+        Decides steps.
+    """
+    rules, broken = rules_alone(mutant), load(mutant)
+    for count, seed in enumerate(seeds, start=1):
+        watched = Watched(broken)
+        faults = rng_of(seed, "cores alone").choice((0.03, 0.1, 0.2))
+        path = folder / f"{mutant.name.replace('_', '-')[:40]}-alone-{seed}"
+        record_run(
+            path,
+            rules,
+            seed,
+            STEPS,
+            faults=faults,
+            run_id=path.name,
+            step=watched.step,
+            cluster=EndingCluster,
+        )
+        if watched.differs:
+            (verdict,) = check_units([path], judge).runs
+            steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
+            if steps:
+                return SimulatedKill(mutant, "verification", count, steps[0])
+    return SimulatedKill(mutant, "nothing", len(seeds), "")
