@@ -65,6 +65,25 @@ def test_what_a_leader_has_announced_before_a_report_ends_its_wait(tmp_path: Pat
     assert_explained(simulate(options_of("swarm", 0, 3, 1_500)), tmp_path)
 
 
+def test_an_announcement_before_an_error_that_has_another_cause(tmp_path: Path) -> None:
+    """An announcement ends a canvass only if it is about the term that the own log ends with."""
+    assert_explained(simulate(options_of("everything-fails", 5, 3, 3_000)), tmp_path)
+
+
+def test_what_was_copied_and_reported_before_an_error(tmp_path: Path) -> None:
+    """Nobody received the last report; the error's own line shows its position."""
+    assert_explained(simulate(options_of("late-reports", 200, 3, 2_500)), tmp_path)
+
+
+def test_reports_in_an_older_term_end_a_catch_up(tmp_path: Path) -> None:
+    """The leader had written up to the report that it answers, and not farther."""
+    assert_explained(simulate(options_of("few-requests", 13, 3, 1_000)), tmp_path)
+
+
+def test_a_candidate_that_has_refused_a_later_ballot_asks_in_its_term(tmp_path: Path) -> None:
+    assert_explained(simulate(options_of("late-requests", 208, 3, 2_500)), tmp_path)
+
+
 @pytest.mark.night
 @pytest.mark.parametrize("story", sorted(STORIES))
 @pytest.mark.parametrize("seed", range(10))

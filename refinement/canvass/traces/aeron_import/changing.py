@@ -62,12 +62,26 @@ def _fail(proposal: Proposal, index: int, record: ElectionStateChange) -> Step |
     following = proposal.next_change(index + 1)
     if record.old_state == "FOLLOWER_REPLAY":
         start_follower_replay(proposal)
+    if record.old_state == "FOLLOWER_LOG_REPLICATION":
+        _report_copied(proposal, record.append_position)
     begins = following is not None and following.old_state == "INIT"
     if following is not None and begins:
         record_to(proposal, following.append_position)
     if proposal.state.commit_position < record.log_position:
         consume_to(proposal, record.log_position)
     return proposal.take("ElectionError")
+
+
+def _report_copied(proposal: Proposal, position: int) -> None:
+    """Report what was copied of a leader's log up to a position: what is not reported is not known
+    to the election.
+    """
+    if proposal.state.append_position >= position:
+        return
+    if not proposal.state.log_replication:
+        proposal.take("FollowerLogReplication")
+    if record_to(proposal, position):
+        proposal.take("FollowerLogReplication", Input(interval=True))
 
 
 def _take(proposal: Proposal, action: str, options: list[Input], new: str) -> Step | None:

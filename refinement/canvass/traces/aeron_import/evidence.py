@@ -239,9 +239,15 @@ def _may_cause(message: Line, change: Line) -> bool:
     match message:
         case records.RequestVote():
             return new == "FOLLOWER_BALLOT"
-        case records.NewLeadershipTerm():
-            follows = new in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY")
-            return follows or new == "INIT" or (new == "CANVASS" and old in _BALLOTS)
+        case records.NewLeadershipTerm(log_leadership_term_id=about):
+            if new == "INIT":
+                cuts = message.next_term_base_log_position == change.append_position
+                ends = cuts or message.next_leadership_term_id == NULL_VALUE
+                return ends and about == change.log_leadership_term_id
+            if new == "CANVASS":
+                awaited = message.leadership_term_id == change.candidate_term_id
+                return old in _BALLOTS and awaited and about != change.log_leadership_term_id
+            return new in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY")
         case (
             records.CommitPosition(leadership_term_id=term)
             | records.CanvassPosition(log_leadership_term_id=term)

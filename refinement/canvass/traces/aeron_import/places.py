@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Final
 
 from canvass.cluster.messages import (
@@ -51,6 +51,9 @@ class Places:
             for key in _segment_keys(segment, evidence.member_id):
                 self.starts[key].append(segment.start)
                 self.ends[key].append(segment.end)
+            for index, term in _refused(evidence, segment):
+                self.starts["RV", term].append(index)
+                self.ends["RV", term].append(segment.end)
         for index, record in evidence.others:
             if isinstance(record, records.RequestVote):
                 ballot = ("VOTE", record.candidate_member_id, record.candidate_term_id)
@@ -96,6 +99,19 @@ class Places:
         found = self.records.get(key, [])
         place = bisect_left(found, before) - 1
         return found[place] if place >= 0 else UNPLANNED
+
+
+def _refused(evidence: MemberEvidence, segment: Segment) -> Iterator[tuple[int, int]]:
+    """The ballots of later terms that a candidate refuses, by index and term: it asks for votes in
+    such a term then.
+    """
+    if segment.state == "CANDIDATE_BALLOT":
+        term = segment.candidate_term
+        for index in range(segment.start + 1, segment.end):
+            record = evidence.records[index]
+            if isinstance(record, records.RequestVote) and record.candidate_term_id > term:
+                term = record.candidate_term_id
+                yield index, term
 
 
 def _segment_keys(segment: Segment, member_id: int) -> list[Hashable]:

@@ -28,6 +28,7 @@ from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.consuming import consume, consume_unlogged
 from canvass.traces.aeron_import.places import UNPLANNED
 from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_log import records
 
 # To look an enum's member up by its class takes longer than what is done with it here.
 _LEADER: Final = Role.LEADER
@@ -208,6 +209,9 @@ def write_on(proposal: Proposal, report: AppendPosition) -> None:
     known = [next(later, NULL_VALUE)]
     found = proposal.next_election(proposal.index)
     known.append(NULL_VALUE if found is None else found.append_position)
+    ending = proposal.record(ended.due)
+    if isinstance(ending, records.AppendPosition):
+        known.append(ending.log_position)
     for queue in proposal.queues.values():
         for delivery in islice(queue, LOOK_AHEAD):
             message = delivery.message
