@@ -177,7 +177,7 @@ def _drive_all(
         for member_id in sorted(waiting):
             ends = lost.missing_before(member_id)
             proposals[member_id], failed[member_id] = drive(
-                setting.rules, plan, members[member_id], ends, setting.effort
+                setting.rules, plan, members[member_id], ends, setting.effort, excuse=excuse
             )
         waiting = demand_writing(plan, proposals) | lost.suppose(proposals)
         for member_id, failure in failed.items():

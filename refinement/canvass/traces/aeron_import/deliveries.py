@@ -75,6 +75,8 @@ class Plan:
     first_entries
         Where the first entries of terms begin and end, and their terms: as somebody has processed
         them or, of other places, as a leader wrote them.
+    members
+        What was logged.
     places, known
         From where each member can have sent what, and what receipts say of leaders' logs.
     """
@@ -87,6 +89,7 @@ class Plan:
     event_ends: dict[int, int] = field(default_factory=dict)
     event_bases: dict[int, int] = field(default_factory=dict)
     first_entries: list[tuple[int, int, int]] = field(default_factory=list)
+    members: Mapping[int, MemberEvidence] = field(default_factory=dict)
     places: dict[int, Places] = field(default_factory=dict)
     known: Known = field(default_factory=lambda: Known(()))
 
@@ -114,7 +117,7 @@ def make_plan(
         For members whose log has lost its beginning or end the times between which it is there:
         what others received outside is not planned.
     """
-    plan = Plan(leaders=find_leaders(members))
+    plan = Plan(leaders=find_leaders(members), members=members)
     for receiver, evidence in members.items():
         started = _ALWAYS[0]
         for index, record in enumerate(evidence.records):

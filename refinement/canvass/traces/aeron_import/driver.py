@@ -18,6 +18,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.channels import Delivery
+from canvass.traces.aeron_import.closings import close_unlogged
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.evidence import (
     STARTED,
@@ -26,6 +27,7 @@ from canvass.traces.aeron_import.evidence import (
     message_of,
     sender_of,
 )
+from canvass.traces.aeron_import.lost_receipts import EXCUSED, receive, suppositions
 from canvass.traces.aeron_import.meeting import meet
 from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_import.regaining import before_change, with_snapshot, with_term
@@ -80,6 +82,8 @@ def drive(
     evidence: MemberEvidence,
     missing_before: Collection[int] = (),
     effort: int = EFFORT,
+    *,
+    excuse: bool = False,
 ) -> tuple[Proposal, Failure | None]:
     """Propose the steps of one member.
 
@@ -91,6 +95,8 @@ def drive(
         Indexes of records before which lines are known to be missing.
     effort
         Of the search.
+    excuse
+        Whether receipts may be missing for which nothing else can be supposed.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def drive(
         cannot be.
     """
     proposal = begin(rules, plan, evidence)
-    proposal.missing_before = missing_before
+    proposal.missing_before, proposal.excuses = missing_before, excuse
     times = evidence.times
     place = find_begin(evidence)
     if place > 0:
@@ -137,12 +143,39 @@ def _meet(proposal: Proposal, index: int) -> None:
         publish(proposal, proposal.time)
         if index in proposal.forced:
             commit_to(proposal, proposal.forced[index])
-        meet(proposal, index)
+        if index in proposal.evidence.closings:
+            close_unlogged(proposal, index)
+        if proposal.excuses and isinstance(proposal.record(index), EXCUSED):
+            _meet_or_suppose(proposal, index)
+        else:
+            meet(proposal, index)
         return
     publish(proposal, NEVER)
     for queue in proposal.queues.values():
         while queue:
             proposal.pass_over(queue[0])
+
+
+def _meet_or_suppose(proposal: Proposal, index: int) -> None:
+    """Meet a record, if need be with what must have been received before it."""
+    before = proposal.mark()
+    try:
+        meet(proposal, index)
+    except Contradiction:
+        proposal.restore(before)
+        for messages in list(suppositions(proposal, index)):
+            if receive(proposal, messages) and _meets(proposal, index):
+                return
+            proposal.restore(before)
+        meet(proposal, index)
+
+
+def _meets(proposal: Proposal, index: int) -> bool:
+    try:
+        meet(proposal, index)
+    except Contradiction:
+        return False
+    return True
 
 
 def _is_in_hole(proposal: Proposal, index: int) -> bool:

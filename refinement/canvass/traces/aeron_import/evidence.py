@@ -7,7 +7,7 @@ Nothing here infers a step.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Final
 
@@ -140,6 +140,8 @@ class MemberEvidence:
         the member is known again.
     state_holes
         Indexes of changes of the module's state before which another one is missing.
+    closings
+        Indexes of records before which an election must have closed, though no line says so.
     """
 
     member_id: int
@@ -153,6 +155,7 @@ class MemberEvidence:
     boots: list[int] = field(default_factory=list)
     holes: dict[int, int] = field(default_factory=dict)
     state_holes: frozenset[int] = frozenset()
+    closings: frozenset[int] = frozenset()
     _others: list[int] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -275,6 +278,16 @@ def _ends_process(record: Line) -> bool:
     return isinstance(record, StateChange) and record.new_state == "CLOSED"
 
 
+def _split(segment: Segment, closings: frozenset[int]) -> list[Segment]:
+    """A stretch, and where its election has closed without a line the one that comes after it."""
+    found = [index for index in closings if segment.start < index < segment.end]
+    if not found or found[0] + 1 >= segment.end:
+        return [segment]
+    start = max(found[0] - 1, segment.start + 1)
+    closed = replace(segment, start=start, state="CLOSED")
+    return [replace(segment, end=start), closed]
+
+
 def set_segments(evidence: MemberEvidence) -> None:
     """Find the segments: each begins with an ``ELECTION_STATE_CHANGE``."""
     segments: list[Segment] = []
@@ -302,7 +315,7 @@ def set_segments(evidence: MemberEvidence) -> None:
             segments[-1].end = max(index, segments[-1].start + 1)
     if segments and segments[-1].end == 0:
         segments[-1].end = len(evidence.records)
-    evidence.segments = segments
+    evidence.segments = [part for one in segments for part in _split(one, evidence.closings)]
     evidence.elections = [
         index for index, record in evidence.others if isinstance(record, NewElection)
     ]

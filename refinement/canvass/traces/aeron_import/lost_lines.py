@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from canvass.cluster.messages import (
-    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
     CommitPosition,
@@ -26,25 +25,15 @@ from canvass.cluster.messages import (
 from canvass.cluster.quorum import quorum_size
 from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.deliveries import Plan, plan_channel
-from canvass.traces.aeron_import.evidence import UNDER_WAY_NS, MemberEvidence, Segment
+from canvass.traces.aeron_import.evidence import UNDER_WAY_NS, MemberEvidence
+from canvass.traces.aeron_import.plausible import Plausible
 from canvass.traces.aeron_import.proposal import Proposal
-from canvass.traces.aeron_log.records import LifeStart, NewElection, StateChange
-
-_LOST_NS: Final = 50_000_000
-"""A message comes at most so long after the last line that was not lost: what a kill takes is of
-some milliseconds.
-"""
-
+from canvass.traces.aeron_log.records import LifeStart, StateChange
 
 _NEAR_NS: Final = 1_000_000_000
 """Commit positions that lack the reports that they come of are received within so long."""
 _SEVERAL: Final = 2
 """So many messages are not all false: one is, where one line is."""
-
-_RECORDING_NOTHING: Final = (
-    "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT", "LEADER_LOG_REPLICATION",
-)  # fmt: skip
-"""States in which a log is as long as it was when they were entered."""
 
 
 @dataclass(slots=True)
@@ -71,6 +60,10 @@ class LostLines:
     excuse: bool = False
     ends: dict[int, set[int]] = field(default_factory=dict)
     cuts: dict[int, set[int]] = field(default_factory=dict)
+    judging: Plausible = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.judging = Plausible(self.members, self.plan)
 
     def missing_before(self, member_id: int) -> set[int]:
         """Indexes of a member's records before which lines are missing."""
@@ -126,7 +119,7 @@ class LostLines:
             missing, found = self.cuts, self._lacks_reports(proposals, delivery, place)
         else:
             place, missing = end, self.ends
-            found = self._is_plausible(proposals, delivery, end)
+            found = self.judging.is_plausible(proposals, delivery, end)
         if not found:
             return set()
         delivery.lost = delivery.excused = True
@@ -145,14 +138,16 @@ class LostLines:
             one.number < 0 or one.time < begin
             for one in self.plan.queues[delivery.sender, delivery.receiver][: delivery.place]
         )
-        return first and self._is_plausible(proposals, delivery, hole, in_hole=True)
+        return first and self.judging.is_plausible(proposals, delivery, hole, in_hole=True)
 
     def is_out_of_sight(
         self, proposals: Mapping[int, Proposal], delivery: Delivery, last: int
     ) -> bool:
         """Whether a message came after the end of a log that lacks its end, and may be true."""
         end = len(self.members[delivery.sender].records)
-        return delivery.time > last and self._is_plausible(proposals, delivery, end, in_hole=True)
+        return delivery.time > last and self.judging.is_plausible(
+            proposals, delivery, end, in_hole=True
+        )
 
     def unexplained(
         self, proposals: Mapping[int, Proposal], sender: int, span: tuple[int, int]
@@ -187,8 +182,9 @@ class LostLines:
     def _lacks_reports(
         self, proposals: Mapping[int, Proposal], delivery: Delivery, place: int
     ) -> bool:
-        """Whether a leader seems to have had reports that its log lacks: several commit positions
-        were received of what a quorum had recorded. One may be false.
+        """Whether a leader seems to have had reports that its log lacks: commit positions were
+        received of what a quorum had recorded. A single one may be false; it is not if nobody who
+        must have reported so much reports less from then on.
         """
         if not isinstance(delivery.message, CommitPosition):
             return False
@@ -199,7 +195,9 @@ class LostLines:
             and not one.is_supposed
             and abs(one.time - delivery.time) <= _NEAR_NS
         }
-        return len(near) >= _SEVERAL and self._is_plausible(proposals, delivery, place)
+        if len(near) >= _SEVERAL:
+            return self.judging.is_plausible(proposals, delivery, place)
+        return self.judging.was_reported(delivery, delivery.message)
 
     def _killed_before(self, member_id: int, delivery: Delivery) -> int | None:
         """The record before which a life ended by a kill, after whose last line a message came."""
@@ -229,14 +227,14 @@ class LostLines:
             case CommitPosition():
                 causes = self._reports(proposals, delivery, end)
             case Vote():
-                segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
+                segment = self.judging.segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
                 if segment and segment.candidate_term == message.candidate_term_id:
                     candidate = message.candidate_member_id
                     log = (segment.log_term, segment.append)
                     request = RequestVote(*log, message.candidate_term_id, candidate)
                     causes = [(delivery.receiver, request)]
             case NewLeadershipTerm():
-                segment = self._segment(delivery.receiver, delivery.time, "CANVASS")
+                segment = self.judging.segment(delivery.receiver, delivery.time, "CANVASS")
                 if segment and segment.log_term == message.log_leadership_term_id:
                     canvass = CanvassPosition(
                         segment.log_term, segment.append, segment.term, delivery.receiver
@@ -266,15 +264,9 @@ class LostLines:
         for j in leader.others:
             if state.members[j].log_position >= position:
                 lacking -= 1
-            elif j in proposals and self._had_recorded(j, position, delivery.time):
+            elif j in proposals and self.judging.had_recorded(j, position, delivery.time):
                 reports.append((j, AppendPosition(term, position, j, 0)))
         return reports[:lacking] if 0 < lacking <= len(reports) else []
-
-    def _segment(self, member_id: int, time: int, state: str) -> Segment | None:
-        evidence = self.members[member_id]
-        index = bisect_right(evidence.times, time)
-        before = [one for one in evidence.segments if one.start < index and one.state == state]
-        return before[-1] if before else None
 
     def _life_start(self, member_id: int, end: int) -> int:
         evidence = self.members[member_id]
@@ -290,106 +282,6 @@ class LostLines:
         queue.insert(place, supposed)
         plan_channel(self.plan, self.members[supposed.sender], supposed.receiver, queue)
         return supposed.sender
-
-    def _is_plausible(
-        self,
-        proposals: Mapping[int, Proposal],
-        delivery: Delivery,
-        end: int,
-        *,
-        in_hole: bool = False,
-    ) -> bool:
-        """Whether a message can be true at all, by what others logged."""
-        message = delivery.message
-        if isinstance(message, CommitPosition):
-            position, time = message.log_position, delivery.time
-            last = self.members[delivery.sender].times[end - 1]
-            having = sum(
-                self._had_recorded(j, position, time)
-                or (
-                    (in_hole or time - last <= _LOST_NS)
-                    and self._may_have_recorded(j, position, time)
-                )
-                for j in proposals
-                if j != delivery.sender
-            )
-            return having >= quorum_size(len(self.members)) - 1
-        if isinstance(message, Vote):
-            segment = self._segment(delivery.receiver, delivery.time, "CANDIDATE_BALLOT")
-            if segment is None or segment.candidate_term != message.candidate_term_id:
-                return False
-            own, log = (message.log_leadership_term_id, message.log_position), segment
-            if message.vote and own > (log.log_term, log.append):
-                return False
-            return not self._has_voted_otherwise(delivery.sender, message)
-        if isinstance(message, CanvassPosition | AppendPosition):
-            return in_hole or self._may_report(delivery.sender, message.log_position, end)
-        if isinstance(message, NewLeadershipTerm):
-            return self.plan.leaders.get(message.leadership_term_id, NULL_VALUE) == delivery.sender
-        return True
-
-    def _has_voted_otherwise(self, member_id: int, vote: Vote) -> bool:
-        """Whether a member is heard to have granted a vote to another one in the same term."""
-        return any(
-            isinstance(other := one.message, Vote)
-            and other.vote
-            and vote.vote
-            and other.candidate_term_id == vote.candidate_term_id
-            and other.candidate_member_id != vote.candidate_member_id
-            for (sender, _), queue in self.plan.queues.items()
-            if sender == member_id
-            for one in queue
-        )
-
-    def _had_recorded(self, member_id: int, position: int, time: int) -> bool:
-        """Whether a member is known to have recorded a position not long after a time, by what it
-        reported or what its next election found.
-        """
-        evidence = self.members[member_id]
-        for place in evidence.elections:
-            record = evidence.records[place]
-            if evidence.times[place] > time and isinstance(record, NewElection):
-                return record.append_position >= position
-        return any(
-            isinstance(one.message, AppendPosition | CanvassPosition)
-            and one.message.log_position >= position
-            and one.time <= time + UNDER_WAY_NS
-            for (sender, _), queue in self.plan.queues.items()
-            if sender == member_id
-            for one in queue
-            if not one.is_supposed
-        )
-
-    def _may_have_recorded(self, member_id: int, position: int, time: int) -> bool:
-        """Whether nothing shows how far a member had recorded after a time."""
-        evidence = self.members[member_id]
-        place = bisect_right(evidence.times, time)
-        before = [one for one in evidence.segments if one.start < place]
-        if before and before[-1].state in _RECORDING_NOTHING and position > before[-1].append:
-            return False
-        if evidence.elections and evidence.times[evidence.elections[-1]] > time:
-            return False
-        return not any(
-            isinstance(one.message, AppendPosition | CanvassPosition) and one.time > time
-            for (sender, _), queue in self.plan.queues.items()
-            if sender == member_id
-            for one in queue
-            if not one.is_supposed
-        )
-
-    def _may_report(self, member_id: int, position: int, end: int) -> bool:
-        """Whether a member's log may have ended at a position when it was killed: there it ends for
-        the next life, unless it went on a little.
-        """
-        evidence = self.members[member_id]
-        later = [place for place in evidence.elections if place >= end]
-        record = evidence.records[later[0]] if later else None
-        if not isinstance(record, NewElection) or position == record.append_position:
-            return True
-        before = [one for one in evidence.segments if one.start < end]
-        if not before or before[-1].state != "CLOSED":
-            return False
-        return before[-1].append <= position < record.append_position
 
 
 def _is_closing(record: object) -> bool:

@@ -67,11 +67,16 @@ def find_missing(proposal: Proposal) -> list[Missing]:
         ElectionStateChange: _closings(proposal),
     }
     return sorted(
-        (index, _EVENTS[kind])
-        for kind, found in finders.items()
-        if kind in kinds or kind is ReplayNewLeadershipTerm
-        for index in found
-        if not _is_unknown(evidence, index)
+        {
+            *proposal.lost_lines_at,
+            *(
+                (index, _EVENTS[kind])
+                for kind, found in finders.items()
+                if kind in kinds or kind is ReplayNewLeadershipTerm
+                for index in found
+                if not _is_unknown(evidence, index)
+            ),
+        }
     )
 
 

@@ -48,7 +48,7 @@ MAX_LINES: Final = 4000
 
 _KEPT_NAMES: Final = (
     "state", "found", "time", "index", "numbers", "received", "gap", "module", "snapshot_position",
-    "unknown_past", "late", "cut_off", "life_time",
+    "unknown_past", "late", "cut_off", "life_time", "lost_lines_at",
 )  # fmt: skip
 _KEPT: Final = attrgetter(*_KEPT_NAMES)
 """What a mark keeps as it is."""
@@ -108,6 +108,8 @@ class Proposal:
         self.unknown_past = False
         self.late = False
         self.lost_lines = 0
+        self.lost_lines_at: tuple[tuple[int, str], ...] = ()
+        self.excuses = False
         self.cut_off = False
         self.life_time = self.time
         for queue in self.queues.values():

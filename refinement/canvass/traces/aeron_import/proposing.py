@@ -23,6 +23,7 @@ from canvass.traces.aeron_import.attempt import (
 )
 from canvass.traces.aeron_import.boots import join_boots, settle_boots
 from canvass.traces.aeron_import.clocks import align
+from canvass.traces.aeron_import.closings import find_closings
 from canvass.traces.aeron_import.deliveries import Plan
 from canvass.traces.aeron_import.driver import Failure, begin, observe
 from canvass.traces.aeron_import.evidence import (
@@ -153,6 +154,9 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
         set_times(evidence, offsets[member_id])
         set_segments(evidence)
         evidence.state_holes = find_state_holes(evidence)
+        evidence.closings = find_closings(evidence)
+        if evidence.closings:
+            set_segments(evidence)
     slack_ns = _SLACK_NS if booted or len(set(offsets.values())) > 1 else 0
     setting = Setting(rules, slack_ns, effort)
     found = _explain(setting, logs, members)

@@ -1,0 +1,54 @@
+"""Single lines and short blocks cut out of captured logs contradict nothing, whatever they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.conformance.check import check_run
+from canvass.conformance.verdict import Verdict
+from canvass.traces.aeron_import.importer import summarise, write_run
+from canvass.traces.aeron_import.proposing import propose
+from canvass.traces.aeron_import.summary import INCOMPLETE
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.records import LogRecord
+from support.aeron_runs import SAMPLES, logs_of_nodes
+from support.judging import core_judge
+
+Lines = dict[int, list[LogRecord]]
+
+
+def captured(path: Path) -> Lines:
+    logs = read_cluster([path])
+    return {member_id: log.records for member_id, log in logs.members.items()}
+
+
+def without(lines: Lines, member_id: int, at: int, count: int = 1) -> Lines:
+    mine = lines[member_id]
+    return {**lines, member_id: mine[:at] + mine[at + count :]}
+
+
+@pytest.mark.parametrize(
+    ("member_id", "at", "told"),
+    [
+        pytest.param(0, 131, "lines are missing before", id="the report of one commit position"),
+        pytest.param(0, 128, "ELECTION_STATE_CHANGE", id="a leader's election closes"),
+        pytest.param(2, 387, "ELECTION_STATE_CHANGE", id="a follower's election closes"),
+        pytest.param(0, 442, "ELECTION_STATE_CHANGE", id="so it does, and nothing is processed"),
+        pytest.param(2, 35, "COMMIT_POSITION", id="up to where an entry is processed"),
+        pytest.param(2, 115, "COMMIT_POSITION", id="up to where it is before an election"),
+        pytest.param(0, 435, "COMMIT_POSITION", id="up to where it is before a catch-up ends"),
+        pytest.param(0, 439, "STOP_CATCHUP", id="what ends a catch-up"),
+        pytest.param(0, 438, "REPLAY_NEW_LEADERSHIP_TERM", id="an entry in a catch-up"),
+        pytest.param(0, 423, "STATE_CHANGE", id="a module becomes active"),
+    ],
+)
+def test_a_line_whose_absence_is_told(member_id: int, at: int, told: str, tmp_path: Path) -> None:
+    found = propose(logs_of_nodes(without(captured(SAMPLES[1]), member_id, at)))
+    write_run(found, tmp_path / "run", "gap")
+    summary = summarise(found, "gap", 1)
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+    assert any(told in one for one in summary.missing), summary.missing
+    assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.INCOMPLETE
