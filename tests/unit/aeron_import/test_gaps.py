@@ -41,6 +41,8 @@ def without(lines: Lines, member_id: int, at: int, count: int = 1) -> Lines:
         pytest.param(0, 435, "COMMIT_POSITION", id="up to where it is before a catch-up ends"),
         pytest.param(0, 439, "STOP_CATCHUP", id="what ends a catch-up"),
         pytest.param(0, 438, "REPLAY_NEW_LEADERSHIP_TERM", id="an entry in a catch-up"),
+        pytest.param(0, 296, "lines are missing before", id="what a leader answers"),
+        pytest.param(0, 300, "lines are missing before", id="what ends another's catch-up"),
         pytest.param(0, 423, "STATE_CHANGE", id="a module becomes active"),
     ],
 )

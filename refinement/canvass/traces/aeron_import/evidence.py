@@ -6,6 +6,7 @@ Nothing here infers a step.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -272,6 +273,13 @@ def cause_index(evidence: MemberEvidence, index: int) -> int:
     if first > 0 and _may_cause(found[first - 1], change):
         first -= 1
     return first
+
+
+def segment_at(evidence: MemberEvidence, time: int) -> Segment | None:
+    """The stretch of constant election state that a member was in at a time."""
+    place = bisect_right(evidence.times, time)
+    before = [one for one in evidence.segments if one.start < place]
+    return before[-1] if before else None
 
 
 def _ends_process(record: Line) -> bool:

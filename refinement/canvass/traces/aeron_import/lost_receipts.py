@@ -24,7 +24,13 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.cluster.quorum import quorum_size
-from canvass.traces.aeron_import.evidence import MemberEvidence, Segment, is_message
+from canvass.traces.aeron_import.evidence import (
+    MemberEvidence,
+    Segment,
+    is_message,
+    message_of,
+    segment_at,
+)
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import (
@@ -129,10 +135,7 @@ def _stands_after(proposal: Proposal, index: int, message: Message) -> bool:
     if following is None or not is_message(following):
         return False
     times = proposal.evidence.times
-    return (
-        type(following).__name__ == type(message).__name__
-        and times[index + 1] - times[index] <= _SWAPPED_NS
-    )
+    return message_of(following) == message and times[index + 1] - times[index] <= _SWAPPED_NS
 
 
 # What may be missing.
@@ -158,20 +161,13 @@ def _before_change(
                 yield StopCatchup(s.leadership_term_id, proposal.member_id)
         case "LEADER_READY", "CLOSED":
             for other in _others(proposal):
-                at = _segment_at(other, proposal.time_at(index))
+                at = segment_at(other, proposal.time_at(index))
                 if at is not None and at.term == s.leadership_term_id and _follows(at):
                     yield AppendPosition(at.term, s.append_position, other.member_id, 0)
         case "CANDIDATE_BALLOT", "CANVASS":
             yield from _refusals(proposal, index)
         case _:
             return
-
-
-def _segment_at(evidence: MemberEvidence, time: int) -> Segment | None:
-    """The stretch of constant election state that a member was in at a time."""
-    place = bisect_right(evidence.times, time)
-    before = [one for one in evidence.segments if one.start < place]
-    return before[-1] if before else None
 
 
 def _follows(segment: Segment) -> bool:
@@ -181,7 +177,7 @@ def _follows(segment: Segment) -> bool:
 def _canvasses(proposal: Proposal, index: int) -> Iterator[Message]:
     """Canvass positions of those that canvassed at that time."""
     for other in _others(proposal):
-        at = _segment_at(other, proposal.time_at(index))
+        at = segment_at(other, proposal.time_at(index))
         if at is not None and at.state in ("CANVASS", "NOMINATE"):
             yield CanvassPosition(at.log_term, at.append, at.term, other.member_id)
 
@@ -191,7 +187,7 @@ def _refusals(proposal: Proposal, index: int) -> Iterator[Message]:
     term, i = proposal.state.candidate_term_id, proposal.member_id
     time = proposal.time_at(index)
     for other in _others(proposal):
-        at = _segment_at(other, time)
+        at = segment_at(other, time)
         asked = any(
             isinstance(record, records.RequestVote)
             and (record.candidate_member_id, record.candidate_term_id) == (i, term)

@@ -5,7 +5,7 @@ Nothing here supposes anything, or changes a plan.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,12 +16,18 @@ from canvass.cluster.messages import (
     CanvassPosition,
     CommitPosition,
     NewLeadershipTerm,
+    StopCatchup,
     Vote,
 )
 from canvass.cluster.quorum import quorum_size
 from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.deliveries import Plan
-from canvass.traces.aeron_import.evidence import UNDER_WAY_NS, MemberEvidence, Segment
+from canvass.traces.aeron_import.evidence import (
+    UNDER_WAY_NS,
+    MemberEvidence,
+    Segment,
+    segment_at,
+)
 from canvass.traces.aeron_log.records import NewElection
 
 _LOST_NS: Final = 50_000_000
@@ -116,6 +122,30 @@ class Plausible:
             if leader == delivery.sender
         )
         return reporting >= quorum_size(len(self.members)) - 1
+
+    def has_led_on(self, delivery: Delivery) -> bool:
+        """Whether a message is one with which the leader of a term answers, and the receiver has
+        gone on to another state by it, as the change after it shows.
+        """
+        message, receiver = delivery.message, delivery.receiver
+        own = segment_at(self.members[delivery.sender], delivery.time)
+        evidence = self.members[receiver]
+        place = bisect_left(evidence.segments, delivery.index, key=lambda one: one.start)
+        if own is None or not 0 < place < len(evidence.segments):
+            return False
+        before, after = evidence.segments[place - 1 : place + 1]
+        if not own.leads(delivery.sender):
+            return False
+        if isinstance(message, StopCatchup):
+            went = ("FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT")
+            return own.term == message.leadership_term_id and (before.state, after.state) == went
+        return (
+            isinstance(message, NewLeadershipTerm)
+            and own.term == message.leadership_term_id
+            and before.end == delivery.index
+            and before.log_term == message.log_leadership_term_id
+            and after.leader == delivery.sender
+        )
 
     def _has_voted_otherwise(self, member_id: int, vote: Vote) -> bool:
         """Whether a member is heard to have granted a vote to another one in the same term."""
