@@ -17,6 +17,8 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_log import records
 from support.aeron_cluster import MS, AeronCluster
 
+_KEPT_NS: Final = 500 * MS
+"""A connection outlives a cut that is not longer: the transport sends again what was lost."""
 SNAPSHOT: Final = -2
 """Stands for a term in a log's entries where the entry asks for a snapshot."""
 
@@ -151,7 +153,8 @@ class HostileCluster(AeronCluster):
             for pair, cut in (((i, j), forth), ((j, i), back)):
                 if cut:
                     self.cut_until[pair] = until
-                    if what == "loss" or self.random.random() < 0.3:
+                    loses = what == "loss" or self.random.random() < 0.3
+                    if loses and until - self.now > _KEPT_NS:
                         self.lossy[pair] = until
                         self.channels[pair].clear()
 
@@ -294,7 +297,8 @@ class HostileCluster(AeronCluster):
         lengths = {j: len(self.channels[i, j]) for j in range(len(self.nodes)) if j != i}
         done = super()._step(i, action, given, reason)
         for j, length in lengths.items():
-            if self.lossy.get((i, j), 0) > self.now:
+            lost = min(self.lossy.get((i, j), 0), self.cut_until.get((i, j), 0)) > self.now
+            if lost:
                 while len(self.channels[i, j]) > length:
                     self.channels[i, j].pop()
         left = before is ElectionState.CLOSED

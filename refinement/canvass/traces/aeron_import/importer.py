@@ -29,6 +29,7 @@ from canvass.traces.aeron_import.summary import (
     Place,
     add_counts,
 )
+from canvass.traces.aeron_import.unheard import Unheard
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import Run, encode
@@ -142,6 +143,9 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         for index in sorted({*evidence.holes, *imported.cuts.get(member_id, ())}):
             line = evidence.records[min(index, count - 1)]
             missing.append(f"lines are missing before {evidence.files[line.file]}:{line.line}")
+        missing += [
+            _unheard(imported, member_id, one) for one in imported.unheard.get(member_id, ())
+        ]
         missing += _single_lines(imported, member_id)
         if proposal.cut_off:
             missing.append(f"the log of member {member_id} lacks its end")
@@ -181,6 +185,13 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         round(seconds, 3),
         round(total / seconds) if seconds else 0,
     )
+
+
+def _unheard(imported: Imported, member_id: int, place: Unheard) -> str:
+    evidence = imported.proposals[member_id].evidence
+    where = "after" if place.index == len(evidence.records) else "before"
+    line = evidence.records[min(place.index, len(evidence.records) - 1)]
+    return f"lines are missing {where} {evidence.files[line.file]}:{line.line}: {place.reason}"
 
 
 def _single_lines(imported: Imported, member_id: int) -> list[str]:

@@ -41,6 +41,7 @@ from canvass.traces.aeron_import.missing_lines import (
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_import.turned_off import find_turned_off
+from canvass.traces.aeron_import.unheard import Unheard, find_unheard
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import CatchupPosition, LifeStart, TruncatedLine
 from canvass.traces.limits import MAX_MEMBERS
@@ -78,6 +79,8 @@ class Imported:
         lines are missing; the proposals end before it.
     cuts
         For each member the indexes of records before which lines seem to be cut out.
+    unheard
+        For each follower where it lacks commit positions, though all that is there is explained.
     missing
         For each member single lines that must have been written, though all else is explained.
     """
@@ -90,6 +93,7 @@ class Imported:
     stopped: Failure | None = None
     turned_off: dict[int, tuple[str, ...]] = field(default_factory=dict)
     cuts: dict[int, set[int]] = field(default_factory=dict)
+    unheard: dict[int, tuple[Unheard, ...]] = field(default_factory=dict)
     missing: dict[int, list[Missing]] = field(default_factory=dict)
 
 
@@ -133,7 +137,7 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
 
 def _is_whole(found: Imported) -> bool:
     """Whether all is explained, and nothing seems to be missing."""
-    if found.failure is not None or found.stopped is not None or found.cuts:
+    if found.failure is not None or found.stopped is not None or found.cuts or found.unheard:
         return False
     if is_circular(found.proposals):
         return False
@@ -169,9 +173,23 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
         found.failure = _not_granted(found, members)
         if found.failure is not None:
             _stop(found)
+        else:
+            _mark_unheard(found, members)
     elif found.failure.is_bound_met or found.turned_off or _is_torn(found, members):
         _stop(found)
     return found
+
+
+def _mark_unheard(found: Imported, members: Mapping[int, MemberEvidence]) -> None:
+    """Leave a number out before each event before which a follower lacks commit positions."""
+    found.unheard = find_unheard(members)
+    for member_id, places in found.unheard.items():
+        proposal = found.proposals[member_id]
+        indexes = {place.index for place in places}
+        for step in proposal.steps:
+            step.gap |= not indexes.isdisjoint(step.lines)
+        if len(proposal.evidence.records) in indexes:
+            mark_cut_off(proposal)
 
 
 def _not_granted(found: Imported, members: Mapping[int, MemberEvidence]) -> Failure | None:
