@@ -10,10 +10,10 @@ from canvass.conformance.check import check_run
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_import.importer import summarise, write_run
 from canvass.traces.aeron_import.proposing import propose
-from canvass.traces.aeron_import.summary import INCOMPLETE
+from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import LogRecord
-from support.aeron_runs import SAMPLES, logs_of_nodes
+from canvass.traces.aeron_log.records import LogRecord, TerminationPosition, Vote
+from support.aeron_runs import SAMPLES, captures, logs_of_nodes
 from support.judging import core_judge
 
 Lines = dict[int, list[LogRecord]]
@@ -54,3 +54,23 @@ def test_a_line_whose_absence_is_told(member_id: int, at: int, told: str, tmp_pa
     assert summary.outcome == INCOMPLETE, summary.contradiction
     assert any(told in one for one in summary.missing), summary.missing
     assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.INCOMPLETE
+
+
+@pytest.mark.parametrize("path", [path for path in captures() if path.name == "h-operator-actions"])
+def test_the_order_to_terminate_that_was_obeyed(path: Path) -> None:
+    """The member acknowledges what it says it was told, and says that it terminates."""
+    lines = captured(path)
+    at = next(k for k, one in enumerate(lines[2]) if isinstance(one, TerminationPosition))
+    summary = summarise(propose(logs_of_nodes(without(lines, 2, at))), "gap", 1)
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+
+
+@pytest.mark.parametrize(("member_id", "at"), [(0, 119), (1, 277)])
+def test_a_vote_that_is_missing_is_contradicted(member_id: int, at: int) -> None:
+    """A leader without votes may be one, and the same text: nobody may overlook it."""
+    lines = captured(SAMPLES[1])
+
+    assert isinstance(lines[member_id][at], Vote)
+    found = propose(logs_of_nodes(without(lines, member_id, at)))
+    assert summarise(found, "gap", 1).outcome == CONTRADICTED

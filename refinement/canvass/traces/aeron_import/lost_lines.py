@@ -185,10 +185,11 @@ class LostLines:
         """Whether a leader seems to have had reports that its log lacks: commit positions were
         received of what a quorum had recorded. A single one may be false; it is not if nobody who
         must have reported so much reports less from then on. So it is with what a leader answers to
-        a report, if whoever received it went on from there.
+        a report, if whoever received it went on from there, and with what a member acknowledges
+        that has terminated.
         """
         if not isinstance(delivery.message, CommitPosition):
-            return self.judging.has_led_on(delivery)
+            return self.judging.has_led_on(delivery) or self.judging.has_ended(delivery)
         near = {
             (one.receiver, one.message)
             for one in proposals[delivery.sender].unsent

@@ -17,6 +17,7 @@ from canvass.cluster.messages import (
     CommitPosition,
     NewLeadershipTerm,
     StopCatchup,
+    TerminationAck,
     Vote,
 )
 from canvass.cluster.quorum import quorum_size
@@ -28,7 +29,7 @@ from canvass.traces.aeron_import.evidence import (
     Segment,
     segment_at,
 )
-from canvass.traces.aeron_log.records import NewElection
+from canvass.traces.aeron_log.records import NewElection, StateChange
 
 _LOST_NS: Final = 50_000_000
 """A message comes at most so long after the last line that was not lost: what a kill takes is of
@@ -39,6 +40,10 @@ _RECORDING_NOTHING: Final = (
     "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT", "LEADER_LOG_REPLICATION",
 )  # fmt: skip
 """States in which a log is as long as it was when they were entered."""
+_TERMINATING_NS: Final = 1_000_000_000
+"""A member acknowledges that it is to end not longer than this before or after it says that it
+does: services have to reach the position first.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,18 @@ class Plausible:
             and before.end == delivery.index
             and before.log_term == message.log_leadership_term_id
             and after.leader == delivery.sender
+        )
+
+    def has_ended(self, delivery: Delivery) -> bool:
+        """Whether a message is the acknowledgement of a member that terminates at that time, by the
+        changes of its module's state.
+        """
+        evidence = self.members[delivery.sender]
+        return isinstance(delivery.message, TerminationAck) and any(
+            isinstance(record, StateChange)
+            and record.new_state == "TERMINATING"
+            and abs(evidence.times[index] - delivery.time) <= _TERMINATING_NS
+            for index, record in evidence.others
         )
 
     def _has_voted_otherwise(self, member_id: int, vote: Vote) -> bool:
