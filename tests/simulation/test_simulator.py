@@ -14,6 +14,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.selftest.mutants import mutated_core
 from canvass.simulation.options import Faults, Options, swarm
+from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder
 from canvass.traces.schema import to_cluster_input, to_cluster_member, to_wire_message
@@ -123,6 +124,14 @@ def as_found(options: Options) -> Options:
     chosen = swarm(options)
     faults = replace(chosen.faults, duplicate_probability=0.0, stray_mean=0)
     return replace(chosen, faults=faults)
+
+
+def test_a_recording_that_goes_on_into_an_election_is_found() -> None:
+    """What a member tells of its log would not be what it has recorded."""
+    core = mutated_core("recording_goes_on_into_the_next_election")
+    result = Simulator(PROFILES["broken-joins"](Options(9, steps=1_500)), step=core.step).run()
+
+    assert "RecordingEndsAsTold" in {finding.property_name for finding in result.findings}
 
 
 LEAVES_A_MEMBER_OUT = 17

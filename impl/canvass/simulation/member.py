@@ -21,6 +21,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
+from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
@@ -143,8 +144,12 @@ class SimulatedMember:
     def after_step(self, action: str, x: Input, outcome: Outcome) -> None:
         """See `canvass.node.port.StepObserver`."""
         assert self.node is not None
-        cut = outcome.next.recorded_position < self.state.recorded_position
-        self._done((action, x, self.state, outcome), self.node.archive.recording)
+        after, recording = outcome.next, self.node.archive.recording
+        cut = after.recorded_position < self.state.recorded_position
+        self._done((action, x, self.state, outcome), recording)
+        if after.election_state in BALLOT_OPEN and recording.end != after.recorded_position:
+            told = f"{self.id} tells {after.recorded_position}, and has recorded {recording.end}"
+            self._simulator.find("RecordingEndsAsTold", told)
         if cut and "log cut" in self.at_moment:
             self.at_moment.pop("log cut")()
 

@@ -41,7 +41,12 @@ WRONG_STEPS: Final = (
     DivergenceClass.INSTRUMENTATION_GAP,
 )
 """What a step that is none of the spec's is told as."""
-_OF_NO_REVISION: Final = ("FailStop", "CandidateTermMonotonic", "NothingSentBeforeDurable")
+_OF_NO_REVISION: Final = (
+    "FailStop",
+    "CandidateTermMonotonic",
+    "NothingSentBeforeDurable",
+    "RecordingEndsAsTold",
+)
 """What the core comes to in no revision, whatever its hazards."""
 By = Literal["verification", "simulation", "nothing"]
 
