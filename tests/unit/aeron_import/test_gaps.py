@@ -56,6 +56,13 @@ def test_a_line_whose_absence_is_told(member_id: int, at: int, told: str, tmp_pa
     assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.INCOMPLETE
 
 
+def test_lines_with_which_a_service_begins() -> None:
+    """The entry that is processed next is processed outside an election: it has closed."""
+    summary = summarise(propose(logs_of_nodes(without(captured(SAMPLES[0]), 0, 18, 10))), "gap", 1)
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+
+
 @pytest.mark.parametrize("path", [path for path in captures() if path.name == "h-operator-actions"])
 def test_the_order_to_terminate_that_was_obeyed(path: Path) -> None:
     """The member acknowledges what it says it was told, and says that it terminates."""

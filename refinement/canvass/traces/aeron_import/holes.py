@@ -28,6 +28,7 @@ from canvass.traces.aeron_log.records import (
     Line,
     NewElection,
     NewLeadershipTerm,
+    ReplayNewLeadershipTerm,
     RequestVote,
     RoleChange,
     TruncatedLine,
@@ -176,6 +177,9 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
     found = evidence.records
     shown = [k for k, record in enumerate(found) if isinstance(record, _SHOWING)]
     fits = [_follows(evidence, first, second) for first, second in pairwise(shown)]
+    for place, first in enumerate(shown):
+        if all(fits[max(place - _AROUND, 0) : place]) and _serves_though_open(evidence, first):
+            yield first + 1
     for place, (first, second) in enumerate(pairwise(shown)):
         around = fits[max(place - _AROUND, 0) : place] + fits[place + 1 : place + 1 + _AROUND]
         if not all(around):
@@ -191,6 +195,22 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
             if isinstance(found[between], RoleChange):
                 begin = between
         yield begin + 1
+
+
+def _serves_though_open(evidence: MemberEvidence, first: int) -> bool:
+    """Whether a member has processed an entry outside an election after a change of one, before any
+    other change or what must have been the end of it.
+    """
+    change = evidence.records[first]
+    if not isinstance(change, ElectionStateChange) or change.new_state == "CLOSED":
+        return False
+    for index in range(first + 1, len(evidence.records)):
+        record = evidence.records[index]
+        if isinstance(record, (*_SHOWING, *_UNREAD)) or index in evidence.closings:
+            return False
+        if isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election:
+            return True
+    return False
 
 
 def _follows(evidence: MemberEvidence, first: int, second: int) -> bool:
