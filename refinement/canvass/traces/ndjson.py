@@ -15,10 +15,10 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Final, Self, TypeVar, cast
 
 import msgspec
@@ -308,6 +308,16 @@ def decode_run(data: bytes, name: str) -> Run:
     return decode_document(_RUN, data, name, 1)
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name a file in errors; the system does so only where it is opened."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 class EventWriter:
     """Writes events to a new file, or to the end of an old one, compressed by the suffix of its
     name.
@@ -333,7 +343,7 @@ class EventWriter:
         self, path: Path, member_id: int, *, append: bool = False, check: bool = True
     ) -> None:
         self.member_id = member_id
-        self._check = check
+        self._path, self._check = path, check
         self._file = path.open("ab" if append else "xb")
         self._compressor: BinaryIO | None = None
         if path.suffix == ".gz":
@@ -361,30 +371,28 @@ class EventWriter:
             except TraceError as error:
                 raise ValueError(str(error)) from None
             assert count == len(events)
-        self._out.write(lines)
+        with _naming(self._path):
+            self._out.write(lines)
 
     def flush(self) -> None:
         """Hand what was written to the operating system."""
-        self._out.flush()
-        self._file.flush()
+        with _naming(self._path):
+            self._out.flush()
+            self._file.flush()
 
     def close(self) -> None:
         """Finish the file."""
-        try:
-            if self._compressor is not None:
-                self._compressor.close()
-        finally:
-            self._file.close()
+        with _naming(self._path):
+            try:
+                if self._compressor is not None:
+                    self._compressor.close()
+            finally:
+                self._file.close()
 
     def __enter__(self) -> Self:
         """Give the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Finish the file."""
         self.close()

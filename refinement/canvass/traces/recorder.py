@@ -266,15 +266,15 @@ class RunRecorder:
         decode_run(data, "run.json")
         # Written aside and linked: a reader, or another process, sees it whole or not at all.
         aside = folder / f".run.json.{os.getpid()}"
-        aside.write_bytes(data)
         try:
+            aside.write_bytes(data)
             os.link(aside, header)
         except FileExistsError:
             found = read_small(header, str(header), MAX_LINE_BYTES)
             if decode_run(found, str(header)) != run:
                 raise ValueError(f"{header} is of another run") from None
         finally:
-            aside.unlink()
+            aside.unlink(missing_ok=True)
 
     def member(self, member_id: int, numbers: tuple[int, int] | None = None) -> StreamRecorder:
         """Give the recorder of one member; the same one each time.

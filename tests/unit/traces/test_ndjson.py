@@ -58,6 +58,23 @@ def test_events_survive_a_file(tmp_path: Path, suffix: str) -> None:
         assert (reader.lines, reader.truncated, reader.gaps) == (1_000, None, [])
 
 
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_what_cannot_be_written_names_the_file(tmp_path: Path, suffix: str) -> None:
+    """The system itself names a file only where it is opened."""
+    path = tmp_path / f"member-1.ndjson{suffix}"
+    path.symlink_to("/dev/full")
+
+    def write() -> None:
+        with EventWriter(path, 1, append=True) as writer:
+            writer.write([plain_event(0)])
+            writer.flush()
+
+    with pytest.raises(OSError, match="No space left") as raised:
+        write()
+
+    assert raised.value.filename == str(path)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_appended_members_of_a_compressed_file_are_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"member-0.ndjson{suffix}"

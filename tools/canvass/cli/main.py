@@ -120,8 +120,9 @@ def _explain(error: Exception) -> int:
             complain(f"{usage()} (see `canvass --help`)")
     elif type(error).__module__.partition(".")[0] == "canvass":
         complain(str(error))
-    elif isinstance(error, OSError) and error.filename is not None:
-        complain(f"{error.filename}: {error.strerror}")
+    elif isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{error.filename}: "
+        complain(f"{where}{error.strerror}")
     else:
         complain(
             f"this is a fault of canvass: {type(error).__name__}: {error}"
