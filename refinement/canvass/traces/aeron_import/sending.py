@@ -331,5 +331,5 @@ def _emit_append_position(proposal: Proposal, message: AppendPosition) -> None:
         and message.flags == CATCHUP_FLAG
         and record_to(proposal, position)
     ):
-        proposal.take("FollowerCatchup", Input(interval=True))
         consume_unlogged(proposal, message.leadership_term_id)
+        proposal.take("FollowerCatchup", Input(interval=True))
