@@ -35,6 +35,21 @@ def test_a_missing_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "missing: the log of member 1 is not there" in capsys.readouterr().out
 
 
+def test_of_many_lines_that_are_missing_some_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    logs[2] = [line for k, line in enumerate(logs[2]) if k < 60 or k % 5]
+    run(["import", "aeron", str(write_logs(tmp_path / "logs", logs)), "--out", str(tmp_path / "a")])
+    shown = capsys.readouterr().out.splitlines()
+    paths = [str(tmp_path / "logs"), "--out", str(tmp_path / "b"), "--format", "json"]
+    run(["import", "aeron", *paths])
+    missing = json.loads(capsys.readouterr().out)["missing"]
+
+    assert sum(line.startswith("missing: lines are missing") for line in shown) == 20
+    assert f"missing: {len(missing) - 20} more (--format json has all)" in shown
+
+
 def test_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(["import", "aeron", str(tmp_path), "--out", str(tmp_path / "run")])
 

@@ -171,7 +171,7 @@ def test_one_commit_position_that_is_missing(told: Told) -> None:
             told.heard_by(2, time, time)
 
     assert [one.index for one in told.found()[2]] == [5]
-    assert "told others 1 commit positions" in told.found()[2][0].reason
+    assert "told others 1 commit position that it lacks" in told.found()[2][0].reason
 
 
 def test_who_does_not_report_may_have_been_cut_off(told: Told) -> None:

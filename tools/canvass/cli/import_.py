@@ -6,7 +6,7 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -65,6 +65,10 @@ def aeron(
     raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
 
 
+_SHOWN: Final = 20
+"""Sentences about what is missing that a person is shown."""
+
+
 def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     from rich.table import Table
 
@@ -88,8 +92,10 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
             console.print(f"{what} {name}: {count}")
     if summary.foreign_lines:
         console.print(f"lines that are not the log's: {summary.foreign_lines}")
-    for sentence in summary.missing:
+    for sentence in summary.missing[:_SHOWN]:
         console.print(f"missing: {sentence}")
+    if len(summary.missing) > _SHOWN:
+        console.print(f"missing: {len(summary.missing) - _SHOWN} more (--format json has all)")
     place = summary.contradiction
     if place is not None:
         console.print(f"not explained: {place.file}:{place.line}: {place.reason}")

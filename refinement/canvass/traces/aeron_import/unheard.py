@@ -218,7 +218,8 @@ def _missing(
         connected = sum(_is_connected(reports, told.heard[position]) for position in lacking)
     heard = f"its leader {last.service[1]} heard it report new positions meanwhile, and"
     if connected and 2 * connected >= len(lacking):
-        yield Unheard(index, f"{heard} told others {len(lacking)} commit positions")
+        count = f"{len(lacking)} commit position{'s' * (len(lacking) > 1)}"
+        yield Unheard(index, f"{heard} told others {count} that it lacks")
     elif not late and _is_silent(reports, begin, end):
         yield Unheard(index, f"{heard} repeats its commit position")
 
