@@ -5,7 +5,10 @@ written here, in the order and with the fields that captured logs show. The step
 taken are kept as the truth. Nothing here reads a log.
 
 What Aeron has no counterpart of is left out: its transport drops no single message, so that no
-message between members is dropped but by cuts; no member loses its disk for good.
+message between members is lost but by cuts; no member loses its disk for good; the revision is one
+without hardenings. That a member whose module is TERMINATING stays so when it comes into an
+election follows from Aeron's source, as do the places of `rollback` lines: no captured log shows
+them.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from canvass.archive.recording import Recording
@@ -28,6 +32,8 @@ from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_import.evidence import STARTED
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.recorder import RunRecorder
+from canvass.traces.schema import Run
 
 CAPTURED: Final = Timing(
     startup_canvass_timeout_ns=5 * SECOND_NS,
@@ -224,6 +230,20 @@ def _clears_decks(taken: Taken, before: Member) -> bool:
     old, new = before.election_state, taken.state.election_state
     begins = old is ElectionState.CLOSED is not new
     return begins or (old is ElectionState.INIT is not new)
+
+
+def record_truth(options: Options, folder: Path) -> None:
+    """Record a run as what it was, for the checker."""
+    run = Run(
+        schema="canvass.run/1",
+        run_id="simulated",
+        revision="1.50",
+        member_count=options.member_count,
+        initial="empty",
+        source={"kind": "simulation"},
+    )
+    with RunRecorder(folder, run, flush=False) as recorder:
+        Simulator(options, [recorder.member(i) for i in range(options.member_count)]).run()
 
 
 class _Writer:

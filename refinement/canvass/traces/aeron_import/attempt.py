@@ -167,8 +167,7 @@ def _drive_all(
     excuse: bool = False,
 ) -> Attempt:
     """Plan and drive all members; give what failed as well."""
-    plan = make_plan(members, spans)
-    plan.slack_ns = setting.slack_ns
+    plan = make_plan(members, spans, setting.slack_ns)
     proposals: dict[int, Proposal] = {}
     failed: dict[int, Failure | None] = {}
     lost = LostLines(members, plan, whole, excuse)

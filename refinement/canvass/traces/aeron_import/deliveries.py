@@ -11,9 +11,11 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from canvass.cluster.messages import (
+    CATCHUP_FLAG,
     NULL_VALUE,
     AppendPosition,
     CatchupPosition,
@@ -105,7 +107,9 @@ def find_leaders(members: Mapping[int, MemberEvidence]) -> dict[int, int]:
 
 
 def make_plan(
-    members: Mapping[int, MemberEvidence], spans: Mapping[int, tuple[int, int]] | None = None
+    members: Mapping[int, MemberEvidence],
+    spans: Mapping[int, tuple[int, int]] | None = None,
+    slack_ns: int = 0,
 ) -> Plan:
     """Plan the sends of everything that was received.
 
@@ -116,8 +120,10 @@ def make_plan(
     spans
         For members whose log has lost its beginning or end the times between which it is there:
         what others received outside is not planned.
+    slack_ns
+        Of the plan.
     """
-    plan = Plan(leaders=find_leaders(members), members=members)
+    plan = Plan(leaders=find_leaders(members), members=members, slack_ns=slack_ns)
     for receiver, evidence in members.items():
         started = _ALWAYS[0]
         for index, record in enumerate(evidence.records):
@@ -188,7 +194,8 @@ def _plan_channel(
     Of two that cannot both have one the odd one goes without: if the delivery before agrees with
     this one, that is the later of the two.
     """
-    places, known = plan.places[evidence.member_id], plan.known
+    places = plan.places[evidence.member_id]
+    find = partial(_place, places, plan.known, evidence, receiver, slack_ns=plan.slack_ns)
     limits = [len(evidence.records)]
     hinted = False
     setters: list[Delivery] = []
@@ -197,13 +204,13 @@ def _plan_channel(
         delivery = queue[place]
         # A refusal and the hint after it are sent in one step.
         room = limits[-1] + (hinted and isinstance(delivery.message, Vote))
-        due = _place(places, known, evidence, receiver, delivery, room)
+        due = find(delivery, room)
         if due == UNPLANNED and setters:
-            wider = _place(places, known, evidence, receiver, delivery, limits[-2])
+            wider = find(delivery, limits[-2])
             before = queue[place - 1] if place else None
             if wider != UNPLANNED and before is not None:
-                now = _place(places, known, evidence, receiver, before, limits[-1])
-                then = _place(places, known, evidence, receiver, before, min(wider, limits[-2]))
+                now = find(before, limits[-1])
+                then = find(before, min(wider, limits[-2]))
                 if now == UNPLANNED and then != UNPLANNED:
                     setters.pop().due = UNPLANNED
                     limits.pop()
@@ -226,17 +233,35 @@ def _place(
     limit: int,
     *,
     bounded: bool = True,
+    slack_ns: int = 0,
 ) -> int:
     """The latest place of a delivery that is at most ``limit``, if it is ``bounded`` not after what
-    it says was out of date.
+    it says was out of date. Clocks may be wrong against each other by ``slack_ns``, which is made
+    use of only if there is no other place.
     """
+    due = _place_within(places, known, evidence, receiver, delivery, limit, bounded, 0)
+    if due == UNPLANNED and slack_ns:
+        due = _place_within(places, known, evidence, receiver, delivery, limit, bounded, slack_ns)
+    return due
+
+
+def _place_within(
+    places: Places,
+    known: Known,
+    evidence: MemberEvidence,
+    receiver: int,
+    delivery: Delivery,
+    limit: int,
+    bounded: bool,
+    slack_ns: int,
+) -> int:
     message = delivery.message
-    before = min(bisect_right(evidence.times, delivery.time), limit)
+    before = min(bisect_right(evidence.times, delivery.time + slack_ns), limit)
     answer = None if type(message) in _NO_REPLIES else reply_key(message, receiver)
     replied = lasting = UNPLANNED
     if answer is not None:
         bound = known.bound(message) if bounded else None
-        latest = before if bound is None else bisect_right(evidence.times, bound)
+        latest = before if bound is None else bisect_right(evidence.times, bound + slack_ns)
         replied = places.latest_record(answer, min(before, latest))
         if replied == UNPLANNED and isinstance(message, StopCatchup):
             term = message.leadership_term_id
@@ -245,11 +270,13 @@ def _place(
         lasting = places.latest_segment(segment_key(message, receiver), before)
         if lasting != UNPLANNED and isinstance(message, _OF_A_POSITION):
             lasting = places.settled(lasting, limit)
+            if isinstance(message, AppendPosition) and message.flags == CATCHUP_FLAG:
+                lasting = places.before_term(lasting, message.leadership_term_id)
     delivery.reply = replied >= lasting
     due = max(replied, lasting)
     if due == UNPLANNED:
         return due
-    if due == len(evidence.times) or evidence.times[due] >= delivery.not_before:
+    if due == len(evidence.times) or evidence.times[due] >= delivery.not_before - slack_ns:
         return due
     return UNPLANNED
 
@@ -265,7 +292,8 @@ def replan(
         What has changed, as it was: for `Plan` to be put back; None if it is not possible, and then
         nothing has changed.
     """
-    places, known = plan.places[evidence.member_id], plan.known
+    places = plan.places[evidence.member_id]
+    find = partial(_place, places, plan.known, evidence, delivery.receiver, slack_ns=plan.slack_ns)
     changed: list[tuple[Delivery, int, bool]] = []
     place = delivery.place
     hinted = False
@@ -281,7 +309,7 @@ def replan(
         if one is not delivery and one.planned > UNPLANNED and fits:
             break
         free = one is delivery
-        due = _place(places, known, evidence, one.receiver, one, room, bounded=not free)
+        due = find(one, room, bounded=not free)
         changed.append(was)
         one.planned = one.due = due
         if due == UNPLANNED:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, ModuleState, Role
+from canvass.cluster.messages import AppendPosition
 from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence, is_message
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.step import Step
@@ -248,8 +249,10 @@ def _last_line(step: Step) -> int:
 
 def _entries(proposal: Proposal) -> Iterator[int]:
     """The first entry of a term is not processed without its line, and it is processed before long
-    by a follower that goes on and has heard that it may.
+    by a follower that goes on, has recorded it by its own reports, and has heard that it may.
     """
+    reports = _received_reports(proposal)
+    reported = 0
     ends = {term: end for _, end, term in proposal.plan.first_entries}
     due: tuple[int, int] | None = None
     moments, latest = 0, 0
@@ -258,11 +261,15 @@ def _entries(proposal: Proposal) -> Iterator[int]:
             proposal, step, ReplayNewLeadershipTerm
         ):
             yield step.index
+        sent = range(step.first, step.first + len(step.sends))
+        reported = max([reported, *(reports.get(number, 0) for number in sent)])
+        reported = min(reported, step.state.recorded_position)
         end = ends.get(before.module_leadership_term_id, -1)
         waits = (
             before.role is Role.FOLLOWER
             and before.election_state is ElectionState.CLOSED
             and before.commit_position < end <= before.module_notified_commit_position
+            and end <= reported
         )
         if not waits:
             due, moments = None, 0
@@ -272,6 +279,16 @@ def _entries(proposal: Proposal) -> Iterator[int]:
             moments, latest = moments + 1, step.time
             if moments == _MOMENTS:
                 yield due[0]
+
+
+def _received_reports(proposal: Proposal) -> dict[int, int]:
+    """The positions that a member has reported and somebody received, by the message's number."""
+    return {
+        one.number: one.message.log_position
+        for queue in proposal.queues.values()
+        for one in queue.items
+        if isinstance(one.message, AppendPosition)
+    }
 
 
 def _cuts(proposal: Proposal) -> Iterator[int]:

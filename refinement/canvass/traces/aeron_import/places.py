@@ -48,12 +48,19 @@ class Places:
         self.ends: dict[Hashable, list[int]] = defaultdict(list)
         self.records: dict[Hashable, list[int]] = defaultdict(list)
         for segment in evidence.segments:
+            if _has_nothing_to_replay(evidence, segment):
+                continue
             for key in _segment_keys(segment, evidence.member_id):
                 self.starts[key].append(segment.start)
                 self.ends[key].append(segment.end)
             for index, term in _refused(evidence, segment):
                 self.starts["RV", term].append(index)
                 self.ends["RV", term].append(segment.end)
+        self._entries = [
+            (index, record.leadership_term_id)
+            for index, record in evidence.others
+            if isinstance(record, records.ReplayNewLeadershipTerm)
+        ]
         for index, record in evidence.others:
             if isinstance(record, records.RequestVote):
                 ballot = ("VOTE", record.candidate_member_id, record.candidate_term_id)
@@ -94,11 +101,30 @@ class Places:
             return segment.end
         return due
 
+    def before_term(self, due: int, term: int) -> int:
+        """Move a report of a catch-up to before the first entry of a later term, if one is
+        processed in the segment before it: who catches up reports in the term that it is in.
+        """
+        segment = self.segments[bisect_left(self.segment_starts, due) - 1]
+        first = bisect_left(self._entries, (segment.start,))
+        for index, begun in self._entries[first : bisect_left(self._entries, (due,))]:
+            if begun > term:
+                return index
+        return due
+
     def latest_record(self, key: Hashable, before: int) -> int:
         """The latest record below ``before`` that has the key; or -1."""
         found = self.records.get(key, [])
         place = bisect_left(found, before) - 1
         return found[place] if place >= 0 else UNPLANNED
+
+
+def _has_nothing_to_replay(evidence: MemberEvidence, segment: Segment) -> bool:
+    """Whether a follower goes on at once, and reports nothing."""
+    shown = evidence.records[segment.start]
+    if segment.state != "FOLLOWER_REPLAY" or not isinstance(shown, records.ElectionStateChange):
+        return False
+    return shown.log_position >= shown.append_position
 
 
 def _refused(evidence: MemberEvidence, segment: Segment) -> Iterator[tuple[int, int]]:

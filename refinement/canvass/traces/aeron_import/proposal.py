@@ -334,7 +334,7 @@ class Proposal:
 
     def may_meet(self, head: Delivery) -> bool:
         """Whether a message sent now may be the one that was received."""
-        if self.time < head.not_before:
+        if self.time < head.not_before - self.plan.slack_ns:
             return False
         if head.time < self.time:
             return head.due != UNPLANNED and head.due <= self.index

@@ -27,7 +27,7 @@ from canvass.cluster.messages import (
 from canvass.traces.aeron_import.channels import Delivery
 from canvass.traces.aeron_import.consuming import consume, consume_unlogged
 from canvass.traces.aeron_import.places import UNPLANNED
-from canvass.traces.aeron_import.proposal import Proposal
+from canvass.traces.aeron_import.proposal import NEVER, Proposal
 from canvass.traces.aeron_log import records
 
 # To look an enum's member up by its class takes longer than what is done with it here.
@@ -218,8 +218,21 @@ def write_on(proposal: Proposal, report: AppendPosition) -> None:
             if isinstance(message, NewLeadershipTerm) and message.leadership_term_id == term:
                 known.append(message.log_position)
     beyond = [one for one in known if one > position]
-    if beyond:
+    if beyond and min(beyond) <= _ended_before(proposal, j, ended.due):
         published_at(proposal, min(beyond))
+
+
+def _ended_before(proposal: Proposal, follower: int, due: int) -> int:
+    """How far a leader has written at most by what ends the catch-ups of others before a record."""
+    limit = NEVER
+    for j, stops in proposal.stops.items():
+        ended = next((one for one in stops if one.number < 0 and not one.lost), None)
+        if j == follower or ended is None or not proposal.index < ended.due < due:
+            continue
+        answered = proposal.record(ended.due)
+        if isinstance(answered, records.AppendPosition):
+            limit = min(limit, answered.log_position)
+    return limit
 
 
 def flush_append_positions(proposal: Proposal, position: int) -> None:
