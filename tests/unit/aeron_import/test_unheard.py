@@ -26,6 +26,7 @@ from canvass.traces.aeron_log.records import (
 )
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, captures, imported, logs_of_nodes
+from support.aeron_simulated import options_of, simulate
 from support.judging import core_judge
 
 MS = 1_000_000
@@ -117,6 +118,13 @@ def test_made_up_clusters_lack_nothing(seed: int) -> None:
     lines = {i: node.lines for i, node in enumerate(cluster.nodes)}
 
     assert summarise(propose(logs_of_nodes(lines)), "whole", 1).outcome == EXPLAINED
+
+
+def test_a_member_that_pauses_while_what_it_lacks_is_on_its_way() -> None:
+    """Its reports come in time, what it is told does not; then it calls an election."""
+    logs = simulate(options_of("late-requests", 505, 3, 1_800))
+
+    assert propose(logs_of_nodes(logs.lines)).unheard == {}
 
 
 # The rules one by one, on a leader 0 and two followers.

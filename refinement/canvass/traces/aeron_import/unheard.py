@@ -25,7 +25,7 @@ _LAG_NS: Final = 100_000_000
 """Who hears something so much later than it was told was paused, or the network slow: more may have
 come than there is room for, and what is missing may be late.
 """
-_DELIVERED_NS: Final = 300_000_000
+_DELIVERED_NS: Final = 1_000_000_000
 """What was sent so long before a member ceased to follow was read and logged before that; a kill
 takes the lines of some milliseconds."""
 _SILENCE_NS: Final = 350_000_000
