@@ -155,6 +155,12 @@ class Proposal:
         place = bisect_right(segments, self.index, key=lambda segment: segment.start) - 1
         return segments[place].end if place >= 0 else 0
 
+    def may_change(self) -> bool:
+        """Whether the present election state ends with the record that is looked at."""
+        segments = self.evidence.segments
+        place = bisect_left(segments, self.index, key=lambda segment: segment.start) - 1
+        return place < 0 or segments[place].end <= self.index
+
     def next_change(self, index: int) -> ElectionStateChange | None:
         """The next logged change of the election state in this life, from ``index`` on."""
         segments = self.evidence.segments

@@ -167,7 +167,12 @@ def announce(proposal: Proposal, delivery: Delivery) -> None:
         and position_of(queue[1].message) == position_of(message)
     )
     given = Input(interval=announces or both, commit_interval=not announces or both, active=active)
-    proposal.take(_LEADER_TICKS[proposal.election_state], given)
+    action = _LEADER_TICKS[proposal.election_state]
+    outcome = proposal.attempt(action, given)
+    stays = outcome is not None and outcome.next.election_state is s.election_state
+    if stays or proposal.may_change():
+        # A tick that ends the state is not taken where the log shows that the state goes on.
+        proposal.take(action, given, outcome=outcome)
 
 
 def published_at(proposal: Proposal, position: int) -> None:
