@@ -226,11 +226,22 @@ def test_the_only_follower_that_reports_nothing_new(told: Told) -> None:
 
 
 def test_an_election_long_after_the_last_commit_position(told: Told) -> None:
-    steady(told, range(50, 1_000, 50))
+    steady(told, range(50, 3_000, 50))
     told.heard_by(2, 50, 50)
-    told.lines[2].append(NewElection(0, 2, 900 * MS, 2, 1, 0, 900, "leader heartbeat timeout"))
+    told.lines[2].append(NewElection(0, 2, 2_900 * MS, 2, 1, 0, 900, "leader heartbeat timeout"))
 
     assert [one.index for one in told.found()[2]] == [2]
+
+
+def test_commit_positions_that_a_cut_of_the_network_delays_beyond_an_election(told: Told) -> None:
+    """Only what the leader tells is held up, and comes when the network is whole again."""
+    steady(told, range(50, 3_000, 50))
+    told.heard_by(2, 50, 50)
+    told.lines[2].append(NewElection(0, 2, 2_050 * MS, 2, 1, 0, 900, "leader heartbeat timeout"))
+    for time in range(100, 3_000, 50):
+        told.heard_by(2, 5_000, time)
+
+    assert told.found() == {}
 
 
 def test_commit_positions_of_the_moment_before_an_election(told: Told) -> None:

@@ -72,11 +72,14 @@ class _Told:
         For each follower when it reported more than before.
     reported
         What it reported then.
+    latest
+        For each follower the index of the last commit position that it has logged.
     """
 
     heard: dict[int, int] = field(default_factory=dict)
     reports: dict[int, list[int]] = field(default_factory=dict)
     reported: dict[int, list[int]] = field(default_factory=dict)
+    latest: dict[int, int] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
     ranks: dict[int, int] = field(default_factory=dict)
 
@@ -122,15 +125,16 @@ def _told(members: Mapping[int, MemberEvidence]) -> dict[_Service, _Told]:
     told: dict[_Service, _Told] = {}
     for member_id, evidence in members.items():
         highest: dict[tuple[int, int], int] = {}
-        for record, time in zip(evidence.records, evidence.times, strict=True):
+        for index, (record, time) in enumerate(zip(evidence.records, evidence.times, strict=True)):
             kind = type(record)
             if kind is CommitPosition:
                 assert isinstance(record, CommitPosition)
                 service = record.leadership_term_id, record.leader_member_id
-                heard = told.setdefault(service, _Told()).heard
+                one = told.setdefault(service, _Told())
+                one.latest[member_id] = index
                 position = record.log_position
-                if heard.get(position, time) >= time:
-                    heard[position] = time
+                if one.heard.get(position, time) >= time:
+                    one.heard[position] = time
             elif kind is AppendPosition:
                 assert isinstance(record, AppendPosition)
                 term, follower = record.leadership_term_id, record.follower_member_id
@@ -188,12 +192,13 @@ def _between(
 
 def _at_end(evidence: MemberEvidence, told: _Told, last: _Last, index: int) -> Iterator[Unheard]:
     """Look between the last commit position of a leader and the end of following it: what is
-    reported later is of another life, or after another election.
+    reported later is of another life, or after another election. A cut of the network only delays
+    what is told: what comes later was late.
     """
     reports = told.reports.get(evidence.member_id, [])
     if index < len(evidence.times):
         reports = reports[: bisect_left(reports, evidence.times[index])]
-    if not reports:
+    if not reports or told.latest.get(evidence.member_id, -1) > last.index:
         return
     end = reports[-1] - _DELIVERED_NS
     beyond = told.positions[told.ranks[last.position] + 1 :]
