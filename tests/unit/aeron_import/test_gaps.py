@@ -63,6 +63,38 @@ def test_lines_with_which_a_service_begins() -> None:
     assert summary.outcome == INCOMPLETE, summary.contradiction
 
 
+BLOCKS = {
+    "the end of a process and the beginning of the next": ("d-snapshot-restart", 0, 896, 15),
+    "the beginning of a process": ("d-snapshot-restart", 2, 640, 6),
+    "that of one that hears nobody again": ("h-operator-actions", 2, 365, 8),
+    "the opening of a leader's term": ("d-snapshot-restart", 0, 528, 14),
+    "that of a first term, and what made it": ("i-uncommitted-tail-truncated", 1, 14, 9),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        pytest.param(path, (member_id, at, count), id=told)
+        for told, (name, member_id, at, count) in BLOCKS.items()
+        for path in captures()
+        if path.name == name
+    ],
+)
+def test_a_block_of_lines(path: Path, block: tuple[int, int, int]) -> None:
+    """A process that has ended logs nothing more, who has not opened its term has no reports of it,
+    and the others tell who voted: a line at the block is named.
+    """
+    member_id, at, count = block
+    lines = captured(path)
+    found = propose(logs_of_nodes(without(lines, member_id, at, count)))
+    summary = summarise(found, "gap", 1)
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+    near = [line.line for line in lines[member_id][at - 3 : at + count + 3]]
+    assert any(one.endswith(f":{line}") for one in summary.missing for line in near)
+
+
 @pytest.mark.parametrize("path", [path for path in captures() if path.name == "h-operator-actions"])
 def test_the_order_to_terminate_that_was_obeyed(path: Path) -> None:
     """The member acknowledges what it says it was told, and says that it terminates."""

@@ -20,8 +20,10 @@ from canvass.traces.aeron_import.evidence import (
     MemberEvidence,
     cause_index,
 )
+from canvass.traces.aeron_import.lost_lives import find_lost_lives
 from canvass.traces.aeron_import.proposal import NEVER
 from canvass.traces.aeron_log.records import (
+    AppendPosition,
     DamagedLine,
     ElectionStateChange,
     LifeStart,
@@ -175,10 +177,14 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
     one after it.
     """
     found = evidence.records
+    lives = set(find_lost_lives(evidence))
+    yield from lives
     shown = [k for k, record in enumerate(found) if isinstance(record, _SHOWING)]
     fits = [_follows(evidence, first, second) for first, second in pairwise(shown)]
     for place, first in enumerate(shown):
-        if all(fits[max(place - _AROUND, 0) : place]) and _serves_though_open(evidence, first):
+        if all(fits[max(place - _AROUND, 0) : place]) and (
+            _serves_though_open(evidence, first) or _leads_though_open(evidence, first)
+        ):
             yield first + 1
     for place, (first, second) in enumerate(pairwise(shown)):
         around = fits[max(place - _AROUND, 0) : place] + fits[place + 1 : place + 1 + _AROUND]
@@ -187,6 +193,8 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
         if fits[place]:
             if _lacks_its_cause(evidence, second):
                 yield cause_index(evidence, second)
+            continue
+        if not lives.isdisjoint(range(first + 1, second + 1)):
             continue
         begin, end = first, second
         while end - 1 > first and isinstance(found[end - 1], _OF_THE_NEXT):
@@ -211,6 +219,42 @@ def _serves_though_open(evidence: MemberEvidence, first: int) -> bool:
         if isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election:
             return True
     return False
+
+
+_OPENING: Final = {
+    ("NOMINATE", "CANDIDATE_BALLOT"),
+    ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION"),
+    ("LEADER_LOG_REPLICATION", "LEADER_REPLAY"),
+    ("LEADER_REPLAY", "LEADER_INIT"),
+    ("LEADER_INIT", "LEADER_READY"),
+}
+"""Changes with which a leader opens its term, but for the last one."""
+_REPORTED_COUNT: Final = 2
+"""So many reports are not all false: one is, where one line is."""
+
+
+def _leads_though_open(evidence: MemberEvidence, first: int) -> bool:
+    """Whether a member has had reports of what it wrote into its term, which it does once the
+    election has closed, after a change that opens the term, and no other change follows that one.
+    """
+    change = evidence.records[first]
+    if not isinstance(change, ElectionStateChange):
+        return False
+    if (change.old_state, change.new_state) not in _OPENING:
+        return False
+    count = 0
+    for index in range(first + 1, len(evidence.records)):
+        record = evidence.records[index]
+        if isinstance(record, (ElectionStateChange, *_UNREAD)) or index in evidence.closings:
+            return False
+        if isinstance(record, LifeStart | NewElection):
+            break
+        count += (
+            isinstance(record, AppendPosition)
+            and record.leadership_term_id == change.candidate_term_id
+            and record.log_position > change.append_position
+        )
+    return count >= _REPORTED_COUNT
 
 
 def _follows(evidence: MemberEvidence, first: int, second: int) -> bool:

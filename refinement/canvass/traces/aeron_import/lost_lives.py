@@ -1,0 +1,67 @@
+"""Where a process must have ended, or another one begun, though no line says so: what its module's
+state and a long silence show.
+
+Nothing here is said of changes that do not fit to those around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from canvass.traces.aeron_import.evidence import MemberEvidence
+from canvass.traces.aeron_log.records import (
+    DamagedLine,
+    LifeStart,
+    NewElection,
+    StateChange,
+    TruncatedLine,
+)
+
+_SILENCE_NS: Final = 1_000_000_000
+"""Between the last line of a process and what the next one logs after its header."""
+_BOUNDS: Final = (LifeStart, NewElection, TruncatedLine, DamagedLine)
+
+
+def find_lost_lives(evidence: MemberEvidence) -> Iterator[int]:
+    """Find the records before which the header of a process is missing, and what comes with it.
+
+    Yields
+    ------
+    int
+        The index of the first record after a silence.
+    """
+    latest: StateChange | None = None
+    for index, record in evidence.others:
+        if isinstance(record, LifeStart):
+            latest = None
+        if not isinstance(record, StateChange):
+            continue
+        fits = latest is None or latest.new_state == record.old_state
+        latest = record
+        if fits and record.new_state == "CLOSED" and _goes_on(evidence, index):
+            yield index + 1
+        elif record.old_state == "INIT" and index in evidence.state_holes:
+            yield from _silence_before(evidence, index)
+
+
+def _goes_on(evidence: MemberEvidence, index: int) -> bool:
+    """Whether a line follows long after one that is the last of its process."""
+    found, after = evidence.records, index + 1
+    return (
+        after < len(found)
+        and not isinstance(found[after], _BOUNDS)
+        and evidence.times[after] - evidence.times[index] >= _SILENCE_NS
+    )
+
+
+def _silence_before(evidence: MemberEvidence, index: int) -> Iterator[int]:
+    """The end of the silence before a module's first state, if there is one."""
+    for place in range(index, 0, -1):
+        if isinstance(evidence.records[place], _BOUNDS):
+            return
+        if evidence.times[place] - evidence.times[place - 1] >= _SILENCE_NS:
+            yield place
+            return
+        if place < index and isinstance(evidence.records[place], StateChange):
+            return
