@@ -4,7 +4,7 @@ Run with `python benchmarks/aeron_holes.py [--copies N] [--seed S] [--made-up M]
 scenario that is there so many copies are made, and of each of so many made-up clusters; in each one
 a member's log lacks a block of consecutive lines: from 1 to 200 of them, half of the blocks at most
 20. Printed is for each scenario how many copies are explained, incomplete and contradicted, and for
-those that are contradicted where that was.
+those that are not incomplete where that was.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def main() -> None:
             where, copy = without_block(lines, random)
             verdict, reason = verdict_of(copy)
             counts[verdict] += 1
-            if verdict not in ("CONFORMS", "INCOMPLETE"):
-                told.append(f"  {verdict}: {where}: {reason}")
+            if verdict != "INCOMPLETE":
+                told.append(f"  {verdict}: {where}{reason and ': '}{reason}")
         total += counts
         print(f"{name:32}", "  ".join(f"{verdict} {n}" for verdict, n in sorted(counts.items())))
         print(*told, sep="\n", end="\n" if told else "", flush=True)
