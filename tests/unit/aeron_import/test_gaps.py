@@ -69,6 +69,12 @@ BLOCKS = {
     "that of one that hears nobody again": ("h-operator-actions", 2, 365, 8),
     "the opening of a leader's term": ("d-snapshot-restart", 0, 528, 14),
     "that of a first term, and what made it": ("i-uncommitted-tail-truncated", 1, 14, 9),
+    "the close of a leader's election": ("h-operator-actions", 1, 286, 3),
+    "that and its reports, of which later ones are left": ("h-operator-actions", 0, 613, 10),
+    "two votes, and the role that they gave": ("h-operator-actions", 0, 16, 3),
+    "reports, and what a service has snapshot": ("h-operator-actions", 0, 478, 3),
+    "the beginning and the end of a snapshot": ("h-operator-actions", 0, 754, 3),
+    "the order to terminate, and its begin": ("h-operator-actions", 2, 361, 3),
 }
 
 

@@ -20,7 +20,7 @@ from canvass.traces.aeron_import.evidence import (
     MemberEvidence,
     cause_index,
 )
-from canvass.traces.aeron_import.lost_lives import find_lost_lives
+from canvass.traces.aeron_import.module_holes import find_module_holes
 from canvass.traces.aeron_import.proposal import NEVER
 from canvass.traces.aeron_log.records import (
     AppendPosition,
@@ -177,8 +177,8 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
     one after it.
     """
     found = evidence.records
-    lives = set(find_lost_lives(evidence))
-    yield from lives
+    of_module = set(find_module_holes(evidence))
+    yield from of_module
     shown = [k for k, record in enumerate(found) if isinstance(record, _SHOWING)]
     fits = [_follows(evidence, first, second) for first, second in pairwise(shown)]
     for place, first in enumerate(shown):
@@ -194,7 +194,7 @@ def _breaks(evidence: MemberEvidence) -> Iterator[int]:
             if _lacks_its_cause(evidence, second):
                 yield cause_index(evidence, second)
             continue
-        if not lives.isdisjoint(range(first + 1, second + 1)):
+        if not of_module.isdisjoint(range(first + 1, second + 1)):
             continue
         begin, end = first, second
         while end - 1 > first and isinstance(found[end - 1], _OF_THE_NEXT):
@@ -245,7 +245,7 @@ def _leads_though_open(evidence: MemberEvidence, first: int) -> bool:
     count = 0
     for index in range(first + 1, len(evidence.records)):
         record = evidence.records[index]
-        if isinstance(record, (ElectionStateChange, *_UNREAD)) or index in evidence.closings:
+        if isinstance(record, (ElectionStateChange, *_UNREAD)):
             return False
         if isinstance(record, LifeStart | NewElection):
             break

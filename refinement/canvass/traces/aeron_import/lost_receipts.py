@@ -166,6 +166,8 @@ def _before_change(
                     yield AppendPosition(at.term, s.append_position, other.member_id, 0)
         case "CANDIDATE_BALLOT", "CANVASS":
             yield from _refusals(proposal, index)
+        case "CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION":
+            yield from _grants(proposal, index)
         case _:
             return
 
@@ -185,6 +187,27 @@ def _canvasses(proposal: Proposal, index: int) -> Iterator[Message]:
 def _refusals(proposal: Proposal, index: int) -> Iterator[Message]:
     """Refusals of those that were asked for their vote."""
     term, i = proposal.state.candidate_term_id, proposal.member_id
+    for other, at in _asked(proposal, index):
+        yield Vote(term, at.log_term, at.append, i, other.member_id, vote=False)
+
+
+def _grants(proposal: Proposal, index: int) -> Iterator[Message]:
+    """Votes of those that were asked for theirs, and wait for who has won, if the change of the
+    role is missing as well: that is no log of which the votes alone were taken.
+    """
+    term, i = proposal.state.candidate_term_id, proposal.member_id
+    role_changes = records.RoleChange
+    logged = any(isinstance(one, role_changes) for _, one in proposal.evidence.others)
+    if not logged or isinstance(proposal.record(index - 1), role_changes):
+        return
+    for other, at in _asked(proposal, index):
+        if (at.state, at.candidate_term) == ("FOLLOWER_BALLOT", term):
+            yield Vote(term, at.log_term, at.append, i, other.member_id, vote=True)
+
+
+def _asked(proposal: Proposal, index: int) -> Iterator[tuple[MemberEvidence, Segment]]:
+    """The others that this candidate had asked for their vote, and what they were in by then."""
+    term, i = proposal.state.candidate_term_id, proposal.member_id
     time = proposal.time_at(index)
     for other in _others(proposal):
         at = segment_at(other, time)
@@ -195,7 +218,7 @@ def _refusals(proposal: Proposal, index: int) -> Iterator[Message]:
             for place, record in other.others
         )
         if asked and at is not None:
-            yield Vote(term, at.log_term, at.append, i, other.member_id, vote=False)
+            yield other, at
 
 
 def _has_caught_up(proposal: Proposal, index: int) -> bool:

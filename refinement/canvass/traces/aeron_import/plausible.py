@@ -159,7 +159,7 @@ class Plausible:
         evidence = self.members[delivery.sender]
         return isinstance(delivery.message, TerminationAck) and any(
             isinstance(record, StateChange)
-            and record.new_state == "TERMINATING"
+            and "TERMINATING" in (record.old_state, record.new_state)
             and abs(evidence.times[index] - delivery.time) <= _TERMINATING_NS
             for index, record in evidence.others
         )

@@ -1,5 +1,5 @@
-"""Where a process must have ended, or another one begun, though no line says so: what its module's
-state and a long silence show.
+"""Where lines are missing by what the changes of a module's state show: a process that goes on
+after its end, one that begins without its header, a snapshot that no service has acknowledged.
 
 Nothing here is said of changes that do not fit to those around them.
 """
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_import.evidence import MemberEvidence
 from canvass.traces.aeron_log.records import (
     DamagedLine,
     LifeStart,
     NewElection,
+    ServiceAck,
     StateChange,
     TruncatedLine,
 )
@@ -23,14 +25,14 @@ _SILENCE_NS: Final = 1_000_000_000
 _BOUNDS: Final = (LifeStart, NewElection, TruncatedLine, DamagedLine)
 
 
-def find_lost_lives(evidence: MemberEvidence) -> Iterator[int]:
-    """Find the records before which the header of a process is missing, and what comes with it.
+def find_module_holes(evidence: MemberEvidence) -> Iterator[int]:
+    """Find the records before which lines are missing."""
+    yield from _lost_lives(evidence)
+    yield from _lost_acknowledgements(evidence)
 
-    Yields
-    ------
-    int
-        The index of the first record after a silence.
-    """
+
+def _lost_lives(evidence: MemberEvidence) -> Iterator[int]:
+    """The first records after a silence before which the header of a process is missing."""
     latest: StateChange | None = None
     for index, record in evidence.others:
         if isinstance(record, LifeStart):
@@ -65,3 +67,23 @@ def _silence_before(evidence: MemberEvidence, index: int) -> Iterator[int]:
             return
         if place < index and isinstance(evidence.records[place], StateChange):
             return
+
+
+def _lost_acknowledgements(evidence: MemberEvidence) -> Iterator[int]:
+    """A module leaves its state of a snapshot once each service has acknowledged where it is; if a
+    log has such lines at all, one is there.
+    """
+    if not any(isinstance(record, ServiceAck) for _, record in evidence.others):
+        return
+    begin, is_acknowledged, state = -1, False, ""
+    for index, record in evidence.others:
+        if isinstance(record, _BOUNDS):
+            begin, is_acknowledged, state = -1, True, ""
+        elif isinstance(record, ServiceAck):
+            is_acknowledged |= record.relevant_id != NULL_VALUE
+        elif isinstance(record, StateChange):
+            fits = state == record.old_state
+            known = fits or index in evidence.state_holes
+            if record.old_state == "SNAPSHOT" and known and not is_acknowledged:
+                yield begin + 1 if fits else index
+            begin, is_acknowledged, state = index, False, record.new_state
