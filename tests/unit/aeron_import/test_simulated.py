@@ -165,6 +165,16 @@ def test_reports_before_a_term_that_begins_within_a_catch_up(tmp_path: Path) -> 
     assert_explained(options_of("late-requests", 505, 3, 1_200), tmp_path)
 
 
+def test_a_member_that_tells_later_that_it_has_written_no_more(tmp_path: Path) -> None:
+    """What ends the catch-up that it heard to be at its end got lost: it has not written on."""
+    assert_explained(options_of("late-requests", 0, 5, 2_500), tmp_path)
+
+
+def test_two_members_that_wake_at_one_time(tmp_path: Path) -> None:
+    """What one of them receives then the other has sent before it received anything."""
+    assert_explained(options_of("late-requests", 7, 5, 2_500), tmp_path)
+
+
 def on_own_hosts(logs: SimulatedLogs, seed: int) -> dict[int, list[LogRecord]]:
     """The lines with the clocks of a host for each member: any origins, and wall clocks that differ
     by some milliseconds.

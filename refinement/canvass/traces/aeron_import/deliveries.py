@@ -71,7 +71,7 @@ class Plan:
     published
         For each term the times from which on its leader must have written up to a position.
     slack_ns
-        How far the clocks of two members may be wrong against each other.
+        How far the clocks of two members may be wrong against each other; -1: see `_place`.
     event_bases, event_ends
         For each term where its first entry begins and ends, as far as that was logged.
     first_entries
@@ -237,12 +237,12 @@ def _place(
 ) -> int:
     """The latest place of a delivery that is at most ``limit``, if it is ``bounded`` not after what
     it says was out of date. Clocks may be wrong against each other by ``slack_ns``, which is made
-    use of only if there is no other place.
+    use of only if there is no other place; if that is below 0, so is a record of the very time of
+    the receipt.
     """
-    due = _place_within(places, known, evidence, receiver, delivery, limit, bounded, 0)
-    if due == UNPLANNED and slack_ns:
-        due = _place_within(places, known, evidence, receiver, delivery, limit, bounded, slack_ns)
-    return due
+    place = partial(_place_within, places, known, evidence, receiver, delivery, limit, bounded)
+    due = place(min(slack_ns, 0))
+    return place(max(slack_ns, 0)) if due == UNPLANNED and slack_ns else due
 
 
 def _place_within(
@@ -257,6 +257,7 @@ def _place_within(
 ) -> int:
     message = delivery.message
     before = min(bisect_right(evidence.times, delivery.time + slack_ns), limit)
+    slack_ns = max(slack_ns, 0)
     answer = None if type(message) in _NO_REPLIES else reply_key(message, receiver)
     replied = lasting = UNPLANNED
     if answer is not None:
@@ -274,9 +275,8 @@ def _place_within(
                 lasting = places.before_term(lasting, message.leadership_term_id)
     delivery.reply = replied >= lasting
     due = max(replied, lasting)
-    if due == UNPLANNED:
-        return due
-    if due == len(evidence.times) or evidence.times[due] >= delivery.not_before - slack_ns:
+    ends = (UNPLANNED, len(evidence.times))
+    if due in ends or evidence.times[due] >= delivery.not_before - slack_ns:
         return due
     return UNPLANNED
 

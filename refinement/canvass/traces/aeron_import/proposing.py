@@ -164,7 +164,7 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
     slack_ns = _SLACK_NS if booted or len(set(offsets.values())) > 1 else 0
     setting = Setting(rules, slack_ns, effort)
     found = _explain(setting, logs, members)
-    if slack_ns and found.failure is None and is_circular(found.proposals):
+    if found.failure is None and is_circular(found.proposals):
         found = _in_order(setting, logs, members) or found
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
@@ -227,9 +227,11 @@ def _in_order(
     setting: Setting, logs: ClusterLogs, members: Mapping[int, MemberEvidence]
 ) -> Imported | None:
     """Explain the logs so that no step comes before itself: the less the clocks are taken to be
-    wrong, the fewer sends are put after what they cause.
+    wrong, the fewer sends are put after what they cause. Of two members that wake at once not each
+    can have heard before what the other says then.
     """
-    for slack_ns in (setting.slack_ns // 2, setting.slack_ns // 8, 0):
+    narrower = (setting.slack_ns // 2, setting.slack_ns // 8, 0, -1)
+    for slack_ns in dict.fromkeys(one for one in narrower if one < setting.slack_ns):
         found = _explain(replace(setting, slack_ns=slack_ns), logs, members)
         whole = found.failure is None and not found.cuts
         if whole and not is_circular(found.proposals):

@@ -92,7 +92,7 @@ def send(proposal: Proposal, delivery: Delivery) -> bool:
     if not queue or queue[0] is not delivery:
         return True
     slack = proposal.plan.slack_ns
-    if slack and proposal.time_at(proposal.index) <= delivery.time + slack:
+    if slack > 0 and proposal.time_at(proposal.index) <= delivery.time + slack:
         # The clocks are known no better: what makes the message possible may have been before.
         delivery.due = proposal.index + 1
         return False
@@ -221,10 +221,17 @@ def write_on(proposal: Proposal, report: AppendPosition) -> None:
         for delivery in islice(queue, LOOK_AHEAD):
             message = delivery.message
             if isinstance(message, NewLeadershipTerm) and message.leadership_term_id == term:
+                if message.log_position <= position and _is_to_answer(proposal, delivery):
+                    return  # It says later that it has written no more, so this end got lost.
                 known.append(message.log_position)
     beyond = [one for one in known if one > position]
     if beyond and min(beyond) <= _ended_before(proposal, j, ended.due):
         published_at(proposal, min(beyond))
+
+
+def _is_to_answer(proposal: Proposal, delivery: Delivery) -> bool:
+    """Whether a message answers a record that comes later."""
+    return delivery.reply and delivery.due > proposal.index and not delivery.lost
 
 
 def _ended_before(proposal: Proposal, follower: int, due: int) -> int:
