@@ -261,15 +261,15 @@ def _entries(proposal: Proposal) -> Iterator[int]:
             proposal, step, ReplayNewLeadershipTerm
         ):
             yield step.index
-        sent = range(step.first, step.first + len(step.sends))
-        reported = max([reported, *(reports.get(number, 0) for number in sent)])
+        for number in range(step.first, step.first + len(step.sends)):
+            reported = max(reported, reports.get(number, 0))
         reported = min(reported, step.state.recorded_position)
         end = ends.get(before.module_leadership_term_id, -1)
         waits = (
-            before.role is Role.FOLLOWER
-            and before.election_state is ElectionState.CLOSED
-            and before.commit_position < end <= before.module_notified_commit_position
+            before.commit_position < end <= before.module_notified_commit_position
             and end <= reported
+            and before.role is Role.FOLLOWER
+            and before.election_state is ElectionState.CLOSED
         )
         if not waits:
             due, moments = None, 0
