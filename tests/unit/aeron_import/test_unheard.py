@@ -120,9 +120,15 @@ def test_made_up_clusters_lack_nothing(seed: int) -> None:
     assert summarise(propose(logs_of_nodes(lines)), "whole", 1).outcome == EXPLAINED
 
 
-def test_a_member_that_pauses_while_what_it_lacks_is_on_its_way() -> None:
-    """Its reports come in time, what it is told does not; then it calls an election."""
-    logs = simulate(options_of("late-requests", 505, 3, 1_800))
+@pytest.mark.parametrize(
+    ("story", "seed", "count"),
+    [("late-requests", 505, 3), ("everything-fails", 0, 5), ("swarm", 0, 5)],
+)
+def test_members_that_lack_what_was_late_or_lost_in_a_cut(
+    story: str, seed: int, count: int
+) -> None:
+    """One pauses while what it lacks is on its way, one is cut off for 0.1 s, one hears late."""
+    logs = simulate(options_of(story, seed, count, 2_500))
 
     assert propose(logs_of_nodes(logs.lines)).unheard == {}
 

@@ -21,6 +21,8 @@ from canvass.traces.aeron_log.records import AppendPosition, CommitPosition, Lin
 _AROUND_NS: Final = 150_000_000
 """A member that reports new positions so shortly before a moment, and so shortly after it, is
 connected to its leader then: it is neither paused nor cut off."""
+_MEANWHILE_NS: Final = 20_000_000
+"""A report of what a leader has written comes so shortly before or after others hear of it."""
 _LAG_NS: Final = 100_000_000
 """Who hears something so much later than it was told was paused, or the network slow: more may have
 come than there is room for, and what is missing may be late.
@@ -218,15 +220,27 @@ def _missing(
 ) -> Iterator[Unheard]:
     begin = evidence.times[last.index]
     end = evidence.times[index] if index < len(evidence.times) else NEVER
-    connected = 0
-    if begin - told.heard[last.position] <= _LAG_NS:
-        connected = sum(_is_connected(reports, told.heard[position]) for position in lacking)
+    times = sorted(told.heard[position] for position in lacking)
+    # What comes after it was told later, so that it was told before that, whoever else heard it.
+    in_time = begin - min([told.heard[last.position], *times[:1]]) <= _LAG_NS
     heard = f"its leader {last.service[1]} heard it report new positions meanwhile, and"
-    if connected and 2 * connected >= len(lacking):
+    if in_time and _goes_on(reports, times):
         count = f"{len(lacking)} commit position{'s' * (len(lacking) > 1)}"
         yield Unheard(index, f"{heard} told others {count} that it lacks")
     elif not late and _is_silent(reports, begin, end):
         yield Unheard(index, f"{heard} repeats its commit position")
+
+
+def _goes_on(reports: Sequence[int], times: Sequence[int]) -> bool:
+    """Whether a member went on reporting new positions while others were told something at some
+    times: half as often at least, and around half of these times.
+    """
+    if not times:
+        return False
+    low = bisect_left(reports, times[0] - _MEANWHILE_NS)
+    meanwhile = bisect_right(reports, times[-1] + _MEANWHILE_NS) - low
+    connected = sum(_is_connected(reports, time) for time in times)
+    return 2 * min(meanwhile, connected) >= len(times)
 
 
 def _is_connected(reports: Sequence[int], time: int) -> bool:
