@@ -64,6 +64,10 @@ def test_lines_with_which_a_service_begins() -> None:
 
 
 BLOCKS = {
+    "the opening of the first leader's term": ("a-clean-startup", 1, 18, 7),
+    "that, and its close": ("a-clean-startup", 1, 19, 8),
+    "the opening of a later leader's term": ("s1-with-sends", 1, 98, 8),
+    "that of the last one, and its close": ("s1-with-sends", 0, 458, 14),
     "the end of a process and the beginning of the next": ("d-snapshot-restart", 0, 896, 15),
     "the beginning of a process": ("d-snapshot-restart", 2, 640, 6),
     "that of one that hears nobody again": ("h-operator-actions", 2, 365, 8),
@@ -101,7 +105,11 @@ def test_a_block_of_lines(path: Path, block: tuple[int, int, int]) -> None:
     assert any(one.endswith(f":{line}") for one in summary.missing for line in near)
 
 
-@pytest.mark.parametrize("path", [path for path in captures() if path.name == "h-operator-actions"])
+@pytest.mark.parametrize(
+    "path",
+    [path for path in captures() if path.name in ("h-operator-actions", "s1-with-sends")],
+    ids=lambda path: path.name,
+)
 def test_the_order_to_terminate_that_was_obeyed(path: Path) -> None:
     """The member acknowledges what it says it was told, and says that it terminates."""
     lines = captured(path)
