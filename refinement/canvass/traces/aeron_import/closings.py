@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.traces.aeron_import import changing
-from canvass.traces.aeron_import.evidence import MemberEvidence, Segment
+from canvass.traces.aeron_import.evidence import MemberEvidence, Segment, moments
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_log.records import (
     AppendPosition,
@@ -54,14 +54,14 @@ def _serves(evidence: MemberEvidence, segment: Segment) -> bool:
     """Whether a follower that was ready has processed entries outside an election, or went on for
     long: it is ready for as long as it takes to send one report.
     """
-    moments, latest = 0, evidence.times[segment.start]
+    heard: list[int] = []
     for index in range(segment.start + 1, segment.end):
         record = evidence.records[index]
         if isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election:
             return True
-        if isinstance(record, CommitPosition) and evidence.times[index] - latest >= _MOMENT_NS:
-            moments, latest = moments + 1, evidence.times[index]
-    return moments >= _MOMENTS
+        if isinstance(record, CommitPosition):
+            heard.append(evidence.times[index])
+    return len(moments(heard, _MOMENT_NS, evidence.times[segment.start])) >= _MOMENTS
 
 
 def _first_report_beyond(evidence: MemberEvidence, segment: Segment) -> Iterator[int]:

@@ -7,7 +7,7 @@ Nothing here infers a step.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Final
@@ -219,6 +219,19 @@ def set_times(evidence: MemberEvidence, offset_ns: int) -> None:
             latest = max(latest, record.time_ns + offset_ns)
         times.append(latest)
     evidence.times = times
+
+
+def moments(times: Iterable[int], apart_ns: int, begin: int = -(1 << 62)) -> list[int]:
+    """Those of the times, which are in order, that lie so far apart from each other at least, and
+    from a beginning.
+    """
+    found: list[int] = []
+    latest = begin
+    for time in times:
+        if time - latest >= apart_ns:
+            found.append(time)
+            latest = time
+    return found
 
 
 def is_stamped(record: Line) -> bool:

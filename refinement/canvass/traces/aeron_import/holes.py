@@ -1,5 +1,6 @@
 """Where lines seem to be cut out of the middle of a log: a silence in which others heard of the
-member, or changes of which one does not begin where the one before has led.
+member, changes of which one does not begin where the one before has led, or a member that serves
+though no change has ended its election.
 
 Nothing here drives anything; it is judged by what an attempt without holes could not explain.
 """
@@ -19,6 +20,7 @@ from canvass.traces.aeron_import.evidence import (
     UNDER_WAY_NS,
     MemberEvidence,
     cause_index,
+    moments,
 )
 from canvass.traces.aeron_import.module_holes import find_module_holes
 from canvass.traces.aeron_import.proposal import NEVER
@@ -105,7 +107,7 @@ def _is_silence(evidence: MemberEvidence, index: int, heard: Sequence[int]) -> b
     if end - begin < _SILENCE_NS:
         return False
     within = heard[bisect_right(heard, begin) : bisect_left(heard, end)]
-    return _moments(within, begin) >= _HEARD_COUNT
+    return len(moments(within, _MOMENT_NS, begin)) >= _HEARD_COUNT
 
 
 def _lacks_much(
@@ -125,15 +127,6 @@ def _lacks_much(
         elif one.member_id == evidence.member_id and index <= one.index <= known:
             lacking.add(None)
     return len(lacking) >= _LACKING_COUNT
-
-
-def _moments(times: Sequence[int], begin: int) -> int:
-    """Count the times that lie apart from each other, and from a beginning."""
-    count, latest = 0, begin
-    for time in times:
-        if time - latest >= _MOMENT_NS:
-            count, latest = count + 1, time
-    return count
 
 
 def _begin_of_unsent(

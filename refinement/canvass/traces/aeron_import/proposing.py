@@ -80,7 +80,8 @@ class Imported:
     cuts
         For each member the indexes of records before which lines seem to be cut out.
     unheard
-        For each follower where it lacks commit positions, though all that is there is explained.
+        For each member where it lacks what it must have heard, though all that is there is
+        explained.
     missing
         For each member single lines that must have been written, though all else is explained.
     """
@@ -181,7 +182,7 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
 
 
 def _mark_unheard(found: Imported, members: Mapping[int, MemberEvidence]) -> None:
-    """Leave a number out before each event before which a follower lacks commit positions."""
+    """Leave a number out before each event before which a member lacks what it must have heard."""
     found.unheard = find_unheard(members)
     for member_id, places in found.unheard.items():
         proposal = found.proposals[member_id]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from canvass.cluster.messages import NULL_VALUE
-from canvass.traces.aeron_import.evidence import MemberEvidence, Segment
+from canvass.traces.aeron_import.evidence import MemberEvidence, Segment, moments
 from canvass.traces.aeron_import.proposal import NEVER
 from canvass.traces.aeron_log.records import AppendPosition, CommitPosition, Line, TruncatedLine
 
@@ -48,7 +48,7 @@ _Service: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """A place in a follower's log before which lines are missing.
+    """A place in the log of a member that serves before which lines are missing.
 
     Parameters
     ----------
@@ -256,17 +256,8 @@ def _is_silent(reports: Sequence[int], begin: int, end: int) -> bool:
     if end - begin < _SILENCE_NS:
         return False
     low = bisect_right(reports, begin + _MOMENT_NS)
-    found = _moments(reports[low : bisect_left(reports, end - _MOMENT_NS)])
+    found = moments(reports[low : bisect_left(reports, end - _MOMENT_NS)], _MOMENT_NS)
     return len(found) >= _MOMENT_COUNT and found[-1] - found[0] >= _REPORTING_NS
-
-
-def _moments(times: Sequence[int]) -> list[int]:
-    """Those of the times, which are in order, that lie apart from each other."""
-    found: list[int] = []
-    for time in times:
-        if not found or time - found[-1] >= _MOMENT_NS:
-            found.append(time)
-    return found
 
 
 def _after_end(
@@ -292,7 +283,7 @@ def _after_end(
                 heard.append(time)
             position, latest = told, time
     heard.sort()
-    if len(_moments(heard)) >= _MOMENT_COUNT and heard[-1] - end >= _GOING_ON_NS:
+    if len(moments(heard, _MOMENT_NS)) >= _MOMENT_COUNT and heard[-1] - end >= _GOING_ON_NS:
         others = f"others went on hearing of member {evidence.member_id}"
         yield Unheard(len(evidence.records), f"{others}, and repeat what they tell it")
 
