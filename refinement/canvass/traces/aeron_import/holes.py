@@ -155,7 +155,6 @@ _AROUND: Final = 2
 """So many steps from change to change on either side must fit: where two changes have changed
 places of which each leads to where the other begins, the step between them fits as well.
 """
-_UNREAD: Final = (TruncatedLine, DamagedLine)
 _OF_THE_NEXT: Final = (RoleChange, TruncateLogEntry)
 """What is logged directly before the change that it belongs to."""
 
@@ -207,7 +206,7 @@ def _serves_though_open(evidence: MemberEvidence, first: int) -> bool:
         return False
     for index in range(first + 1, len(evidence.records)):
         record = evidence.records[index]
-        if isinstance(record, (*_SHOWING, *_UNREAD)) or index in evidence.closings:
+        if isinstance(record, (*_SHOWING, TruncatedLine)) or index in evidence.closings:
             return False
         if isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election:
             return True
@@ -238,7 +237,7 @@ def _leads_though_open(evidence: MemberEvidence, first: int) -> bool:
     count = 0
     for index in range(first + 1, len(evidence.records)):
         record = evidence.records[index]
-        if isinstance(record, (ElectionStateChange, *_UNREAD)):
+        if isinstance(record, ElectionStateChange | TruncatedLine):
             return False
         if isinstance(record, LifeStart | NewElection):
             break
@@ -255,7 +254,7 @@ def _follows(evidence: MemberEvidence, first: int, second: int) -> bool:
     cannot be read, they can.
     """
     found = evidence.records
-    if any(isinstance(one, _UNREAD) for one in found[first + 1 : second]):
+    if any(isinstance(one, TruncatedLine) for one in found[first + 1 : second]):
         return True
     return _leads_to(found[first], found[second])
 
@@ -266,7 +265,7 @@ _CAUSED: Final = {
     *product(("CANVASS", "FOLLOWER_BALLOT"), ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")),
 }
 """Changes that only a message makes, which is logged directly before."""
-_CAUSES: Final = (RequestVote, NewLeadershipTerm, *_UNREAD)
+_CAUSES: Final = (RequestVote, NewLeadershipTerm, TruncatedLine)
 
 
 def _lacks_its_cause(evidence: MemberEvidence, index: int) -> bool:

@@ -16,7 +16,6 @@ from canvass.traces.aeron_import.evidence import STARTED, MemberEvidence, is_mes
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.step import Step
 from canvass.traces.aeron_log.records import (
-    DamagedLine,
     ElectionStateChange,
     LifeStart,
     Line,
@@ -40,7 +39,6 @@ paused does so once.
 """
 _MOMENT_NS: Final = 200_000_000
 """Between two of these: the interval at which leaders and followers send."""
-_UNREAD: Final = (TruncatedLine, DamagedLine)
 
 Missing = tuple[int, str]
 """The index of a record before which a line is missing, and its event."""
@@ -98,7 +96,7 @@ def _is_unknown(evidence: MemberEvidence, index: int) -> bool:
     """Whether lines are known to be missing there anyway: what the member did is not known."""
     found = evidence.records
     near = found[max(index - 2, 0) : index + 1]
-    return any(isinstance(one, _UNREAD) for one in near) or any(
+    return any(isinstance(one, TruncatedLine) for one in near) or any(
         begin <= index <= end for begin, end in evidence.holes.items()
     )
 
@@ -182,7 +180,7 @@ def _headers(evidence: MemberEvidence) -> Iterator[int]:
             continue
         for place in range(index - 1, -1, -1):
             before = evidence.records[place]
-            if isinstance(before, (LifeStart, *_UNREAD)):
+            if isinstance(before, LifeStart | TruncatedLine):
                 break
             if isinstance(before, ElectionStateChange) or is_message(before) or not place:
                 yield index

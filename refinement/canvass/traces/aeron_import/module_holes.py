@@ -12,7 +12,6 @@ from typing import Final
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.aeron_import.evidence import MemberEvidence
 from canvass.traces.aeron_log.records import (
-    DamagedLine,
     LifeStart,
     NewElection,
     ServiceAck,
@@ -22,7 +21,7 @@ from canvass.traces.aeron_log.records import (
 
 _SILENCE_NS: Final = 1_000_000_000
 """Between the last line of a process and what the next one logs after its header."""
-_BOUNDS: Final = (LifeStart, NewElection, TruncatedLine, DamagedLine)
+_BOUNDS: Final = (LifeStart, NewElection, TruncatedLine)
 
 
 def find_module_holes(evidence: MemberEvidence) -> Iterator[int]:

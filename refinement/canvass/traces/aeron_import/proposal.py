@@ -19,7 +19,7 @@ from canvass.cluster.effects import Send
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import CanvassPosition, Message, NewLeadershipTerm, StopCatchup
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.quorum import quorum_size
+from canvass.cluster.quorum import quorum_position, quorum_size
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_import.channels import Channel, Delivery
 from canvass.traces.aeron_import.deliveries import Plan
@@ -217,8 +217,7 @@ class Proposal:
         ``noted`` goes before what is known.
         """
         others = [noted.get(j, self.state.members[j].log_position) for j in self.others]
-        ranked = sorted([own, *others], reverse=True)
-        return max(ranked[quorum_size(self.rules.member_count) - 1], 0)
+        return quorum_position([own, *others], self.rules.member_count)
 
     def active_for(
         self, own: int, position: int, noted: Mapping[int, int] = NOTHING
