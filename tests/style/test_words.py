@@ -1,0 +1,90 @@
+"""The words that `docs/glossary.md` replaces become fewer until none is left."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+REMAINING = Path(__file__).with_name("remaining_words.json")
+"""How often the tree still has each word. A number may only fall.
+
+``python tests/style/test_words.py`` writes the file anew, and refuses to let a number rise.
+"""
+
+SUFFIXES = {".cfg", ".md", ".py", ".tla", ".ts", ".tsx"}
+LEFT_OUT = {"docs/glossary.md", "tests/style/test_words.py"}
+BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+
+
+def replaced_words() -> list[str]:
+    """The words in the last table of the glossary, each once."""
+    table = GLOSSARY.read_text().split("## Words to replace", 1)[1]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")]
+    return sorted({word.replace("_", " ") for row in rows for word in re.findall(r"`(.+?)`", row)})
+
+
+def count_words(text: str, words: list[str]) -> Counter[str]:
+    """How often each of ``words`` stands in ``text``, names split into their words."""
+    plain = re.sub(r"\s+", " ", BOUNDARY.sub(" ", text)).lower()
+    one_of = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    return Counter(re.findall(rf"\b({one_of})\b", plain))
+
+
+def count_files() -> dict[str, Counter[str]]:
+    """Word → file → count, over all tracked and new files of text."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    words = replaced_words()
+    found: dict[str, Counter[str]] = {word: Counter() for word in words}
+    for name in sorted(set(listed.split("\0")) - {""} - LEFT_OUT):
+        path = ROOT / name
+        if path.suffix in SUFFIXES and path.is_file():
+            text = name + "\n" + path.read_text(errors="replace")
+            for word, count in count_words(text, words).items():
+                found[word][name] = count
+    return found
+
+
+def risen(now: dict[str, Counter[str]], before: dict[str, int]) -> list[str]:
+    """A line for each word that stands in more places than before, with its first files."""
+    return [
+        f"{word}: {before.get(word, 0)} -> {files.total()}, in {', '.join(sorted(files)[:12])}"
+        for word, files in now.items()
+        if files.total() > before.get(word, 0)
+    ]
+
+
+def test_no_replaced_word_is_added() -> None:
+    rows = risen(count_files(), json.loads(REMAINING.read_text()))
+
+    assert rows == [], "docs/glossary.md says which word to use instead"
+
+
+def test_a_name_is_split_into_its_words() -> None:
+    words = ["hole", "turned off"]
+    text = "class LogHole: the_hole = 1  # turned_off, turned\noff; whole"
+
+    assert count_words(text, words) == {"hole": 2, "turned off": 2}
+
+
+def test_a_count_that_rises_is_reported() -> None:
+    assert risen({"hole": Counter({"a.py": 2})}, {"hole": 1}) == ["hole: 1 -> 2, in a.py"]
+    assert risen({"hole": Counter({"a.py": 1})}, {"hole": 2}) == []
+
+
+def main() -> None:
+    """Write how often each word is left; exit with the rows that rise, if any does."""
+    now = count_files()
+    if REMAINING.exists() and (rows := risen(now, json.loads(REMAINING.read_text()))):
+        raise SystemExit("\n".join(rows))
+    left = {word: files.total() for word, files in now.items() if files}
+    REMAINING.write_text(json.dumps(left, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
