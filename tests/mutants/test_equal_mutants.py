@@ -17,11 +17,11 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.selftest.alone import EndingCluster
+from canvass.selftest.core_clusters import EndingCluster
 from canvass.selftest.driven import record_run
 from canvass.selftest.mutants import MUTANTS
 from canvass.selftest.mutation import load
-from canvass.selftest.uncaught import EQUAL, MASKED
+from canvass.selftest.surviving_mutants import EQUAL, MASKED
 from canvass.simulation.options import Options, rng_of
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import Simulator

@@ -20,10 +20,10 @@ from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import new_member
 from canvass.selftest.edges import EdgeKill, find_kill
-from canvass.selftest.killing import MODELS, Graphs, control, kill_mutants
+from canvass.selftest.kill_matrix import MODELS, Graphs, control, kill_mutants
 from canvass.selftest.mutants import MUTANTS, mutated_core
 from canvass.selftest.reach import actions_reached
-from canvass.selftest.uncaught import EQUAL
+from canvass.selftest.surviving_mutants import EQUAL
 from canvass.selftest.world import disagreement
 from canvass.traces.actions import Action
 

@@ -16,13 +16,19 @@ from canvass.cluster import core
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.conformance.verdict import DivergenceClass
-from canvass.selftest.alone import ALONE, STEPS, EndingCluster, rules_alone, simulate_alone
+from canvass.selftest.core_clusters import (
+    CORE_CLUSTERS,
+    STEPS,
+    EndingCluster,
+    core_cluster_rules,
+    simulate_core_cluster,
+)
 from canvass.selftest.driven import record_run
-from canvass.selftest.hunting import hunted
+from canvass.selftest.mutant_search import search_options
 from canvass.selftest.mutants import MUTANTS
 from canvass.selftest.runs import CoreThenOracle
 from canvass.selftest.simulated import SimulatedKill, simulate_mutant, wrong_with
-from canvass.selftest.uncaught import EQUAL, MASKED, RARE
+from canvass.selftest.surviving_mutants import EQUAL, MASKED, RARE
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "theory" / "mutants-in-simulation.md"
 SEEDS: Final = 40
@@ -41,17 +47,17 @@ TEXT: Final = """\
 # Mutants of the core in simulated clusters
 
 Whole members whose core and duty cycle have one rule broken run in simulated clusters with faults
-(`canvass.selftest.hunting`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
+(`canvass.selftest.mutant_search`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
 recorded and verified. A mutant is caught if a recorded step is none of the spec's, or if the simulation finds a violated property, an error or a
 stuck cluster that the unbroken core does not come to with the same seed: of the hardened protocol, where nothing of that is known of the
-core, or what no revision comes to. Some mutants show in one situation alone: they are hunted in a profile of faults that comes to it
+core, or what no revision comes to. Some mutants show in one situation alone: they are searched for in a profile of faults that comes to it
 often (`SITUATIONS` there), which is one of those that `canvass simulate --profile` has ([simulate](../guide/simulate.md)).
 
 Each mutant comes to one of these ends:
 
 * `caught`, in clusters of whole members: {caught} of {count}, {quick} of them within 10 seeds, the last one by seed {last};
 * `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never asks for what
-  the mutant allows, or all hardenings together leave it nothing to do. `canvass.selftest.alone` drives cores without these as `Cluster.tla` lets it
+  the mutant allows, or all hardenings together leave it nothing to do. `canvass.selftest.core_clusters` drives cores without these as `Cluster.tla` lets it
   happen, operators that end the cluster included, records what they do and has it verified; the seeds counted are of such runs;
 * `equal`, because no behaviour shows it: {equal}. For each the table names the invariant of `Equivalents.tla` that says why. TLC checks the
   invariants in the models that claim them ([the facts](../../spec/README.md#the-facts)), within their bounds; that the mutant does what the core
@@ -114,7 +120,7 @@ def hold(name: str, folder: Path, *, rewrite: bool) -> None:
     """Hunt a mutant, and hold its row of the page, or write it."""
     seeds = range(SEEDS_OF_EQUALS if name in EQUAL else SEEDS)
     judge = Judge(oracle=CoreThenOracle().ask)
-    simulate = simulate_alone if name in MASKED else simulate_mutant
+    simulate = simulate_core_cluster if name in MASKED else simulate_mutant
     row = row_of(simulate(MUTANTS[name], seeds, folder, judge))
     if rewrite:
         rows = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
@@ -124,7 +130,7 @@ def hold(name: str, folder: Path, *, rewrite: bool) -> None:
 
 
 def test_what_is_wrong_with_a_mutant_is_not_with_the_core() -> None:
-    assert wrong_with(hunted(MUTANTS["term_is_opened_late"], 1), core.step) == ""
+    assert wrong_with(search_options(MUTANTS["term_is_opened_late"], 1), core.step) == ""
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -147,14 +153,18 @@ def test_the_page_has_every_mutant_and_a_reason_for_each_that_is_not_caught() ->
     assert text == page_of(rows)
     assert set(rows) == set(MUTANTS)
     assert {name for name, row in rows.items() if row[0] == "equal"} == set(EQUAL)
-    assert {name for name, row in rows.items() if row[0] == "cores"} == set(MASKED) == set(ALONE)
+    assert (
+        {name for name, row in rows.items() if row[0] == "cores"}
+        == set(MASKED)
+        == set(CORE_CLUSTERS)
+    )
     assert {name for name, row in rows.items() if row[0] == "rare"} == set(RARE)
     assert not EQUAL.keys() & MASKED.keys()
 
 
 @pytest.mark.parametrize("name", sorted(MASKED))
 def test_runs_of_cores_alone_conform_where_nothing_is_broken(name: str, tmp_path: Path) -> None:
-    rules = rules_alone(MUTANTS[name])
+    rules = core_cluster_rules(MUTANTS[name])
     paths = [tmp_path / f"{name.replace('_', '-')}-{seed}" for seed in range(4)]
     for seed, path in enumerate(paths):
         record_run(path, rules, seed, STEPS, faults=0.1, run_id=path.name, cluster=EndingCluster)

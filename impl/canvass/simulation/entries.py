@@ -1,4 +1,4 @@
-"""What the watch over safety knows of a recorded log: its entries, without their contents.
+"""What the safety monitor knows of a recorded log: its entries, without their contents.
 
 Each entry has a checksum of the whole log up to its end, so that two logs whose entries at one
 position are equal are the same up to there. What members record does not belong here.

@@ -28,11 +28,11 @@ from canvass.simulation.clients import Clients
 from canvass.simulation.entries import EntryLog
 from canvass.simulation.faults import FaultInjector
 from canvass.simulation.healing import Healing
+from canvass.simulation.heartbeat_monitor import HeartbeatMonitor
 from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
-from canvass.simulation.punctuality import Punctuality
-from canvass.simulation.watch import Finding, SafetyWatch
+from canvass.simulation.safety_monitor import Finding, SafetyMonitor
 
 _BUSY_NS: Final = 20_000
 """How long a cycle takes in which there was something to do."""
@@ -101,8 +101,8 @@ class Simulator:
         given = [*recorders, *[None] * count][:count]
         self.members = [SimulatedMember(self, i, one, step) for i, one in enumerate(given)]
         self._states = [member.state for member in self.members]
-        self._watch = SafetyWatch(self.logs, self._states)
-        self._punctuality = Punctuality(options.timing, count)
+        self._safety = SafetyMonitor(self.logs, self._states)
+        self._heartbeats = HeartbeatMonitor(options.timing, count)
         self.clients = Clients(self)
         self.faults = FaultInjector(self)
 
@@ -131,7 +131,7 @@ class Simulator:
         if node is not None:
             busy_ns = self.now_ns + _BUSY_NS
             self.wake(i, busy_ns if worked else max(node.deadline_ns, busy_ns))
-            told = self._punctuality.late(i, self.now_ns, node.member)
+            told = self._heartbeats.late(i, self.now_ns, node.member)
             if told:
                 self.find("PositionIsRepeated", told)
 
@@ -173,7 +173,7 @@ class Simulator:
 
     def find(self, name: str, told: str) -> None:
         """Keep something that must never be."""
-        self._watch.tell([(name, told)], self.steps, self.now_ns)
+        self._safety.tell([(name, told)], self.steps, self.now_ns)
 
     def look(
         self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
@@ -188,11 +188,11 @@ class Simulator:
         log = self.logs[i]
         if log.end != after.recorded_position or action == "Restart":
             log.follow(recording, after.recorded_position)
-        known = len(self._watch.committed)
-        told = self._watch.step(i, action, before, outcome)
-        self._watch.tell(told, self.steps, self.now_ns)
-        self._punctuality.step(i, self.now_ns, before, outcome)
-        self.counts["entries committed"] += len(self._watch.committed) - known
+        known = len(self._safety.committed)
+        told = self._safety.step(i, action, before, outcome)
+        self._safety.tell(told, self.steps, self.now_ns)
+        self._heartbeats.step(i, self.now_ns, before, outcome)
+        self.counts["entries committed"] += len(self._safety.committed) - known
         if after.election_state is ElectionState.CLOSED is not before.election_state:
             self.counts["elections closed"] += 1
             self.counts["elections won"] += after.role is Role.LEADER
@@ -200,14 +200,14 @@ class Simulator:
     def look_at_restart(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what member ``i`` finds on its disk."""
         self.logs[i].follow(recording, recording.end)
-        told = self._watch.restart(i, self._states[i], found)
-        self._watch.tell(told, self.steps, self.now_ns)
+        told = self._safety.restart(i, self._states[i], found)
+        self._safety.tell(told, self.steps, self.now_ns)
 
     def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what an operator has put on a new disk of member ``i``."""
         self._states[i] = found
         self.logs[i].follow(recording, recording.end)
-        self._watch.tell(self._watch.restored(i, found), self.steps, self.now_ns)
+        self._safety.tell(self._safety.restored(i, found), self.steps, self.now_ns)
 
     def on_processed(self, service: int, position: int, payload: bytes) -> None:
         """Look at what a service processes."""
@@ -258,7 +258,7 @@ class Simulator:
             self._digest.hexdigest(),
             dict(sorted(self.counts.items())),
             dict(sorted(self._actions.items())),
-            tuple(self._watch.findings),
+            tuple(self._safety.findings),
             healing.stuck,
             healing.left_out,
             healing.recovery_ns,

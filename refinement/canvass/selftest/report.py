@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from canvass.selftest.corruptions import CORRUPTIONS
-from canvass.selftest.killing import Control, MutantResult
+from canvass.selftest.kill_matrix import Control, MutantResult
 from canvass.selftest.runs import RunsResult
 from canvass.traces.names import wire_name
 

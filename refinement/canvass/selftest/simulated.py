@@ -26,7 +26,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.conformance.verdict import DivergenceClass
 from canvass.node import node
-from canvass.selftest.hunting import hunted
+from canvass.selftest.mutant_search import search_options
 from canvass.selftest.mutation import Core, Mutant, load_member
 from canvass.selftest.traced import Watched
 from canvass.simulation.options import Options
@@ -126,7 +126,7 @@ def simulate_mutant(
     """
     broken, cycle = load_member(mutant)
     for count, seed in enumerate(seeds, start=1):
-        options = hunted(mutant, seed)
+        options = search_options(mutant, seed)
         watched = _Stopping(broken)
         with members_with(cycle):
             wrong = wrong_with(options, watched.step)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from canvass.graph.oracle import Answer
-from canvass.selftest import killing, runs
+from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted
 from canvass.selftest.mutants import MUTANTS, Mutant
 from canvass.selftest.reach import actions_reached
@@ -31,13 +31,13 @@ def graphs(pytestconfig: pytest.Config) -> Path:
 
 def with_mutants(monkeypatch: pytest.MonkeyPatch, *mutants: Mutant) -> None:
     """Let the command run these mutants alone, and the core itself on one graph."""
-    kill_mutants = killing.kill_mutants
+    kill_mutants = kill_matrix.kill_mutants
 
-    def some(graphs: killing.Graphs, progress: Any = None) -> list[killing.MutantResult]:
+    def some(graphs: kill_matrix.Graphs, progress: Any = None) -> list[kill_matrix.MutantResult]:
         return kill_mutants(graphs, mutants, progress)
 
-    monkeypatch.setattr(killing, "kill_mutants", some)
-    monkeypatch.setattr(killing, "MODELS", {("1.50", 2): ("MCMemberGraph2", 1)})
+    monkeypatch.setattr(kill_matrix, "kill_mutants", some)
+    monkeypatch.setattr(kill_matrix, "MODELS", {("1.50", 2): ("MCMemberGraph2", 1)})
 
 
 def test_everything_is_found(

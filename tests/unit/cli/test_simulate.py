@@ -11,8 +11,8 @@ import pytest
 
 from canvass.cli.simulate_runs import replay_command
 from canvass.simulation.options import Options, with_disk_loss
+from canvass.simulation.safety_monitor import Finding
 from canvass.simulation.simulator import RunResult, Simulator
-from canvass.simulation.watch import Finding
 from canvass.traces.run import Corpus
 
 Command = Callable[..., tuple[int, str, str]]
@@ -101,7 +101,10 @@ def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command
     ("words", "told"),
     [
         (("--profile", "luck"), "there is no 'luck', but swarm, broken-joins, "),
-        (("--profile", "late-ends", "--steer"), "--profile goes without --steer"),
+        (
+            ("--profile", "late-ends", "--coverage-guided"),
+            "--profile excludes --coverage-guided",
+        ),
     ],
 )
 def test_a_profile_that_cannot_be_is_refused(
@@ -164,7 +167,7 @@ def test_options_that_are_none_are_refused(command: Command, text: str) -> None:
 def test_coverage_is_counted_and_steering_tells_how_to_do_a_run_again(command: Command) -> None:
     words = ("--seeds", "3", "--steps", "150", "--format", "json")
     plain = json.loads(command("simulate", "--coverage", *words)[1])
-    steered = json.loads(command("simulate", "--steer", *words)[1])
+    steered = json.loads(command("simulate", "--coverage-guided", *words)[1])
     without = json.loads(command("simulate", *words)[1])
 
     assert plain["distinctSteps"] > 50

@@ -23,7 +23,7 @@ from canvass.simulation.entries import Entry, EntryLog
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
 from canvass.simulation.recovery import reasons
-from canvass.simulation.watch import SafetyWatch
+from canvass.simulation.safety_monitor import SafetyMonitor
 
 RULES = Rules.of("hardened")
 
@@ -179,7 +179,7 @@ class Watched:
         self.logs = [log_of(*entries) for _ in range(3)]
         end = self.logs[0].end
         self.members = [replace(begun(), recorded_position=end) for _ in range(3)]
-        self.watch = SafetyWatch(self.logs, self.members)
+        self.watch = SafetyMonitor(self.logs, self.members)
 
     def take(self, i: int, action: str, *sends: Send, **changes: object) -> list[str]:
         """Let a member change; give the names of what that violates."""

@@ -80,7 +80,7 @@ def _test(
     count: int, seed: int, cache: Path | None, told: Callable[[str], None], *, whole: bool
 ) -> SelftestReport:
     from canvass.conformance.judge import default_cache
-    from canvass.selftest.killing import Graphs, control, kill_mutants
+    from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
     from canvass.selftest.report import make_report
     from canvass.selftest.runs import check_runs
 

@@ -57,8 +57,11 @@ def register(app: typer.Typer) -> None:
             list[Path] | None,
             typer.Option("--graph", metavar="ARTIFACT", help="State graphs to cover."),
         ] = None,
-        steer: Annotated[
-            bool, typer.Option("--steer", help="Choose what lately took steps not taken before.")
+        coverage_guided: Annotated[
+            bool,
+            typer.Option(
+                "--coverage-guided", help="Prefer options that recently reached new steps."
+            ),
         ] = False,
         profile: Annotated[
             str, typer.Option(help="Faults that make one kind of situation likely.")
@@ -85,7 +88,7 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --seeds 1000
 
-        canvass simulate --steer --graph GRAPH --seeds 200
+        canvass simulate --coverage-guided --graph GRAPH --seeds 200
 
         canvass simulate --profile broken-joins --seeds 200
 
@@ -96,18 +99,20 @@ def register(app: typer.Typer) -> None:
 
         if out is not None and out.exists() and any(out.iterdir()):
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
-        if disk_loss and (out is not None or steer or coverage or graph or options):
+        if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
             raise CommandError(f"--disk-loss goes with no record of the runs: {NO_RECORD}")
         _known(profile)
-        if profile != SWARM and (steer or options):
-            raise CommandError("--profile goes without --steer and --options: they choose faults")
+        if profile != SWARM and (coverage_guided or options):
+            raise CommandError(
+                "--profile excludes --coverage-guided and --options: they choose faults"
+            )
         if options:
-            if steer or seeds != 100:
-                raise CommandError("--options is one run: leave out --steer and --seeds")
+            if coverage_guided or seeds != 100:
+                raise CommandError("--options is one run: leave out --coverage-guided and --seeds")
             report = _run_one(_options_of(options), out)
-        elif steer or coverage or graph:
+        elif coverage_guided or coverage or graph:
             base = Options(seed_start, members, revision.value, steps)
-            drawn = None if steer else profile
+            drawn = None if coverage_guided else profile
             report = _run_covered(base, seeds, graph or [], out, drawn)
         else:
             base = Options(seed_start, members, revision.value, steps)
@@ -184,26 +189,26 @@ def _run(
 def _run_covered(
     base: Options, seeds: int, graphs: list[Path], out: Path | None, profile: str | None
 ) -> SimulationReport:
-    """Do runs and count what they cover: those of a profile, or steered ones."""
+    """Do runs and count what they cover: those of a profile, or guided ones."""
     from dataclasses import replace
 
     from canvass.cli.simulate_coverage import CoverageMeter
     from canvass.cli.simulate_runs import Tally, replay_command
     from canvass.cli.simulate_view import progress
+    from canvass.simulation.coverage_guidance import CoverageGuidance
     from canvass.simulation.profiles import PROFILES
-    from canvass.simulation.steering import Steering
 
-    tally, meter, steering = Tally(), CoverageMeter(graphs, out), Steering(base)
+    tally, meter, guidance = Tally(), CoverageMeter(graphs, out), CoverageGuidance(base)
     with progress(seeds) as show:
         for done in range(seeds):
             if profile is None:
-                options = steering.next()
+                options = guidance.next()
                 again = _steered_replay(options)
             else:
                 options = PROFILES[profile](replace(base, seed=base.seed + done))
                 again = replay_command(options, profile)
             result, news = meter.run(options)
             if profile is None:
-                steering.tell(news, result.steps)
+                guidance.reward(news, result.steps)
             show(done + 1, f"{tally.add(result, again)}, {meter.distinct_steps:,} distinct")
     return tally.report(base, meter.distinct_steps, meter.report())

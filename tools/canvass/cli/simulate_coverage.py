@@ -1,7 +1,7 @@
 """What of the spec simulated runs have covered: their distinct canonical steps, and state graphs.
 
 Runs are looked at as `canvass verify` does it, without asking TLC: causality and the monitors come
-for nothing. Which options are tried next is decided in `canvass.simulation.steering`.
+for nothing. Which options are tried next is decided in `canvass.simulation.coverage_guidance`.
 """
 
 from __future__ import annotations

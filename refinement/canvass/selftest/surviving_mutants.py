@@ -1,8 +1,9 @@
 """Why simulated clusters of whole members give some mutants of the core away in no run.
 
-The state graphs kill them all but two: there a member is in any state and hears anything. In whole
-members some of that cannot be, because others repeat the guard: cores alone show those mutants
-(`canvass.selftest.alone`). And some of it no behaviour of Cluster.tla comes to, which TLC checks.
+The state graphs kill all but two mutants: a graph has every state and every input. In whole members
+some of these states are unreachable, because other parts repeat the guard. Clusters of cores show
+these mutants (`canvass.selftest.core_clusters`). Others are equivalent: no behaviour of Cluster.tla
+reaches their states, as TLC checks.
 """
 
 from __future__ import annotations
@@ -69,4 +70,4 @@ EQUAL: Final = {
 
 RARE: Final[dict[str, str]] = {}
 """Mutants that would show in a simulated cluster, and what it would have to come to: none is known
-that the seeds of `canvass.selftest.hunting` do not come to."""
+that the seeds of `canvass.selftest.mutant_search` do not come to."""

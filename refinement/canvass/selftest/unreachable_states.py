@@ -26,7 +26,7 @@ ASKED: Final = 20
 _NUMBERS: Final = (-1, 0, 1, 2, 3, 4)
 
 
-def find_stray_kill(
+def find_unreachable_kill(
     trials: Trials, core: Any, actions: Iterable[Action], seed: int = 0
 ) -> EdgeKill | None:
     """Find a step of a mutant that the oracle refuses.

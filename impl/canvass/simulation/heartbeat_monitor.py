@@ -1,7 +1,8 @@
-"""Whether members say in time what they have to repeat: how a silence shows that no step does.
+"""Heartbeat monitor: does each member repeat its messages in time?
 
-No step of the spec is wrong by which nothing is sent, so a silent member is found by clocks alone.
-Looked at is the end of each cycle of a process that runs: a pause, or a slow disk, ends before.
+The spec is untimed, so a step that sends nothing is always allowed. Only a clock can find a silent
+member. The monitor looks at the end of each duty cycle of a running process, after a pause or a
+slow disk has ended.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from canvass.cluster.timing import Timing
 _CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
 
 
-class Punctuality:
-    """Knows when each member has said last what its state has to repeat.
+class HeartbeatMonitor:
+    """Keeps the time of the last repeated message of each member.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.selftest.mutants import MUTANTS, Mutant
 from canvass.selftest.mutation import load
 from canvass.selftest.reach import actions_reached
-from canvass.selftest.strays import find_stray_kill
+from canvass.selftest.unreachable_states import find_unreachable_kill
 
 MODELS: Final = {
     ("1.50", 3): ("MCMemberGraph3", 1),
@@ -87,7 +87,7 @@ def kill_mutants(
         if isinstance(found, EdgeKill):
             results.append(MutantResult(mutant, found, found.tried))
         elif mutant.unreachable:
-            stray = find_stray_kill(trials, broken, actions)
+            stray = find_unreachable_kill(trials, broken, actions)
             results.append(MutantResult(mutant, stray, found + (stray.tried if stray else 0)))
         else:
             results.append(MutantResult(mutant, None, found))

@@ -1,9 +1,8 @@
-"""Which runs of simulated clusters mutants of the core are hunted in.
+"""The options of simulated clusters in which mutants of the core are searched.
 
-One in four is drawn as `canvass simulate` does it. The others have much of what brings members into
-rare states: elections that fail, requests to end the cluster, five members that pause. A mutant
-that shows in none of these but in one situation alone is hunted in runs that come to that situation
-often. What a run is looked at for does not belong here.
+One run in four is drawn as `canvass simulate` draws it. The others bring members into rare states:
+elections that fail, requests to end the cluster, five members that pause. Some mutants show in one
+situation only. Their runs reach that situation often. This module does not check runs.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ _SHORT: Final = 700
 _LARGER: Final = 5
 
 
-def hunted(mutant: Mutant, seed: int) -> Options:
+def search_options(mutant: Mutant, seed: int) -> Options:
     """Choose the options of one run of a mutant."""
-    return SITUATIONS.get(mutant.name, _hunted_anywhere)(mutant, seed)
+    return SITUATIONS.get(mutant.name, _search_anywhere)(mutant, seed)
 
 
-def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
+def _search_anywhere(mutant: Mutant, seed: int) -> Options:
     drawn = swarm(Options(seed, mutant.member_count, mutant.revision, STEPS))
     kind = seed % 4
     if kind == 0:
         return drawn
     rng = rng_of(seed, "hunt")
     delay_ns = rng.choice((200_000, 2_000_000, 5_000_000))
-    hunt = replace(drawn, network_delay_ns=delay_ns, timing=FAST, cold_start=False)
+    options = replace(drawn, network_delay_ns=delay_ns, timing=FAST, cold_start=False)
     faults = drawn.faults
     larger = _LARGER if mutant.member_count == 3 else mutant.member_count
     if kind == 1:
@@ -46,7 +45,7 @@ def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
             cut_kinds=CUT_KINDS,
             pause_mean=rng.choice((0, 300, 1_000)),
         )
-        hunt = replace(hunt, member_count=rng.choice((mutant.member_count, larger)))
+        options = replace(options, member_count=rng.choice((mutant.member_count, larger)))
     elif kind == 2:
         faults = replace(
             faults,
@@ -58,7 +57,7 @@ def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
             pause_mean=rng.choice((0, 300, 1_000)),
         )
     else:
-        hunt = replace(hunt, member_count=larger)
+        options = replace(options, member_count=larger)
         faults = replace(
             faults,
             pause_mean=rng.choice((100, 300)),
@@ -68,7 +67,7 @@ def _hunted_anywhere(mutant: Mutant, seed: int) -> Options:
             cut_mean=rng.choice((0, 300)),
             cut_kinds=CUT_KINDS,
         )
-    return replace(hunt, faults=faults)
+    return replace(options, faults=faults)
 
 
 def _in(

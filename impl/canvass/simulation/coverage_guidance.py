@@ -1,10 +1,9 @@
-"""Steering: which options to try next, by what runs before have found that no other had.
+"""Coverage guidance: the options to try next, chosen by what earlier runs found.
 
-What a run finds anew depends on three choices more than on anything else: its faults, how long it
-is, and how fast its log grows. Each of them is a bandit of its own that is paid in news per step:
-an arm is drawn by Thompson sampling, and what it has earned fades with every pull of the bandit, as
-what is easy to find is found once. What counts as new is told by the caller. All follows from the
-first options and what is told.
+Three choices matter most for what a run finds: its faults, its length, and how fast its log grows.
+Each choice is a bandit. Its reward is the number of new steps of the graph for each step taken.
+An arm is drawn by Thompson sampling. Rewards fade with every draw, because an easy find counts
+once. The caller says what is new. The sequence depends on the first options and the rewards only.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ class _Bandit(Generic[_A]):
         self.pulled = max(rates, key=lambda arm: rates[arm])
         return self.pulled
 
-    def tell(self, news: int, steps: int) -> None:
-        """Take note of what the arm that was pulled has earned."""
+    def reward(self, news: int, steps: int) -> None:
+        """Add the news and the steps of the last run to the arm that was drawn."""
         for earned in self._arms.values():
             earned.news *= _FADES
             earned.steps *= _FADES
@@ -61,7 +60,7 @@ class _Bandit(Generic[_A]):
         self._arms[self.pulled].steps += steps
 
 
-class Steering:
+class CoverageGuidance:
     """Chooses the options of one run after the other.
 
     Parameters
@@ -86,8 +85,8 @@ class Steering:
             options = replace(options, offer_mean_ns=SELDOM_NS)
         return options
 
-    def tell(self, news: int, steps: int) -> None:
-        """Take note of what a run with the last options has come to.
+    def reward(self, news: int, steps: int) -> None:
+        """Record the result of a run with the last options.
 
         Parameters
         ----------
@@ -97,4 +96,4 @@ class Steering:
             How many steps it has taken.
         """
         for bandit in (self._profile, self._share, self._seldom):
-            bandit.tell(news, steps)
+            bandit.reward(news, steps)

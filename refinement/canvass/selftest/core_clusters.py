@@ -48,7 +48,7 @@ class EndingCluster(DrivenCluster):
             yield "Terminate", NO_INPUT
 
 
-ALONE: Final[Mapping[str, frozenset[str] | None]] = {
+CORE_CLUSTERS: Final[Mapping[str, frozenset[str] | None]] = {
     "append_after_the_end_was_named": None,
     "ballots_are_sent_again": None,
     "catch_up_acknowledges_before_the_term_is_open": HAZARDS - {"HZ5"},
@@ -58,15 +58,15 @@ ALONE: Final[Mapping[str, frozenset[str] | None]] = {
 of the mutant's revision."""
 
 
-def rules_alone(mutant: Mutant) -> Rules:
+def core_cluster_rules(mutant: Mutant) -> Rules:
     """The rules of the clusters of cores in which a mutant is looked for."""
-    hardening = ALONE[mutant.name]
+    hardening = CORE_CLUSTERS[mutant.name]
     if hardening is None:
         return Rules.of(mutant.revision, mutant.member_count)
     return Rules(mutant.member_count, hardening=hardening)
 
 
-def simulate_alone(
+def simulate_core_cluster(
     mutant: Mutant, seeds: Sequence[int], folder: Path, judge: Judge
 ) -> SimulatedKill:
     """Try seeds until a recorded run of cores has a step that is none of the spec's.
@@ -80,7 +80,7 @@ def simulate_alone(
     judge
         Decides steps.
     """
-    rules, broken = rules_alone(mutant), load(mutant)
+    rules, broken = core_cluster_rules(mutant), load(mutant)
     for count, seed in enumerate(seeds, start=1):
         watched = Watched(broken)
         faults = rng_of(seed, "cores alone").choice((0.03, 0.1, 0.2))

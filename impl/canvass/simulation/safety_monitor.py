@@ -31,7 +31,7 @@ class Finding:
     time_ns: int
 
 
-class SafetyWatch:
+class SafetyMonitor:
     """Looks at each step of each member.
 
     Parameters

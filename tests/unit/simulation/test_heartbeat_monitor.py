@@ -13,7 +13,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.cluster.transitions import persistent_member
-from canvass.simulation.punctuality import Punctuality
+from canvass.simulation.heartbeat_monitor import HeartbeatMonitor
 
 TIMING = Timing()
 CANVASS_NS = TIMING.election_status_interval_ns
@@ -35,37 +35,37 @@ CASES = (
 
 @pytest.mark.parametrize(("s", "message", "interval_ns"), CASES)
 def test_silence_for_an_interval_is_told(s: Member, message: Message, interval_ns: int) -> None:
-    watch = Punctuality(TIMING, 3)
-    watch.step(1, 1_000, s, Outcome(s, (Send(0, message),)))
+    monitor = HeartbeatMonitor(TIMING, 3)
+    monitor.step(1, 1_000, s, Outcome(s, (Send(0, message),)))
 
-    assert watch.late(1, 1_000 + interval_ns - 1, s) == ""
-    assert type(message).__name__ in watch.late(1, 1_000 + interval_ns, s)
+    assert monitor.late(1, 1_000 + interval_ns - 1, s) == ""
+    assert type(message).__name__ in monitor.late(1, 1_000 + interval_ns, s)
 
 
 @pytest.mark.parametrize(("s", "message", "interval_ns"), CASES)
 def test_another_message_or_none_is_no_repetition(
     s: Member, message: Message, interval_ns: int
 ) -> None:
-    watch = Punctuality(TIMING, 3)
-    watch.step(1, 0, s, Outcome(s, (Send(0, message),)))
+    monitor = HeartbeatMonitor(TIMING, 3)
+    monitor.step(1, 0, s, Outcome(s, (Send(0, message),)))
     others = [m for _, m, _ in CASES if type(m) is not type(message)]
     for other in others:
-        watch.step(1, interval_ns - 1, s, Outcome(s, (Send(0, other),)))
+        monitor.step(1, interval_ns - 1, s, Outcome(s, (Send(0, other),)))
 
-    assert watch.late(1, interval_ns, s)
+    assert monitor.late(1, interval_ns, s)
 
 
 def test_an_interval_begins_with_the_state() -> None:
-    watch = Punctuality(TIMING, 3)
+    monitor = HeartbeatMonitor(TIMING, 3)
     canvass, nominate = member(ElectionState.CANVASS), member(ElectionState.NOMINATE)
-    watch.step(1, 5 * CANVASS_NS, canvass, Outcome(nominate))
+    monitor.step(1, 5 * CANVASS_NS, canvass, Outcome(nominate))
 
-    assert watch.late(1, 6 * CANVASS_NS - 1, nominate) == ""
-    assert watch.late(1, 6 * CANVASS_NS, nominate)
+    assert monitor.late(1, 6 * CANVASS_NS - 1, nominate) == ""
+    assert monitor.late(1, 6 * CANVASS_NS, nominate)
 
 
 def test_a_member_alone_and_one_that_has_nothing_to_repeat_are_never_late() -> None:
     canvass, ballot = member(ElectionState.CANVASS), member(ElectionState.CANDIDATE_BALLOT)
 
-    assert Punctuality(TIMING, 1).late(0, 9 * HEARTBEAT_NS, canvass) == ""
-    assert Punctuality(TIMING, 3).late(1, 9 * HEARTBEAT_NS, ballot) == ""
+    assert HeartbeatMonitor(TIMING, 1).late(0, 9 * HEARTBEAT_NS, canvass) == ""
+    assert HeartbeatMonitor(TIMING, 3).late(1, 9 * HEARTBEAT_NS, ballot) == ""

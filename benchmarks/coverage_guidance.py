@@ -1,6 +1,6 @@
-"""Compare what simulated runs cover with and without steering, at an equal number of steps.
+"""Compare the coverage of simulated runs with and without guidance, at an equal number of steps.
 
-The budget is what a number of runs of three hardened members take without steering; steered runs
+The budget is the steps of a number of runs of three hardened members without guidance; guided runs
 are done until they have taken as many. Covered are steps of the state graph of one hardened member
 of three, and distinct canonical steps. The graph is built first, unless its folder is given as an
 argument. Nothing is asserted here.
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from canvass.cli.simulate_coverage import CoverageMeter
 from canvass.graph.build import cache_folder, cached_graph, load_model
+from canvass.simulation.coverage_guidance import CoverageGuidance
 from canvass.simulation.options import Options, swarm
-from canvass.simulation.steering import Steering
 
 MODEL = "MCMemberGraph3Hardened"
 RUNS = 100
@@ -25,7 +25,7 @@ FIRST_SEEDS = (0, 10_000, 20_000)
 
 
 def series(folder: Path, first_seed: int, budget: int) -> tuple[int, int, int]:
-    """Do a series of runs, steered up to a number of steps if one is given.
+    """Do a series of runs, guided up to a number of steps if one is given.
 
     Returns
     -------
@@ -33,13 +33,13 @@ def series(folder: Path, first_seed: int, budget: int) -> tuple[int, int, int]:
         Steps of the graph, distinct steps, and steps taken.
     """
     base = Options(first_seed, steps=STEPS)
-    meter, steering = CoverageMeter([folder], None), Steering(base)
+    meter, guidance = CoverageMeter([folder], None), CoverageGuidance(base)
     taken = number = 0
     while taken < budget if budget else number < RUNS:
-        options = steering.next() if budget else swarm(replace(base, seed=first_seed + number))
+        options = guidance.next() if budget else swarm(replace(base, seed=first_seed + number))
         result, news = meter.run(options)
         if budget:
-            steering.tell(news, result.steps)
+            guidance.reward(news, result.steps)
         taken += result.steps
         number += 1
     return meter.report()[0].covered, meter.distinct_steps, taken
@@ -53,19 +53,19 @@ def built_in(cache: Path) -> Path:
 
 
 def main() -> None:
-    """Run all series and print their rows, and what steering gains, as they come."""
+    """Run all series and print their rows, and what guidance gains, as they come."""
     with tempfile.TemporaryDirectory() as cache:
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else built_in(Path(cache))
         for first_seed in FIRST_SEEDS:
             plain = series(folder, first_seed, 0)
-            steered = series(folder, first_seed, plain[2])
-            for name, (covered, distinct, taken) in (("swarm", plain), ("steered", steered)):
+            guided = series(folder, first_seed, plain[2])
+            for name, (covered, distinct, taken) in (("swarm", plain), ("guided", guided)):
                 print(
                     f"{f'from seed {first_seed:,}, {name}':<28} {covered:>6,} graph steps "
                     f"{distinct:>7,} distinct {taken:>8,} taken",
                     flush=True,
                 )
-            gains = steered[0] / plain[0], steered[1] / plain[1]
+            gains = guided[0] / plain[0], guided[1] / plain[1]
             print(f"  gain {gains[0]:.2f} of the graph, {gains[1]:.2f} of all", flush=True)
 
 

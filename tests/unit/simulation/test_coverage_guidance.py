@@ -1,23 +1,23 @@
-"""Steering: what has found something new lately is chosen more often, and all follows from it."""
+"""Coverage guidance prefers options that recently found something new, and is deterministic."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from canvass.simulation.coverage_guidance import SHARES, CoverageGuidance
 from canvass.simulation.options import Options
 from canvass.simulation.profiles import PROFILES, SELDOM_NS
-from canvass.simulation.steering import SHARES, Steering
 
 BASE = Options(7, 3, "hardened", 800)
 
 
 def series(count: int, news: int) -> list[Options]:
     """Options of a series in which runs whose log grows slowly find something."""
-    steering = Steering(BASE)
+    guidance = CoverageGuidance(BASE)
     found = []
     for _ in range(count):
-        options = steering.next()
-        steering.tell(news if options.offer_mean_ns == SELDOM_NS else 0, options.steps)
+        options = guidance.next()
+        guidance.reward(news if options.offer_mean_ns == SELDOM_NS else 0, options.steps)
         found.append(options)
     return found
 
@@ -31,14 +31,14 @@ def test_each_run_has_a_seed_of_its_own_and_no_more_than_its_budget() -> None:
 
 
 def test_a_run_takes_one_step_at_least() -> None:
-    steering = Steering(Options(7, steps=1))
+    guidance = CoverageGuidance(Options(7, steps=1))
 
-    assert {steering.next().steps for _ in range(20)} == {1}
+    assert {guidance.next().steps for _ in range(20)} == {1}
 
 
 def test_everything_is_tried_while_nothing_is_known() -> None:
-    steering = Steering(BASE)
-    drawn = [steering.next() for _ in range(200)]
+    guidance = CoverageGuidance(BASE)
+    drawn = [guidance.next() for _ in range(200)]
 
     assert {options.steps for options in drawn} == {800 // share for share in SHARES}
     assert len({options.faults for options in drawn}) > len(PROFILES)
@@ -52,18 +52,18 @@ def test_what_finds_something_is_chosen_more_often_and_the_rest_not_given_up() -
 
 
 def test_what_was_found_once_fades() -> None:
-    steering = Steering(BASE)
+    guidance = CoverageGuidance(BASE)
     early = 0
     while early < 20:
-        options = steering.next()
+        options = guidance.next()
         slow = options.offer_mean_ns == SELDOM_NS
         early += slow
-        steering.tell(500 if slow else 0, 100)
+        guidance.reward(500 if slow else 0, 100)
     later = []
     for _ in range(400):
-        options = steering.next()
+        options = guidance.next()
         later.append(options.offer_mean_ns == SELDOM_NS)
-        steering.tell(0 if later[-1] else 50, 100)
+        guidance.reward(0 if later[-1] else 50, 100)
 
     assert sum(later[:100]) > 50 > sum(later[-100:])
 
