@@ -21,6 +21,7 @@ COMMAND_MODULES = (
     "canvass.cli.doctor",
     "canvass.cli.check",
     "canvass.cli.verify",
+    "canvass.cli.explain",
     "canvass.cli.trace",
     "canvass.cli.batch",
     "canvass.cli.simulate",

@@ -1,0 +1,409 @@
+"""Each election of the cluster: from the end of a leader to the next one, member by member.
+
+A cluster's election is made of the members' own ones. It ends with a member that wins; what members
+did since the leader before it, is part of it. One that nobody wins ends with the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from canvass.explanation.ballots import BallotReport, report_ballot
+from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.leaderships import Span
+from canvass.explanation.phases import PhaseReport, report_phase
+from canvass.explanation.timeline import CLOSED, LEADING, SEEKING, Attempt, Phase, Timeline
+from canvass.explanation.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS, Timeout
+from canvass.traces.aeron_log.records import CanvassPosition, NewElection
+
+MAX_PHASES: Final = 200
+"""Of one member in one election; a member that is stuck may have thousands."""
+
+
+class ElectionReport(msgspec.Struct, frozen=True, rename="camel"):
+    """One election of the cluster.
+
+    Parameters
+    ----------
+    number
+        Counted from 1.
+    leader_member_id, leadership_term_id
+        Of the member that won; null if nobody did.
+    from_ns, until_ns
+        On the common clock: from the first member that looked for a leader, until the winner's
+        election closed, or it lost the leadership again.
+    opened
+        Whether the winner opened its term.
+    detection_ms
+        From the last sign of the leader before it to the first member's election; null if unknown.
+    phases
+        Of all members, in the order of their beginning.
+    left_out
+        Phases that are not listed, of members that are stuck.
+    """
+
+    number: int
+    leader_member_id: int | None
+    leadership_term_id: int | None
+    from_ns: int
+    until_ns: int
+    duration_ms: float
+    opened: bool
+    detection_ms: float | None
+    causes: tuple[Sentence, ...]
+    waits: tuple[Sentence, ...]
+    phases: tuple[PhaseReport, ...]
+    ballots: tuple[BallotReport, ...]
+    slowest: Sentence
+    setting: str | None
+    left_out: int
+    sentence: Sentence
+
+
+@dataclass(slots=True)
+class _Win:
+    """A member that won: its attempt, its phase that begins to lead, and when that ended."""
+
+    attempt: Attempt
+    phase: Phase
+    at_ns: int
+    end_ns: int
+    end: int
+    opened: bool
+
+
+@dataclass(slots=True)
+class _Place:
+    """One phase with its attempt and its times on the common clock."""
+
+    attempt: Attempt
+    phase: Phase
+    begin_ns: int
+    end_ns: int
+
+
+def find_elections(
+    timeline: Timeline, spans: list[Span], timeouts: dict[str, Timeout]
+) -> list[ElectionReport]:
+    """List the elections in the order in which they ended."""
+    wins = sorted(_wins(timeline), key=lambda win: win.at_ns)
+    places = {m: list(_places(timeline, m)) for m in timeline.members}
+    found: list[ElectionReport] = []
+    before_ns = timeline.begin_ns - 1
+    for position, win in enumerate(wins):
+        until = wins[position + 1].at_ns if position + 1 < len(wins) else timeline.end_ns
+        found.append(_won(timeline, places, spans, timeouts, len(found) + 1, before_ns, win, until))
+        before_ns = max(before_ns, win.end_ns)
+    ended = max((span.until_ns or timeline.end_ns for span in spans), default=before_ns)
+    if not any(span.row.ended_by == "log ends" for span in spans):
+        last = _unwon(timeline, places, len(found) + 1, max(before_ns, ended))
+        if last is not None:
+            found.append(last)
+    return found
+
+
+def _wins(timeline: Timeline) -> Iterator[_Win]:
+    for attempt in timeline.attempts():
+        one = timeline.members[attempt.member_id]
+        for position, phase in enumerate(attempt.phases):
+            if phase.state != "LEADER_LOG_REPLICATION":
+                continue
+            last = phase
+            for following in attempt.phases[position:]:
+                if following.state not in LEADING:
+                    break
+                last = following
+            end = min(last.end, len(one.records) - 1)
+            opened = last.left_by is not None and last.left_by.new_state == CLOSED
+            yield _Win(attempt, phase, one.times[phase.begin], one.times[end], end, opened)
+
+
+def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
+    one = timeline.members[member_id]
+    last = len(one.records) - 1
+    for attempt in one.attempts:
+        for phase in attempt.phases:
+            end_ns = one.times[min(phase.end, last)]
+            yield _Place(attempt, phase, one.times[phase.begin], end_ns)
+
+
+def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
+    """The run of phases without a leader that reaches a moment, or ended last before it: from
+    where to where in the list.
+    """
+    last = -1
+    for position, place in enumerate(places):
+        if place.begin_ns >= at_ns:
+            break
+        if place.end_ns > before_ns:
+            last = position
+    if last < 0:
+        return None
+    first = last
+    if places[last].phase.state in SEEKING:
+        while first > 0 and places[first - 1].phase.state in SEEKING:
+            if places[first - 1].end_ns <= before_ns or _closed_between(places, first):
+                break
+            first -= 1
+    return first, last
+
+
+def _closed_between(places: list[_Place], position: int) -> bool:
+    earlier, later = places[position - 1].attempt, places[position].attempt
+    return earlier is not later and earlier.outcome == "closed"
+
+
+def _won(
+    timeline: Timeline,
+    places: dict[int, list[_Place]],
+    spans: list[Span],
+    timeouts: dict[str, Timeout],
+    number: int,
+    before_ns: int,
+    win: _Win,
+    until_ns: int,
+) -> ElectionReport:
+    winner = win.attempt.member_id
+    old = _leader_before(spans, win)
+    chosen: dict[int, list[_Place]] = {}
+    starts: list[tuple[int, int]] = []
+    for member_id, listed in places.items():
+        found = _seeking(listed, before_ns, win.at_ns)
+        if found is None:
+            first = next((k for k, p in enumerate(listed) if win.at_ns < p.begin_ns), None)
+            if first is None or listed[first].begin_ns > win.end_ns:
+                continue
+            found = (first, first)
+        kept = [p for p in listed[found[0] :] if p.begin_ns < until_ns or p.phase is win.phase]
+        chosen[member_id] = _until_closed(kept, win.at_ns)
+        if listed[found[0]].phase.state in SEEKING and chosen[member_id]:
+            starts.append((listed[found[0]].begin_ns, member_id))
+    working = old.working_ns if old is not None else None
+    if working is not None:
+        starts = [(max(start, min(working, win.at_ns)), m) for start, m in starts]
+    start_ns, _ = min(starts, default=(win.at_ns, winner))
+    one = timeline.members[winner]
+    won_at, closed_at = one.evidence(win.phase.begin), one.evidence(win.end)
+    opened_by = win.phase.entered_by
+    term = getattr(opened_by, "leadership_term_id", None)
+    phases, left_out = _reports(timeline, chosen)
+    ballots = tuple(_ballots(timeline, chosen))
+    detection = None if working is None or old is None else max(start_ns - working, 0)
+    slowest, setting = _slowest(timeline, win, start_ns, old, detection, phases, timeouts)
+    failed = sum(ballot.outcome == "failed" for ballot in ballots)
+    text = (
+        f"Election {number}: member {winner} won term {term} after {shown_ns(win.at_ns - start_ns)}"
+    )
+    text += f" and {failed} failed ballot{'s' * (failed != 1)}" if failed else ""
+    if win.opened:
+        text += f"; the term was open after {shown_ns(win.end_ns - start_ns)}."
+    else:
+        text += "; it never opened the term."
+    return ElectionReport(
+        number,
+        winner,
+        term,
+        start_ns,
+        win.end_ns,
+        round((win.end_ns - start_ns) / 1e6, 3),
+        win.opened,
+        None if detection is None else round(detection / 1e6, 3),
+        tuple(_causes(timeline, chosen, start_ns)),
+        tuple(_waits(timeline, win)),
+        phases,
+        ballots,
+        slowest,
+        setting,
+        left_out,
+        Sentence(text, (won_at, closed_at)),
+    )
+
+
+def _leader_before(spans: list[Span], win: _Win) -> Span | None:
+    earlier = [one for one in spans if one.row.is_exact and one.from_ns < win.at_ns]
+    return earlier[-1] if earlier else None
+
+
+def _until_closed(places: list[_Place], at_ns: int) -> list[_Place]:
+    """Phases up to the first election that closes after a moment."""
+    kept: list[_Place] = []
+    for place in places:
+        if kept and kept[-1].attempt is not place.attempt and kept[-1].end_ns >= at_ns:
+            break
+        kept.append(place)
+    return kept
+
+
+def _reports(
+    timeline: Timeline, chosen: dict[int, list[_Place]]
+) -> tuple[tuple[PhaseReport, ...], int]:
+    listed = [
+        (place.begin_ns, member_id, place)
+        for member_id, places in chosen.items()
+        for place in places[:MAX_PHASES]
+    ]
+    listed.sort(key=lambda one: one[:2])
+    left_out = sum(max(0, len(places) - MAX_PHASES) for places in chosen.values())
+    reports = [report_phase(timeline.members[m], p.attempt, p.phase) for _, m, p in listed]
+    return tuple(reports), left_out
+
+
+def _ballots(timeline: Timeline, chosen: dict[int, list[_Place]]) -> Iterator[BallotReport]:
+    listed = [
+        (place.begin_ns, place.phase)
+        for places in chosen.values()
+        for place in places
+        if place.phase.state == "CANDIDATE_BALLOT"
+    ]
+    for _, phase in sorted(listed, key=lambda one: one[0])[:MAX_PHASES]:
+        report = report_ballot(timeline, phase)
+        if report is not None:
+            yield report
+
+
+def _causes(
+    timeline: Timeline, chosen: dict[int, list[_Place]], start_ns: int
+) -> Iterator[Sentence]:
+    """Why each member began to look for a leader."""
+    for member_id, places in sorted(chosen.items()):
+        one = timeline.members[member_id]
+        seen: set[int] = set()
+        for place in places:
+            attempt = place.attempt
+            if attempt.begin in seen or one.times[attempt.begin] < start_ns - 1_000_000_000:
+                continue
+            seen.add(attempt.begin)
+            record = one.records[attempt.begin]
+            if isinstance(record, NewElection) and len(seen) <= 4:
+                text = (
+                    f"Member {member_id} began an election: {record.reason or 'no reason logged'}."
+                )
+                yield Sentence(text, (one.evidence(attempt.begin),))
+
+
+def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
+    """Which members the winner had not heard when it nominated itself."""
+    one = timeline.members[win.attempt.member_id]
+    canvasses = [
+        phase
+        for phase in win.attempt.phases
+        if phase.state == "CANVASS" and phase.begin < win.phase.begin
+    ]
+    if not canvasses or not any(isinstance(r, CanvassPosition) for r in one.records):
+        return
+    phase = canvasses[-1]
+    heard = {
+        record.follower_member_id
+        for record in one.records[phase.begin : phase.end]
+        if isinstance(record, CanvassPosition)
+    }
+    silent = sorted(set(range(timeline.member_count)) - heard - {one.member_id})
+    if silent and phase.end < len(one.records):
+        who = ", ".join(str(k) for k in silent)
+        text = f"Member {one.member_id} had no canvass position of member {who} when it ran."
+        yield Sentence(text, (one.evidence(phase.begin), one.evidence(phase.end)))
+
+
+def _slowest(
+    timeline: Timeline,
+    win: _Win,
+    start_ns: int,
+    old: Span | None,
+    detection: int | None,
+    phases: tuple[PhaseReport, ...],
+    timeouts: dict[str, Timeout],
+) -> tuple[Sentence, str | None]:
+    """The longest part of the winner's way, and what would shorten it."""
+    one = timeline.members[win.attempt.member_id]
+    last_ns = one.records[win.end].time_ns
+    own = [
+        phase
+        for phase in phases
+        if phase.member_id == one.member_id
+        and phase.duration_ms is not None
+        and phase.from_ns <= last_ns
+        and phase.from_ns + one.offset_ns >= start_ns - 1_000_000
+    ]
+    longest = max(own, key=lambda phase: phase.duration_ms or 0.0, default=None)
+    if detection is not None and old is not None and old.working_by is not None:
+        by = _first_election(timeline, start_ns)
+        if by is not None and (longest is None or detection > (longest.duration_ms or 0) * 1e6):
+            evidence, record = by
+            if record.reason == "leader heartbeat timeout":
+                text = f"Slowest part: {shown_ns(detection)} until the leader's end was noticed;"
+                text += f" {HEARTBEAT_TIMEOUT} bounds it{_now(timeouts, HEARTBEAT_TIMEOUT)}."
+                return Sentence(text, (old.working_by, evidence)), HEARTBEAT_TIMEOUT
+    if longest is None:
+        text = "The lines of the winner's phases are not in the log."
+        return Sentence(text, (one.evidence(win.phase.begin),)), None
+    text = f"Slowest part: {longest.state} of member {one.member_id}"
+    text += f" for {shown_ns(round((longest.duration_ms or 0) * 1e6))}"
+    if longest.setting is not None:
+        text += f"; {longest.setting} bounds it{_now(timeouts, longest.setting)}"
+        if longest.setting == STARTUP_CANVASS:
+            text += ", and it ends at once when every member has answered"
+        text += "."
+    else:
+        text += f"; no timeout governed it ({longest.governed_by})."
+    return Sentence(text, longest.sentence.evidence), longest.setting
+
+
+def _now(timeouts: dict[str, Timeout], setting: str) -> str:
+    timeout = timeouts[setting]
+    return f" ({timeout.source}: {shown_ns(timeout.value_ns)})"
+
+
+def _first_election(timeline: Timeline, start_ns: int) -> tuple[Evidence, NewElection] | None:
+    for _, member_id, index in timeline.merged(NewElection):
+        one = timeline.members[member_id]
+        if one.times[index] >= start_ns - 1_000_000:
+            record = one.records[index]
+            assert isinstance(record, NewElection)
+            return one.evidence(index), record
+    return None
+
+
+def _unwon(
+    timeline: Timeline, places: dict[int, list[_Place]], number: int, before_ns: int
+) -> ElectionReport | None:
+    """What members did after the last leader, if any of them looked for another one."""
+    chosen = {
+        member_id: kept
+        for member_id, listed in places.items()
+        if (kept := [p for p in listed if p.begin_ns >= before_ns and p.phase.state in SEEKING])
+    }
+    if not chosen:
+        return None
+    start_ns = min(kept[0].begin_ns for kept in chosen.values())
+    phases, left_out = _reports(timeline, chosen)
+    first = min(chosen, key=lambda m: chosen[m][0].begin_ns)
+    one = timeline.members[first]
+    place = chosen[first][0].phase
+    last = max(timeline.members.values(), key=lambda other: other.times[-1])
+    ends = last.evidence(len(last.records) - 1)
+    lasted = timeline.end_ns - start_ns
+    text = f"Election {number}: nobody has won after {shown_ns(lasted)}, when the logs end."
+    longest = max(phases, key=lambda phase: phase.duration_ms or 0.0)
+    slowest = f"Longest phase: {longest.state} of member {longest.member_id}."
+    return ElectionReport(
+        number,
+        None,
+        None,
+        start_ns,
+        timeline.end_ns,
+        round(lasted / 1e6, 3),
+        False,
+        None,
+        tuple(_causes(timeline, chosen, start_ns)),
+        (),
+        phases,
+        tuple(_ballots(timeline, chosen)),
+        Sentence(slowest, longest.sentence.evidence),
+        longest.setting,
+        left_out,
+        Sentence(text, (one.evidence(place.begin), ends)),
+    )

@@ -1,0 +1,48 @@
+"""What a sentence rests on: lines of the members' logs."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Evidence(msgspec.Struct, frozen=True, rename="camel"):
+    """One line of a member's log.
+
+    Parameters
+    ----------
+    file
+        Name of the file.
+    line
+        Counted from 1.
+    member_id
+        The member that wrote the line.
+    time_ns
+        The line's own stamp, on the clock of that member's host.
+    """
+
+    file: str
+    line: int
+    member_id: int
+    time_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Sentence(msgspec.Struct, frozen=True, rename="camel"):
+    """A statement and the lines that show it; at least one."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+
+    def __str__(self) -> str:
+        places = ", ".join(dict.fromkeys(str(one) for one in self.evidence))
+        return f"{self.text} [{places}]"
+
+
+def shown_ns(duration_ns: int) -> str:
+    """Write a duration: milliseconds below ten seconds, else seconds."""
+    ms = duration_ns / 1_000_000
+    if abs(ms) < 10:
+        return f"{ms:.1f} ms"
+    return f"{ms:,.0f} ms" if abs(ms) < 10_000 else f"{ms / 1000:,.1f} s"

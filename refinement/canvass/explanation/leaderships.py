@@ -1,0 +1,314 @@
+"""Who led when: one `Leadership` for each time that a member opened a term, and the gaps between.
+
+A leadership begins when the leader's election closes: the first entry of its term is then in the
+log. It ends with the line that shows it; a process that is killed writes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.timeline import CLOSED, MemberTimeline, Timeline, is_heartbeat
+from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
+    AppendSessionClose,
+    AppendSessionOpen,
+    ClusterEvent,
+    CommitPosition,
+    ElectionStateChange,
+    LifeStart,
+    Line,
+    NewElection,
+    NewLeadershipTerm,
+    ReplayNewLeadershipTerm,
+    StateChange,
+)
+
+_ALIVE_NS: Final = 1_000_000_000
+"""A leader whose log has heartbeats and shows nothing for so long is paused or cut off."""
+
+
+class Leadership(msgspec.Struct, frozen=True, rename="camel"):
+    """A term, and the member that led it.
+
+    Parameters
+    ----------
+    leader_member_id
+        Null if the lines show only that the term was opened.
+    from_ns
+        When the leader's election closed, by the leader's own clock; null if no line shows it.
+    until_ns
+        When it ended, by the leader's own clock; null if no line shows it, or if it lasts until the
+        leader's log ends.
+    until_earliest_ns, until_latest_ns
+        The last sign of the leader, and the first line that excludes it, where no line is exact.
+    ended_by
+        ``new election``, ``process closed``, ``process ended`` (no line: killed, or its last lines
+        are missing), ``log ends`` or ``unknown``.
+    reason
+        As the log gives it, for instance ``inactive follower quorum``.
+    evidence
+        The lines that show the beginning, and the end.
+    """
+
+    leadership_term_id: int
+    leader_member_id: int | None
+    from_ns: int | None
+    until_ns: int | None
+    until_earliest_ns: int | None
+    until_latest_ns: int | None
+    term_base_log_position: int | None
+    ended_by: str
+    reason: str
+    is_exact: bool
+    evidence: tuple[Evidence, ...]
+
+
+class Gap(msgspec.Struct, frozen=True, rename="camel"):
+    """A time without a working leader, on the common clock.
+
+    Parameters
+    ----------
+    from_ns
+        Null where no line shows when the leader before it stopped.
+    leadership_term_id
+        Of the leadership that ended the gap; null if none did.
+    """
+
+    from_ns: int | None
+    until_ns: int
+    leadership_term_id: int | None
+    sentence: Sentence
+
+
+@dataclass(slots=True)
+class Span:
+    """A leadership with its places in the timeline, times on the common clock.
+
+    Parameters
+    ----------
+    begin
+        Index of the line that shows it open, in the log of ``member_id``.
+    working_ns
+        The last sign that the leader worked, until it was followed by another; none if unknown.
+    """
+
+    row: Leadership
+    member_id: int
+    begin: int
+    end: int
+    from_ns: int
+    until_ns: int | None
+    working_ns: int | None
+    working_by: Evidence | None
+
+
+def find_leaderships(timeline: Timeline) -> list[Span]:
+    """List the leaderships in the order in which they began."""
+    spans: list[Span] = []
+    for one in timeline.members.values():
+        spans += _of_leader(one)
+    led = {(span.row.leadership_term_id, span.row.leader_member_id) for span in spans}
+    spans += _by_others(timeline, {term for term, _ in led})
+    spans.sort(key=lambda span: (span.from_ns, span.row.leadership_term_id))
+    _set_working(timeline, spans)
+    return spans
+
+
+def _of_leader(one: MemberTimeline) -> Iterator[Span]:
+    for index, record in enumerate(one.records):
+        if not isinstance(record, ElectionStateChange) or record.new_state != CLOSED:
+            continue
+        if record.leader_member_id != one.member_id:
+            continue
+        end = next(
+            (k for k in range(index + 1, len(one.records)) if _ends(one.records[k])),
+            len(one.records),
+        )
+        yield _span(one, index, end, record)
+
+
+def _ends(record: Line) -> bool:
+    if isinstance(record, StateChange):
+        return record.new_state == CLOSED
+    return isinstance(record, NewElection | ElectionStateChange | LifeStart)
+
+
+def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange) -> Span:
+    evidence = [one.evidence(index)]
+    until: int | None = None
+    earliest: int | None = None
+    latest: int | None = None
+    ended_by, reason = "log ends", ""
+    if end < len(one.records):
+        closing = one.records[end]
+        evidence.append(one.evidence(end))
+        if isinstance(closing, LifeStart):
+            ended_by, reason = "process ended", ""
+            last = one.last_before(end)
+            evidence.insert(1, one.evidence(last))
+            earliest, latest = one.times[last] - one.offset_ns, closing.time_ns
+            if _has_heartbeats(one, index, end):
+                until = earliest
+        else:
+            until = closing.time_ns
+            ended_by = "process closed" if isinstance(closing, StateChange) else "new election"
+            reason = getattr(closing, "reason", "")
+    else:
+        last = one.last_before(end)
+        evidence.append(one.evidence(last))
+        earliest = one.times[last] - one.offset_ns
+    row = Leadership(
+        record.leadership_term_id,
+        one.member_id,
+        record.time_ns,
+        until,
+        earliest,
+        latest,
+        record.log_position,
+        ended_by,
+        reason,
+        True,
+        tuple(evidence),
+    )
+    common = None if until is None else until + one.offset_ns
+    return Span(row, one.member_id, index, end, one.times[index], common, None, None)
+
+
+def _has_heartbeats(one: MemberTimeline, begin: int, end: int) -> bool:
+    """Whether the leader's log shows the reports of followers, so that its last line is near its
+    end.
+    """
+    return any(is_heartbeat(one.records[k]) for k in range(begin, end))
+
+
+def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
+    """Leaderships whose beginning the leader's own log does not show, each by its first sign."""
+    first: dict[int, tuple[int, int, int]] = {}
+    leaders: dict[int, tuple[int, Evidence]] = {}
+    kinds: tuple[type[Line], ...] = (ReplayNewLeadershipTerm, AppendSessionOpen, AppendSessionClose)
+    for time_ns, member_id, index in timeline.merged(ClusterEvent):
+        record = timeline.record(member_id, index)
+        if isinstance(record, NewLeadershipTerm | CommitPosition):
+            leader = record.leader_member_id
+            leaders[record.leadership_term_id] = (
+                leader,
+                timeline.members[member_id].evidence(index),
+            )
+        elif isinstance(record, kinds):
+            term = getattr(record, "leadership_term_id", NULL_VALUE)
+            if isinstance(record, AppendSessionOpen | AppendSessionClose):
+                leaders[term] = (member_id, timeline.members[member_id].evidence(index))
+            if term not in known and term >= 0:
+                first.setdefault(term, (time_ns, member_id, index))
+    for term, (time_ns, member_id, index) in sorted(first.items()):
+        one = timeline.members[member_id]
+        record = one.records[index]
+        live = isinstance(record, ReplayNewLeadershipTerm) and not record.is_in_election
+        base = (
+            record.term_base_log_position if isinstance(record, ReplayNewLeadershipTerm) else None
+        )
+        evidence = [one.evidence(index)]
+        if term in leaders:
+            evidence.append(leaders[term][1])
+        row = Leadership(
+            term,
+            leaders[term][0] if term in leaders else None,
+            record.time_ns if live else None,
+            None,
+            None,
+            None,
+            base,
+            "unknown",
+            "",
+            False,
+            tuple(evidence),
+        )
+        yield Span(row, member_id, index, index, time_ns, None, None, None)
+
+
+def _set_working(timeline: Timeline, spans: list[Span]) -> None:
+    """Find the last sign of each leader's work before the next leadership began."""
+    nexts = [*(span.from_ns for span in spans[1:]), timeline.end_ns]
+    for span, next_ns in zip(spans, nexts, strict=True):
+        if not span.row.is_exact:
+            continue
+        one = timeline.members[span.member_id]
+        limit = next_ns
+        if span.until_ns is not None:
+            limit = min(limit, span.until_ns)
+        if not _has_heartbeats(one, span.begin, span.end):
+            if span.until_ns is not None and span.until_ns <= limit:
+                span.working_ns, span.working_by = span.until_ns, one.evidence(span.end)
+            continue
+        last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
+        place = max(last - 1, span.begin)
+        # A leader that wakes from a pause writes its end first; what is before it is the pause.
+        if span.until_ns is not None and one.times[place] >= limit:
+            silent = limit - one.times[place - 1] if place > span.begin else 0
+            place = place - 1 if silent > _ALIVE_NS else place
+        by_line = span.end < len(one.records) and not isinstance(one.records[span.end], LifeStart)
+        if by_line and span.until_ns == limit and limit - one.times[place] <= _ALIVE_NS:
+            span.working_ns, span.working_by = limit, one.evidence(span.end)
+        else:
+            span.working_ns, span.working_by = one.times[place], one.evidence(place)
+
+
+def find_gaps(timeline: Timeline, spans: list[Span]) -> list[Gap]:
+    """List the times without a working leader, the one before the first leadership included."""
+    gaps: list[Gap] = []
+    first_member = min(timeline.members.values(), key=lambda one: one.times[0], default=None)
+    before: tuple[int | None, Evidence | None, int | None] = (None, None, None)
+    if first_member is not None:
+        before = (first_member.times[0], first_member.evidence(0), None)
+    for span in [one for one in spans if one.row.from_ns is not None]:
+        row = span.row
+        gaps.append(_gap(before, span.from_ns, row.leadership_term_id, row.evidence[0]))
+        before = (span.working_ns, span.working_by, row.leadership_term_id)
+        if span.working_by is None:
+            before = (None, row.evidence[-1], row.leadership_term_id)
+    ended = spans and spans[-1].row.ended_by not in ("log ends", "unknown")
+    if before[1] is not None and (ended or not spans):
+        last = max(timeline.members.values(), key=lambda one: one.times[-1])
+        gaps.append(_gap(before, timeline.end_ns, None, last.evidence(len(last.records) - 1)))
+    return [gap for gap in gaps if gap.from_ns is None or gap.until_ns > gap.from_ns]
+
+
+def _gap(
+    before: tuple[int | None, Evidence | None, int | None],
+    until_ns: int,
+    term: int | None,
+    by: Evidence,
+) -> Gap:
+    from_ns, from_by, old = before
+    what = "before the first leader" if old is None else f"after the leader of term {old}"
+    if from_ns is None:
+        text = f"No line shows when the leader of term {old} stopped before term {term} began."
+    else:
+        text = f"{shown_ns(until_ns - from_ns)} without a leader {what}"
+        text += (
+            "; no other leader follows in the logs." if term is None else f", until term {term}."
+        )
+    evidence = (by,) if from_by is None else (from_by, by)
+    return Gap(from_ns, until_ns, term, Sentence(text, evidence))
+
+
+def sentence_of(row: Leadership) -> Sentence:
+    """Say who led, from when on, and what ended it."""
+    who = "an unknown member" if row.leader_member_id is None else f"member {row.leader_member_id}"
+    text = f"Term {row.leadership_term_id}: {who} led"
+    if not row.is_exact:
+        text += "; the leader's own line is not in the logs"
+    ends = {
+        "new election": f"until it began an election ({row.reason or 'no reason logged'})",
+        "process closed": f"until it closed ({row.reason or 'no reason logged'})",
+        "process ended": "until its process ended without a line",
+        "log ends": "until its log ends",
+        "unknown": "and no line shows its end",
+    }
+    return Sentence(f"{text}, {ends[row.ended_by]}.", row.evidence)

@@ -1,0 +1,253 @@
+"""What governed each phase of an election: the message or the timeout that ended it, by Aeron's
+rules.
+
+A message is named only if its line stands where the rules put it: directly before the change.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from canvass.explanation.evidence import Sentence, shown_ns
+from canvass.explanation.timeline import LEADING, Attempt, MemberTimeline, Phase
+from canvass.explanation.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import NULL_VALUE, Line
+
+_POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPosition)
+
+
+class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
+    """A member's stay in one election state.
+
+    Parameters
+    ----------
+    from_ns, until_ns
+        By the member's own clock; ``until_ns`` is null if no line ends the phase.
+    duration_ms
+        Null if no line ends the phase.
+    governed_by
+        ``message``, ``timeout``, ``work`` (replay, copying, services), ``error`` or ``unknown``.
+    setting
+        The property that bounds the phase, if one does.
+    """
+
+    member_id: int
+    state: str
+    from_ns: int
+    until_ns: int | None
+    duration_ms: float | None
+    next_state: str | None
+    governed_by: str
+    setting: str | None
+    sentence: Sentence
+
+
+_REPLAY: Final = "replays its log; a snapshot taken more often makes the replay shorter"
+_WORK: Final = {
+    "INIT": "stops recording and clears what the last term left",
+    "LEADER_REPLAY": _REPLAY,
+    "LEADER_INIT": "starts to record its log, and its services join",
+    "FOLLOWER_REPLAY": _REPLAY,
+    "FOLLOWER_CATCHUP_INIT": "adds a destination and asks the leader for a replay",
+    "FOLLOWER_CATCHUP_AWAIT": "waits for the image of the replay, and for its services",
+    "FOLLOWER_CATCHUP": "consumes the log up to the leader's commit position",
+    "FOLLOWER_LOG_INIT": "subscribes to the leader's log",
+    "FOLLOWER_LOG_AWAIT": "waits for the image of the leader's log, and for its services",
+    "FOLLOWER_READY": "reports its position to the leader",
+}
+"""What a member does in a state that no message and no timeout ends."""
+
+
+def report_phase(one: MemberTimeline, attempt: Attempt, phase: Phase) -> PhaseReport:
+    """Say how long a phase took, and what ended it."""
+    begin = one.evidence(phase.begin)
+    # When a process ended that wrote no line, the start of the next one does not show.
+    ended = phase.end < len(one.records) and not isinstance(
+        one.records[phase.end], records.LifeStart
+    )
+    evidence = [begin]
+    if ended:
+        evidence.append(one.evidence(phase.end))
+    lasted = one.times[phase.end] - one.times[phase.begin] if ended else None
+    by, next_state = phase.left_by, _next_state(one, phase)
+    if by is None:
+        kind, setting, what, message = "unknown", None, _open_end(one, attempt, phase), None
+    else:
+        kind, setting, what, message = _governed(one, attempt, phase)
+    if message is not None:
+        evidence.insert(1, one.evidence(message))
+    took = "" if lasted is None else f" for {shown_ns(lasted)}"
+    text = f"Member {phase.member_id} was in {phase.state}{took}: {what}."
+    return PhaseReport(
+        phase.member_id,
+        phase.state,
+        one.records[phase.begin].time_ns,
+        one.records[phase.end].time_ns if ended else None,
+        None if lasted is None else round(lasted / 1e6, 3),
+        next_state,
+        kind,
+        setting,
+        Sentence(text, tuple(evidence)),
+    )
+
+
+def _next_state(one: MemberTimeline, phase: Phase) -> str | None:
+    if phase.left_by is not None:
+        return phase.left_by.new_state
+    if phase.end < len(one.records) and isinstance(one.records[phase.end], records.NewElection):
+        return "INIT"
+    return None
+
+
+def _open_end(one: MemberTimeline, attempt: Attempt, phase: Phase) -> str:
+    last = phase is attempt.phases[-1]
+    if last and attempt.outcome == "process ended":
+        return "its process ended, and no line shows when"
+    if phase.end >= len(one.records):
+        return "the log ends here"
+    return "the line that ends the phase is missing"
+
+
+_Governed = tuple[str, str | None, str, int | None]
+
+
+def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
+    by = phase.left_by
+    assert by is not None
+    if by.new_state == "INIT" and phase.state != "INIT":
+        return _error(one, phase, by)
+    if phase.state == "CANVASS":
+        return _canvass(one, attempt, phase)
+    if phase.state == "NOMINATE" and by.new_state == "CANDIDATE_BALLOT":
+        return "timeout", ELECTION, "a random delay of up to half the election timeout", None
+    if phase.state == "CANDIDATE_BALLOT":
+        return _ballot(one, phase)
+    if phase.state in ("NOMINATE", "FOLLOWER_BALLOT") or by.new_state == "FOLLOWER_BALLOT":
+        return _following(one, phase)
+    if phase.state in LEADING and phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
+        kinds: tuple[type[Line], ...] = _POSITIONS
+        what = "a quorum had to report"
+        what += " the leader's log" if phase.state == "LEADER_LOG_REPLICATION" else " the new term"
+        return _by_message(one, phase, kinds, what)
+    if phase.state == "FOLLOWER_LOG_REPLICATION":
+        kinds = (records.ReplicationEnded, records.CommitPosition, records.NewLeadershipTerm)
+        what = "it copied its leader's log and needed a commit position that covers it"
+        return _by_message(one, phase, kinds, what)
+    if by.new_state == "CANVASS" and phase.state == "FOLLOWER_REPLAY":
+        return "work", None, f"the replay ended early ({by.reason or 'no reason logged'})", None
+    return "work", None, f"it {_WORK.get(phase.state, 'works')}", None
+
+
+def _error(one: MemberTimeline, phase: Phase, by: records.ElectionStateChange) -> _Governed:
+    cause = one.records[phase.end - 1] if phase.end else by
+    if isinstance(cause, records.TruncateLogEntry):
+        what = f"its log was truncated from {cause.old_position:,} to {cause.new_position:,}"
+        return "message", None, what, phase.end - 1
+    reason = by.reason or "no reason logged"
+    setting = HEARTBEAT_TIMEOUT if "timeout" in reason or "progress" in reason else None
+    return "error", setting, f"an error ended it ({reason})", None
+
+
+def _cause(one: MemberTimeline, phase: Phase, kinds: tuple[type[Line], ...]) -> int | None:
+    """The message directly before the change, if it is one that can be its cause."""
+    place = one.cause(phase.end)
+    if place == NULL_VALUE or place <= phase.begin or not isinstance(one.records[place], kinds):
+        return None
+    return place
+
+
+def _by_message(
+    one: MemberTimeline, phase: Phase, kinds: tuple[type[Line], ...], what: str
+) -> _Governed:
+    place = next(
+        (k for k in range(phase.end - 1, phase.begin, -1) if isinstance(one.records[k], kinds)),
+        None,
+    )
+    if place is None:
+        return "message", None, f"{what}; the message's line is not in the log", None
+    return "message", None, f"{what}, and the last message was {_named(one.records[place])}", place
+
+
+def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
+    by = phase.left_by
+    assert by is not None
+    if by.new_state != "NOMINATE":
+        return _following(one, phase)
+    kinds = (records.CanvassPosition, records.AppendPosition)
+    place = _cause(one, phase, kinds)
+    lasted = one.times[phase.end] - one.times[phase.begin]
+    near = place is not None and one.times[phase.end] - one.times[place] < 20_000_000
+    if near and place is not None:
+        what = f"every member it counts had answered, the last with {_named(one.records[place])}"
+        return "message", None, what, place
+    first = attempt.is_startup and not any(
+        p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
+    )
+    if lasted < 50_000_000 and not first:
+        return "message", None, "it had a quorum's positions and its wait was over", None
+    setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
+    wait = "the startup canvass" if first else "the leader heartbeat"
+    return "timeout", setting, f"it waited for all members until {wait} timeout", None
+
+
+def _following(one: MemberTimeline, phase: Phase) -> _Governed:
+    by = phase.left_by
+    assert by is not None
+    if by.new_state == "FOLLOWER_BALLOT":
+        place = _cause(one, phase, (records.RequestVote,))
+        what = "it granted a vote"
+    elif by.new_state == "CANVASS":
+        place = _cause(one, phase, (records.NewLeadershipTerm,))
+        lasted = one.times[phase.end] - one.times[phase.begin]
+        if place is None or one.times[phase.end] - one.times[place] > 5_000_000:
+            what = f"no leader announced itself within the election timeout ({shown_ns(lasted)})"
+            return "timeout", ELECTION, what, None
+        what = "the leader's log does not continue its own"
+    else:
+        place = _cause(one, phase, (records.NewLeadershipTerm,))
+        what = f"it followed member {by.leader_member_id}"
+    if place is None:
+        return "message", None, f"{what}; the message's line is not in the log", None
+    return "message", None, f"{what} on {_named(one.records[place])}", place
+
+
+def _ballot(one: MemberTimeline, phase: Phase) -> _Governed:
+    by = phase.left_by
+    assert by is not None
+    if by.new_state == "LEADER_LOG_REPLICATION":
+        if by.reason == "quorum leader":
+            what = "a majority without all members wins only when the election timeout has passed"
+            return "timeout", ELECTION, what, None
+        place = _cause(one, phase, (records.Vote,))
+        return "message", None, "every member it counts voted for it", place
+    if by.new_state == "CANVASS":
+        return "timeout", ELECTION, "the ballot did not win within the election timeout", None
+    return _following(one, phase)
+
+
+def _named(record: Line) -> str:
+    """A message in words, as its line has it."""
+    match record:
+        case records.CanvassPosition():
+            log = f"({record.log_leadership_term_id}, {record.log_position:,})"
+            return f"the canvass position {log} of member {record.follower_member_id}"
+        case records.AppendPosition():
+            place = f"{record.log_position:,} in term {record.leadership_term_id}"
+            return f"the append position {place} of member {record.follower_member_id}"
+        case records.Vote():
+            return f"the vote of member {record.follower_member_id}"
+        case records.RequestVote():
+            who = f"member {record.candidate_member_id}"
+            return f"the request for a vote of {who} in term {record.candidate_term_id}"
+        case records.NewLeadershipTerm():
+            who = f"member {record.leader_member_id}"
+            return f"the new leadership term {record.leadership_term_id} of {who}"
+        case records.CommitPosition():
+            return f"the commit position {record.log_position:,}"
+        case records.ReplicationEnded():
+            return f"the end of the copy at {record.position:,}"
+        case _:
+            return "a message"

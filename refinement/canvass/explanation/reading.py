@@ -1,0 +1,71 @@
+"""What the user names, made into a timeline: a folder of event logs, or a run.
+
+An import of the logs adds states. It is tried, and where it fails the answers of the lines stand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canvass.explanation.recorded import logs_of_run, states_of_run
+from canvass.explanation.states import MemberStates, States
+from canvass.explanation.timeline import Timeline, make_timeline
+from canvass.traces.aeron_import.proposing import ImportFault, propose
+from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.run import RUN_FILE, RunFolder
+
+
+def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, str]:
+    """Read logs or a run.
+
+    Parameters
+    ----------
+    path
+        A folder of event logs, one event log, or a run folder.
+    infer
+        Whether logs are imported, too, for the states between the lines.
+
+    Returns
+    -------
+    tuple
+        The timeline, the states if there are any, and why there are none.
+
+    Raises
+    ------
+    AeronLogError
+        If logs cannot be read.
+    TraceError
+        If the run is none.
+    """
+    if (path / RUN_FILE).is_file():
+        folder = RunFolder(path)
+        run = folder.load()
+        names = {member_id: stream.name for member_id, stream in folder.streams.items()}
+        absent = tuple(k for k in range(run.run.member_count) if k not in names)
+        timeline = make_timeline(logs_of_run(run, names), absent)
+        offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
+        return timeline, states_of_run(run, offsets), ""
+    logs = read_cluster([path])
+    timeline = make_timeline(logs.members, logs.missing)
+    if not infer:
+        return timeline, None, "the logs were not imported"
+    states, why = infer_states(logs, timeline)
+    return timeline, states, why
+
+
+def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, str]:
+    """Import logs, and take the states of the steps; none if nothing can be made of them."""
+    try:
+        imported = propose(logs)
+    except ImportFault as fault:
+        return None, str(fault)
+    members = {}
+    for member_id, proposal in imported.proposals.items():
+        if member_id in timeline.members and proposal.steps:
+            shift = timeline.members[member_id].offset_ns - proposal.evidence.offset_ns
+            times = [step.time + shift for step in proposal.steps]
+            members[member_id] = MemberStates(times, [step.state for step in proposal.steps])
+    why = ""
+    if imported.failure is not None or imported.stopped is not None:
+        why = "the import does not explain every line; states end before the first it does not"
+    return States(members, inferred=True), why

@@ -1,0 +1,206 @@
+"""A recorded run as records and states: what its members would have logged as Aeron does.
+
+Only what explanations read is made: starts, elections, messages received, truncations, entries of
+new terms, ends. The line of a record is that of its event in the member's stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from canvass.explanation.states import MemberStates, States
+from canvass.traces import wire
+from canvass.traces.actions import Action
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.run import LoadedRun
+from canvass.traces.schema import Event, to_cluster_member
+
+_CLOSED: Final = "CLOSED"
+_RECORDS: Final[dict[type[wire.Message], type[records.ClusterEvent]]] = {
+    wire.CanvassPosition: records.CanvassPosition,
+    wire.RequestVote: records.RequestVote,
+    wire.Vote: records.Vote,
+    wire.NewLeadershipTerm: records.NewLeadershipTerm,
+    wire.AppendPosition: records.AppendPosition,
+    wire.CommitPosition: records.CommitPosition,
+    wire.CatchupPosition: records.CatchupPosition,
+    wire.StopCatchup: records.StopCatchup,
+    wire.TerminationPosition: records.TerminationPosition,
+    wire.TerminationAck: records.TerminationAck,
+}
+_ABSENT: Final[dict[str, object]] = {
+    "protocol_version": records.NULL_VALUE,
+    "leader_recording_id": records.NULL_VALUE,
+    "timestamp": records.NULL_VALUE,
+    "log_session_id": records.NULL_VALUE,
+    "app_version": records.NULL_VALUE,
+    "catchup_endpoint": "",
+    "is_startup": False,
+}
+"""Fields of lines that a run does not record."""
+_REASONS: Final = {
+    Action.ON_REQUEST_VOTE: "unexpected vote request",
+    Action.ON_NEW_LEADERSHIP_TERM: "unexpected new leadership term event",
+    Action.ON_COMMIT_POSITION: "unexpected commit position from new leader",
+}
+
+
+def logs_of_run(run: LoadedRun, names: dict[int, str]) -> dict[int, MemberLog]:
+    """Make the records of each member.
+
+    Parameters
+    ----------
+    run
+        The run.
+    names
+        Of the members' streams.
+    """
+    return {
+        member_id: MemberLog(
+            member_id, (Path(names[member_id]),), list(_records(member_id, events)), [], {}
+        )
+        for member_id, events in run.events.items()
+    }
+
+
+def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:
+    """The states of a run, on the clock of a timeline with these offsets."""
+    members = {}
+    for member_id, events in run.events.items():
+        offset = offsets.get(member_id, 0)
+        times = [event.time_ns + offset for event in events]
+        members[member_id] = MemberStates(times, [to_cluster_member(e.state) for e in events])
+    inferred = run.run.source.get("kind") == "aeron-log"
+    return States(members, inferred)
+
+
+def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
+    before: wire.Member | None = None
+    for number, event in enumerate(events, 1):
+        place = (0, number, event.time_ns)
+        if event.action is Action.RESTART:
+            yield records.LifeStart(*place, event.time_ns // 1_000_000, 0, ())
+        if event.input.message is not None:
+            yield _received(place, member_id, event.input.message)
+        yield from _changes(place, member_id, event, before)
+        before = event.state
+
+
+def _received(
+    place: tuple[int, int, int], member_id: int, message: wire.Message
+) -> records.ClusterEvent:
+    kind = _RECORDS[type(message)]
+    values = [
+        getattr(message, name) if hasattr(message, name) else _value(name, message)
+        for name in kind.__struct_fields__[4:]
+    ]
+    return kind(*place, member_id, *values)
+
+
+def _value(name: str, message: wire.Message) -> object:
+    if name == "sender_member_id":
+        return getattr(message, "member_id", records.NULL_VALUE)
+    return _ABSENT[name]
+
+
+def _changes(
+    place: tuple[int, int, int], member_id: int, event: Event, before: wire.Member | None
+) -> Iterator[LogRecord]:
+    after, action = event.state, event.action
+    if action is Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT:
+        given = event.input
+        yield records.ReplayNewLeadershipTerm(
+            *place,
+            member_id,
+            after.election_state != _CLOSED,
+            given.leadership_term_id,
+            given.position,
+            given.term_base_log_position,
+            records.NULL_VALUE,
+            records.NULL_VALUE,
+            "",
+        )
+    truncates = action is Action.ON_NEW_LEADERSHIP_TERM and before is not None
+    if before is not None and truncates and after.recorded_position < before.recorded_position:
+        yield _truncation(place, member_id, before, after)
+    started = before is None or action is Action.RESTART
+    old = _CLOSED if before is None or started else before.election_state.value
+    if after.module_state == _CLOSED and action is Action.TERMINATE:
+        yield records.StateChange(*place, member_id, "ACTIVE", _CLOSED, "terminated")
+    elif old == _CLOSED and after.election_state != _CLOSED:
+        yield _new_election(place, member_id, event, before)
+        if after.election_state != "INIT":
+            yield _election_change(place, member_id, event, "INIT")
+    elif old != after.election_state or action is Action.ELECTION_ERROR:
+        yield _election_change(place, member_id, event, old)
+
+
+def _truncation(
+    place: tuple[int, int, int], member_id: int, before: wire.Member, after: wire.Member
+) -> records.TruncateLogEntry:
+    return records.TruncateLogEntry(
+        *place,
+        member_id,
+        before.election_state.value,
+        before.log_leadership_term_id,
+        before.leadership_term_id,
+        before.candidate_term_id,
+        before.commit_position,
+        before.commit_position,
+        before.append_position,
+        before.append_position,
+        after.recorded_position,
+    )
+
+
+def _new_election(
+    place: tuple[int, int, int], member_id: int, event: Event, before: wire.Member | None
+) -> records.NewElection:
+    after = event.state
+    if event.action is Action.RESTART:
+        reason = "node started"
+    elif event.action in _REASONS:
+        reason = _REASONS[event.action]
+    elif event.input.graceful_closed_leader_id != records.NULL_VALUE:
+        reason = "log disconnected from leader: eos=true"
+    elif before is not None and before.role == "LEADER":
+        reason = "inactive follower quorum"
+    else:
+        reason = "leader heartbeat timeout"
+    return records.NewElection(
+        *place,
+        member_id,
+        after.leadership_term_id,
+        after.commit_position,
+        after.append_position,
+        reason,
+    )
+
+
+def _election_change(
+    place: tuple[int, int, int], member_id: int, event: Event, old: str
+) -> records.ElectionStateChange:
+    after, reason = event.state, ""
+    if event.action is Action.CANDIDATE_BALLOT and after.role == "LEADER":
+        reason = "quorum leader" if event.input.timeout else "unanimous leader"
+    elif event.action is Action.ELECTION_ERROR:
+        reason = "error"
+    closed = after.election_state == _CLOSED
+    return records.ElectionStateChange(
+        *place,
+        member_id,
+        old,
+        after.election_state.value,
+        after.leader_member_id,
+        after.candidate_term_id,
+        after.module_leadership_term_id if closed else after.leadership_term_id,
+        after.commit_position,
+        after.module_leadership_term_id if closed else after.log_leadership_term_id,
+        after.recorded_position if closed else after.append_position,
+        after.catchup_join_position,
+        reason,
+    )

@@ -1,0 +1,390 @@
+"""What was at risk: entries that were lost, commits on too few disks, and near misses of the
+findings.
+
+A risk is something that lines show to have happened; what they do not show is not suspected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from canvass.explanation.ballots import BallotReport
+from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.leaderships import Span
+from canvass.explanation.timeline import MemberTimeline, Timeline
+from canvass.traces.aeron_log import records
+
+LOST: Final = "lost disk"
+TRUNCATED: Final = "truncated"
+FEW_DISKS: Final = "committed on too few disks"
+TWO_LEADERS: Final = "two leaders in one term"
+STALE: Final = "two leaders at once"
+NEAR_MISS: Final = "near miss"
+_INCOMPLETE: Final = "incomplete log replay"
+_VETOES: Final = 2
+"""Ballots that one member refuses for its candidate term, from which on L-E is named."""
+
+
+class RiskReport(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that was at risk.
+
+    Parameters
+    ----------
+    severity
+        ``danger`` (committed entries, or a rule of safety), ``warning`` or ``note``.
+    from_ns, until_ns
+        On the common clock; ``until_ns`` is null for a moment, or if no line shows an end.
+    page
+        The finding that describes it; empty if none does.
+    """
+
+    kind: str
+    severity: str
+    member_id: int | None
+    from_ns: int
+    until_ns: int | None
+    page: str
+    sentences: tuple[Sentence, ...]
+
+
+@dataclass(slots=True)
+class _Disks:
+    """What is known of the members' logs, as the lines go by.
+
+    Parameters
+    ----------
+    ends
+        For each member how far its log reaches, in which term at most, and the line that says so.
+    terms
+        The highest log term of each member since its log was shortened last.
+    commits
+        For each term the highest commit position announced in it, and the line.
+    """
+
+    timeline: Timeline
+    ends: dict[int, tuple[int, int, Evidence]] = field(default_factory=dict)
+    terms: dict[int, int] = field(default_factory=dict)
+    commits: dict[int, tuple[int, Evidence]] = field(default_factory=dict)
+    highest: int = 0
+
+    def see_commit(self, term: int, position: int, line: Evidence) -> None:
+        """Note a commit position; one that is known already stays in the term it was known in."""
+        if position > self.highest:
+            self.highest = position
+            self.commits[term] = (position, line)
+
+    def see_end(self, member_id: int, term: int, position: int, line: Evidence) -> None:
+        """Note how far a member's log reaches."""
+        known = self.ends.get(member_id)
+        self.terms[member_id] = max(term, self.terms.get(member_id, term))
+        if position >= 0 and (known is None or position > known[0]):
+            self.ends[member_id] = (position, term, line)
+
+    def committed_in(self, term: int) -> tuple[int, int, Evidence] | None:
+        """The highest commit position of the terms up to one: term, position and line."""
+        known = [(one, *self.commits[one]) for one in self.commits if one <= term]
+        return max(known, key=lambda row: row[1], default=None)
+
+    def holders(self, term: int, position: int) -> dict[int, Evidence]:
+        """Members whose logs are known to reach a position in a term."""
+        return {
+            member_id: line
+            for member_id, (end, of, line) in self.ends.items()
+            if end >= position and of >= term
+        }
+
+    def shorten(self, member_id: int, term: int, position: int, line: Evidence) -> None:
+        """Note that a member's log ends earlier than it did."""
+        self.ends[member_id] = (position, term, line)
+        self.terms[member_id] = term
+
+
+def find_risks(
+    timeline: Timeline, spans: list[Span], ballots: list[BallotReport]
+) -> list[RiskReport]:
+    """List what was at risk, in the order of time."""
+    found = [*_disks(timeline), *_leaders(timeline, spans), *_near_misses(timeline)]
+    found += _vetoes(timeline, ballots)
+    return sorted(found, key=lambda risk: risk.from_ns)
+
+
+# Logs and disks.
+
+
+def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
+    """Note what a line says of commits and of ends of logs."""
+    line, record = one.evidence(index), one.records[index]
+    match record:
+        case records.CommitPosition(leadership_term_id=term, log_position=position):
+            disks.see_commit(term, position, line)
+            disks.see_end(record.leader_member_id, term, position, line)
+        case records.AppendPosition(leadership_term_id=term, log_position=position):
+            disks.see_end(record.follower_member_id, term, position, line)
+        case records.CanvassPosition() | records.Vote():
+            term, position = record.log_leadership_term_id, record.log_position
+            disks.see_end(record.follower_member_id, term, position, line)
+        case records.RequestVote():
+            term, position = record.log_leadership_term_id, record.log_position
+            disks.see_end(record.candidate_member_id, term, position, line)
+        case records.NewLeadershipTerm():
+            disks.see_commit(record.leadership_term_id, record.commit_position, line)
+        case records.ElectionStateChange():
+            term = record.log_leadership_term_id
+            disks.see_end(one.member_id, term, record.append_position, line)
+            disks.see_commit(disks.terms[one.member_id], record.log_position, line)
+        case records.NewElection(leadership_term_id=term):
+            disks.see_end(one.member_id, term, record.append_position, line)
+            disks.see_commit(term, record.log_position, line)
+        case _:
+            pass
+
+
+def _disks(timeline: Timeline) -> Iterator[RiskReport]:
+    disks = _Disks(timeline)
+    for time_ns, member_id, index in timeline.merged(records.ClusterEvent):
+        one = timeline.members[member_id]
+        shrunk = _shrunk(disks, one, index)
+        if shrunk is not None:
+            yield _after_loss(disks, one, time_ns, index, shrunk)
+        _see(disks, one, index)
+
+
+def _shrunk(disks: _Disks, one: MemberTimeline, index: int) -> tuple[int, int, str] | None:
+    """The new end of a log that a line shows to be shorter than it was: term, position, kind."""
+    record, known = one.records[index], disks.ends.get(one.member_id)
+    if isinstance(record, records.TruncateLogEntry):
+        return record.log_leadership_term_id, record.new_position, TRUNCATED
+    if known is None or not isinstance(record, records.NewElection):
+        return None
+    if record.reason == "node started" and 0 <= record.append_position < known[0]:
+        return record.leadership_term_id, record.append_position, LOST
+    return None
+
+
+def _after_loss(
+    disks: _Disks, one: MemberTimeline, time_ns: int, index: int, shrunk: tuple[int, int, str]
+) -> RiskReport:
+    """Say what a shorter log means for what is committed."""
+    term, position, kind = shrunk
+    line, record = one.evidence(index), one.records[index]
+    old, old_term = disks.ends.get(one.member_id), disks.terms.get(one.member_id, term)
+    disks.shorten(one.member_id, term, position, line)
+    if isinstance(record, records.TruncateLogEntry):
+        text = f"Member {one.member_id} truncated its log from {record.old_position:,} to"
+        sentences = [Sentence(f"{text} {position:,}.", (line,))]
+    else:
+        assert old is not None
+        text = f"Member {one.member_id} held its log to {old[0]:,} and started with {position:,}:"
+        sentences = [Sentence(f"{text} its disk lost the rest.", (old[2], line))]
+    committed = disks.committed_in(old_term)
+    if committed is not None and position < committed[1]:
+        until, few, said = _copies(disks, one, index, committed)
+        sentences += said
+        page = _page(one, index, kind)
+        kind = FEW_DISKS if few and kind == TRUNCATED else kind
+        return RiskReport(kind, "danger", one.member_id, time_ns, until, page, tuple(sentences))
+    if kind == TRUNCATED:
+        text = "No line shows these entries to have been committed"
+        text += "" if committed is None else f"; up to term {old_term} that is {committed[1]:,}"
+        sentences.append(Sentence(f"{text}.", (line if committed is None else committed[2],)))
+    severity = "warning" if kind == LOST else "note"
+    return RiskReport(kind, severity, one.member_id, time_ns, None, "", tuple(sentences))
+
+
+def _page(one: MemberTimeline, index: int, kind: str) -> str:
+    if kind != TRUNCATED:
+        return ""
+    return "HZ6" if _replayed_in_part(one, index) else "L-D"
+
+
+def _copies(
+    disks: _Disks, one: MemberTimeline, index: int, committed: tuple[int, int, Evidence]
+) -> tuple[int | None, bool, list[Sentence]]:
+    """Who else holds what is committed, whether they are too few, and for how long."""
+    term, position, by = committed
+    sentences = [Sentence(f"The log was committed to {position:,} in term {term}.", (by,))]
+    holders = disks.holders(term, position)
+    lines = tuple(holders.values()) or (by,)
+    if holders:
+        text = f"Known to hold it to there: member {', '.join(str(k) for k in sorted(holders))}"
+    else:
+        text = "No line shows another member that holds it to there"
+    quorum = disks.timeline.quorum
+    if len(holders) >= quorum:
+        sentences.append(Sentence(f"{text}.", lines))
+        return None, False, sentences
+    until, again = _restored(disks, one, index, term, position)
+    text += f", fewer than the quorum of {quorum},"
+    if until is None or again is None:
+        text += " and no later line shows a quorum that does."
+    else:
+        text += f" for {shown_ns(until - one.times[index])}."
+        lines = (*lines, again)
+    sentences.append(Sentence(text, lines))
+    return until, True, sentences
+
+
+def _restored(
+    disks: _Disks, one: MemberTimeline, index: int, term: int, position: int
+) -> tuple[int | None, Evidence | None]:
+    """When so many members were known again to hold a log to a position as a quorum is."""
+    timeline = disks.timeline
+    again = _Disks(timeline, dict(disks.ends), dict(disks.terms))
+    begin_ns = one.times[index]
+    for time_ns, member_id, place in timeline.merged(records.ClusterEvent):
+        if time_ns <= begin_ns:
+            continue
+        other = timeline.members[member_id]
+        shrunk = _shrunk(again, other, place)
+        if shrunk is not None:
+            again.shorten(member_id, shrunk[0], shrunk[1], other.evidence(place))
+        _see(again, other, place)
+        if len(again.holders(term, position)) >= timeline.quorum:
+            return time_ns, other.evidence(place)
+    return None, None
+
+
+def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
+    """Whether the member's replay had ended early in the same election."""
+    for place in range(index, -1, -1):
+        record = one.records[place]
+        if isinstance(record, records.NewElection):
+            return False
+        if not isinstance(record, records.ElectionStateChange):
+            continue
+        if record.reason.startswith(_INCOMPLETE):
+            return True
+    return False
+
+
+# Leaders.
+
+
+def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
+    by_term: dict[int, dict[int, Span]] = defaultdict(dict)
+    for span in spans:
+        if span.row.leader_member_id is not None:
+            by_term[span.row.leadership_term_id].setdefault(span.row.leader_member_id, span)
+    for term, leaders in by_term.items():
+        if len(leaders) > 1:
+            who = ", ".join(str(k) for k in sorted(leaders))
+            lines = tuple(span.row.evidence[0] for span in leaders.values())
+            text = f"Members {who} all led term {term}: ElectionSafety does not hold."
+            first = min(leaders.values(), key=lambda span: span.from_ns)
+            yield RiskReport(
+                TWO_LEADERS, "danger", None, first.from_ns, None, "", (Sentence(text, lines),)
+            )
+    exact = [span for span in spans if span.row.is_exact]
+    for position, span in enumerate(exact):
+        for later in exact[position + 1 :]:
+            until = span.until_ns
+            if until is None or until <= later.from_ns or later.member_id == span.member_id:
+                continue
+            if later.row.leadership_term_id <= span.row.leadership_term_id:
+                continue
+            text = (
+                f"Member {span.member_id} still held the role of leader of term"
+                f" {span.row.leadership_term_id} for {shown_ns(until - later.from_ns)} after member"
+                f" {later.member_id} had opened term {later.row.leadership_term_id}."
+            )
+            ended = timeline.members[span.member_id].evidence(span.end)
+            lines = (later.row.evidence[0], ended)
+            yield RiskReport(
+                STALE, "note", span.member_id, later.from_ns, until, "", (Sentence(text, lines),)
+            )
+            break
+
+
+# Near misses of the findings.
+
+
+def _near_misses(timeline: Timeline) -> Iterator[RiskReport]:
+    for one in timeline.members.values():
+        before: records.ElectionStateChange | None = None
+        before_index = 0
+        for index, record in enumerate(one.records):
+            if isinstance(record, records.LifeStart):
+                before = None
+            if not isinstance(record, records.ElectionStateChange):
+                continue
+            miss = _near_miss(one, index, record, before, before_index)
+            if miss is not None:
+                page, sentence = miss
+                sentences = (sentence,)
+                yield RiskReport(
+                    NEAR_MISS, "warning", one.member_id, one.times[index], None, page, sentences
+                )
+            before, before_index = record, index
+        yield from _foreign_votes(one)
+
+
+def _near_miss(
+    one: MemberTimeline,
+    index: int,
+    record: records.ElectionStateChange,
+    before: records.ElectionStateChange | None,
+    before_index: int,
+) -> tuple[str, Sentence] | None:
+    line = one.evidence(index)
+    if record.reason.startswith(_INCOMPLETE):
+        text = (
+            f"The replay of member {one.member_id} ended early: it goes on with log term"
+            f" {record.log_leadership_term_id} though its log reaches {record.append_position:,}."
+        )
+        return "HZ6", Sentence(text, (line,))
+    follows = record.new_state in ("FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION")
+    if not follows or before is None or before.new_state != "CANVASS":
+        return None
+    if record.leadership_term_id < before.leadership_term_id:
+        text = (
+            f"Member {one.member_id} knew of term {before.leadership_term_id} and followed the"
+            f" leader of term {record.leadership_term_id}."
+        )
+        return "HZ3", Sentence(text, (one.evidence(before_index), line))
+    return None
+
+
+def _foreign_votes(one: MemberTimeline) -> Iterator[RiskReport]:
+    """A vote whose log is of an older term, and longer, counts as a copy of the leader's log."""
+    ballot: records.ElectionStateChange | None = None
+    for index, record in enumerate(one.records):
+        if isinstance(record, records.ElectionStateChange):
+            ballot = record if record.new_state == "CANDIDATE_BALLOT" else None
+        elif isinstance(record, records.Vote) and record.vote and ballot is not None:
+            older = record.log_leadership_term_id < ballot.log_leadership_term_id
+            if older and record.log_position >= ballot.append_position > 0:
+                text = (
+                    f"Member {record.follower_member_id} voted with log"
+                    f" ({record.log_leadership_term_id}, {record.log_position:,}); its position"
+                    f" counts for the leader's log ({ballot.log_leadership_term_id},"
+                    f" {ballot.append_position:,}), of which it is no copy."
+                )
+                sentence = Sentence(text, (one.evidence(index),))
+                yield RiskReport(
+                    NEAR_MISS, "warning", one.member_id, one.times[index], None, "HZ1", (sentence,)
+                )
+
+
+def _vetoes(timeline: Timeline, ballots: list[BallotReport]) -> Iterator[RiskReport]:
+    """One member that refuses one ballot after the other for its candidate term."""
+    refused: Counter[int] = Counter()
+    lines: dict[int, list[Evidence]] = defaultdict(list)
+    for ballot in ballots:
+        for vote in ballot.votes:
+            if vote.granted is False and vote.decided_by == "candidate term":
+                refused[vote.voter_member_id] += 1
+                lines[vote.voter_member_id].append(vote.sentence.evidence[0])
+    for voter, count in refused.items():
+        if count >= _VETOES:
+            text = f"Member {voter} refused {count} ballots for its candidate term alone."
+            first = lines[voter][0]
+            offset = timeline.members[first.member_id].offset_ns
+            sentence = Sentence(text, tuple(lines[voter]))
+            yield RiskReport(
+                NEAR_MISS, "warning", voter, first.time_ns + offset, None, "L-E", (sentence,)
+            )

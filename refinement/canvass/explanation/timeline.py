@@ -1,0 +1,309 @@
+"""The records of all members on one clock, and each member's elections taken apart into phases.
+
+Here is what the lines say, in order; what it means for the cluster is in the other modules.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster.quorum import quorum_size
+from canvass.explanation.evidence import Evidence
+from canvass.traces.aeron_import.clocks import align
+from canvass.traces.aeron_import.evidence import evidence_of, is_stamped
+from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.records import (
+    NULL_VALUE,
+    AppendPosition,
+    ClusterEvent,
+    CommitPosition,
+    ElectionStateChange,
+    LifeStart,
+    Line,
+    NewElection,
+    RoleChange,
+    StateChange,
+    TruncatedLine,
+    TruncateLogEntry,
+)
+
+CLOSED: Final = "CLOSED"
+SEEKING: Final = frozenset({"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
+"""Election states of a member that has no leader yet."""
+LEADING: Final = frozenset(
+    {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
+)
+_BESIDE: Final = (RoleChange, TruncateLogEntry)
+"""Records that a change of the election state brings, and which stand before it."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """A member's stay in one election state.
+
+    Parameters
+    ----------
+    begin
+        Index of the record that shows the state entered.
+    end
+        Index of the record that ends it; the number of records if none does.
+    left_by
+        The change of state that ends it; none if the process, the election or the log ends.
+    """
+
+    member_id: int
+    state: str
+    begin: int
+    end: int
+    entered_by: ElectionStateChange | NewElection | None
+    left_by: ElectionStateChange | None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One election of one member: from its start until it closes, or ends otherwise.
+
+    Parameters
+    ----------
+    reason
+        As the NEW_ELECTION line gives it; empty if there is no such line.
+    outcome
+        ``closed``, ``process ended``, ``new election`` or ``log ends``.
+    """
+
+    member_id: int
+    reason: str
+    begin: int
+    end: int
+    outcome: str
+    phases: list[Phase] = field(default_factory=list)
+
+    @property
+    def is_startup(self) -> bool:
+        """Whether the process had just started."""
+        return self.reason == "node started"
+
+
+@dataclass(slots=True)
+class MemberTimeline:
+    """The records of one member.
+
+    Parameters
+    ----------
+    times
+        Of the records, on the common clock, never falling.
+    offset_ns
+        What was added to the member's clock.
+    lacks_start
+        Whether the log begins within a process.
+    """
+
+    member_id: int
+    files: tuple[str, ...]
+    records: Sequence[Line]
+    times: list[int]
+    offset_ns: int
+    lacks_start: bool
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def evidence(self, index: int) -> Evidence:
+        """Name the line of a record."""
+        record = self.records[index]
+        name = self.files[record.file] if record.file < len(self.files) else "?"
+        return Evidence(name, record.line, self.member_id, record.time_ns)
+
+    def last_before(self, index: int) -> int:
+        """Index of the last record with a stamp before another one; the first if there is none."""
+        place = index - 1
+        while place > 0 and not is_stamped(self.records[place]):
+            place -= 1
+        return max(place, 0)
+
+    def cause(self, index: int) -> int:
+        """Index of the record before a change of state, those that the change brings left out;
+        `NULL_VALUE` if there is none in that process.
+        """
+        place = index - 1
+        while place >= 0 and isinstance(self.records[place], _BESIDE):
+            place -= 1
+        return place if place >= 0 and isinstance(self.records[place], ClusterEvent) else NULL_VALUE
+
+    def index_at(self, time_ns: int) -> int:
+        """Index of the first record later than a time of the common clock."""
+        return bisect_right(self.times, time_ns)
+
+    def within(self, begin_ns: int, end_ns: int) -> range:
+        """Indexes of the records from one time to another."""
+        return range(bisect_left(self.times, begin_ns), bisect_right(self.times, end_ns))
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The records of a cluster.
+
+    Parameters
+    ----------
+    member_count
+        Members that the logs name, those without a log included.
+    missing
+        Members without a log.
+    """
+
+    members: dict[int, MemberTimeline]
+    member_count: int
+    missing: tuple[int, ...]
+
+    @property
+    def quorum(self) -> int:
+        """How many members are a quorum."""
+        return quorum_size(self.member_count)
+
+    @property
+    def begin_ns(self) -> int:
+        """The first stamp, on the common clock."""
+        return min((one.times[0] for one in self.members.values() if one.times), default=0)
+
+    @property
+    def end_ns(self) -> int:
+        """The last stamp, on the common clock."""
+        return max((one.times[-1] for one in self.members.values() if one.times), default=0)
+
+    def merged(self, kinds: type[Line] | tuple[type[Line], ...]) -> Iterator[tuple[int, int, int]]:
+        """Records of some kinds, in the order of the common clock: time, member, index."""
+        found = [
+            (one.times[index], member_id, index)
+            for member_id, one in self.members.items()
+            for index, record in enumerate(one.records)
+            if isinstance(record, kinds)
+        ]
+        found.sort()
+        yield from found
+
+    def record(self, member_id: int, index: int) -> Line:
+        """The record at a place."""
+        return self.members[member_id].records[index]
+
+    def attempts(self) -> Iterator[Attempt]:
+        """All members' elections, by member."""
+        for one in self.members.values():
+            yield from one.attempts
+
+
+def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) -> Timeline:
+    """Put the members' records on one clock, and take their elections apart.
+
+    Parameters
+    ----------
+    logs
+        By member id.
+    missing
+        Members that others name, and whose logs are not there.
+    """
+    found = {member_id: evidence_of(log) for member_id, log in logs.items()}
+    known = {member_id: one for member_id, one in found.items() if one.records}
+    offsets = align(known) if len(known) > 1 else dict.fromkeys(known, 0)
+    members = {}
+    for member_id, one in known.items():
+        times = _times(one.records, offsets[member_id])
+        lacks_start = not isinstance(one.records[0], LifeStart)
+        timeline = MemberTimeline(
+            member_id, one.files, one.records, times, offsets[member_id], lacks_start
+        )
+        timeline.attempts = list(_attempts(timeline))
+        members[member_id] = timeline
+    count = max([*logs, *missing], default=0) + 1
+    silent = set(logs) - set(known)
+    return Timeline(members, count, tuple(sorted({*missing, *silent})))
+
+
+def _times(records: Sequence[Line], offset_ns: int) -> list[int]:
+    """Stamps on the common clock. After a reboot of the host its clock counts from 0 again: the
+    wall clocks of two headers then say how far it has fallen.
+    """
+    times: list[int] = []
+    header: tuple[int, int] | None = None
+    latest = next((one.time_ns + offset_ns for one in records if is_stamped(one)), 0)
+    for record in records:
+        if is_stamped(record):
+            time_ns = record.time_ns + offset_ns
+            if isinstance(record, LifeStart):
+                if header is not None and time_ns < latest:
+                    passed_ns = (record.wall_time_ms - header[1]) * 1_000_000
+                    due_ns = max(latest, header[0] + passed_ns)
+                    offset_ns += due_ns - time_ns
+                    time_ns = due_ns
+                header = (time_ns, record.wall_time_ms)
+            latest = max(latest, time_ns)
+        times.append(latest)
+    return times
+
+
+class _Parts:
+    """Takes a member's records apart, one after the other."""
+
+    def __init__(self, timeline: MemberTimeline) -> None:
+        self.timeline = timeline
+        self.found: list[Attempt] = []
+        self.open: Attempt | None = None
+
+    def begin(self, index: int, reason: str) -> Attempt:
+        self.end(index, "new election")
+        self.open = Attempt(self.timeline.member_id, reason, index, index, "log ends")
+        self.found.append(self.open)
+        return self.open
+
+    def phase(self, index: int, state: str, by: ElectionStateChange | NewElection | None) -> None:
+        assert self.open is not None
+        self._leave(index, by if isinstance(by, ElectionStateChange) else None)
+        count = len(self.timeline.records)
+        self.open.phases.append(Phase(self.timeline.member_id, state, index, count, by, None))
+
+    def _leave(self, index: int, by: ElectionStateChange | None) -> None:
+        phases = self.open.phases if self.open else []
+        if phases and phases[-1].left_by is None:
+            phases[-1].end, phases[-1].left_by = index, by
+
+    def end(self, index: int, outcome: str, by: ElectionStateChange | None = None) -> None:
+        if self.open is not None:
+            self._leave(index, by)
+            self.open.end, self.open.outcome = index, outcome
+            self.open = None
+
+
+def _attempts(timeline: MemberTimeline) -> Iterator[Attempt]:
+    parts = _Parts(timeline)
+    for index, record in enumerate(timeline.records):
+        if isinstance(record, NewElection):
+            parts.begin(index, record.reason)
+            parts.phase(index, "INIT", record)
+        elif isinstance(record, ElectionStateChange):
+            if parts.open is None:
+                # Before 1.44 there is no NEW_ELECTION line, and elsewhere it may be missing.
+                parts.begin(index, "")
+            if record.new_state == CLOSED:
+                parts.end(index, "closed", record)
+            else:
+                parts.phase(index, record.new_state, record)
+        elif _ends_process(record):
+            parts.end(index, "process ended")
+    parts.end(len(timeline.records), "log ends")
+    yield from parts.found
+
+
+def _ends_process(record: Line) -> bool:
+    if isinstance(record, StateChange):
+        return record.new_state == CLOSED
+    return isinstance(record, LifeStart)
+
+
+def is_heartbeat(record: Line) -> bool:
+    """Whether a record is one of those that a working member writes all the time."""
+    return isinstance(record, AppendPosition | CommitPosition)
+
+
+def is_damaged(record: Line) -> bool:
+    """Whether a record stands for a line that cannot be read."""
+    return isinstance(record, TruncatedLine)

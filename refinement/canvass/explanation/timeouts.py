@@ -1,0 +1,146 @@
+"""The cluster's timeouts: set by the user, measured in the logs, or Aeron's defaults.
+
+The logs do not print them, but some lines are written exactly when one has passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from canvass.explanation.evidence import Evidence
+from canvass.explanation.timeline import Phase, Timeline
+from canvass.traces.aeron_log.records import CommitPosition, NewElection, NewLeadershipTerm
+
+ELECTION: Final = "aeron.cluster.election.timeout"
+STATUS: Final = "aeron.cluster.election.status.interval"
+STARTUP_CANVASS: Final = "aeron.cluster.startup.canvass.timeout"
+HEARTBEAT_TIMEOUT: Final = "aeron.cluster.leader.heartbeat.timeout"
+HEARTBEAT_INTERVAL: Final = "aeron.cluster.leader.heartbeat.interval"
+
+_MS: Final = 1_000_000
+_S: Final = 1_000 * _MS
+DEFAULTS: Final = {
+    ELECTION: _S,
+    STATUS: 100 * _MS,
+    STARTUP_CANVASS: 60 * _S,
+    HEARTBEAT_TIMEOUT: 10 * _S,
+    HEARTBEAT_INTERVAL: 200 * _MS,
+}
+"""Aeron's own, of ``ConsensusModule.Configuration``."""
+
+_UNITS: Final = {"ns": 1, "us": 1_000, "ms": _MS, "s": _S}
+_DURATION: Final = re.compile(r"([0-9]{1,12})(ns|us|ms|s)")
+_SAMPLES: Final = 64
+"""Of one timeout; more change nothing."""
+
+
+class SettingFault(ValueError):
+    """A timeout that the user gave is none."""
+
+
+class Timeout(msgspec.Struct, frozen=True, rename="camel"):
+    """One setting.
+
+    Parameters
+    ----------
+    source
+        ``given``, ``measured`` or ``default``.
+    evidence
+        The lines between which it was measured.
+    """
+
+    setting: str
+    value_ns: int
+    source: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+def parse_setting(text: str) -> tuple[str, int]:
+    """Read ``PROPERTY=DURATION``, the duration with its unit, as Aeron writes it.
+
+    Raises
+    ------
+    SettingFault
+        If the property is none of a timeout, or the duration has no unit.
+    """
+    name, _, value = text.partition("=")
+    if name not in DEFAULTS:
+        raise SettingFault(f"{name!r} is none of {', '.join(DEFAULTS)}")
+    found = _DURATION.fullmatch(value)
+    if found is None:
+        raise SettingFault(f"{value!r} is no duration such as 500ms or 2s")
+    return name, int(found[1]) * _UNITS[found[2]]
+
+
+def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Timeout]:
+    """Give each timeout, what the user says first, then what the lines show."""
+    measured = {
+        ELECTION: _least(_ballots(timeline)),
+        HEARTBEAT_TIMEOUT: _least(_silences(timeline)),
+    }
+    found = {}
+    for setting, default_ns in DEFAULTS.items():
+        sample = measured.get(setting)
+        if setting in given:
+            found[setting] = Timeout(setting, given[setting], "given")
+        elif sample is not None:
+            found[setting] = Timeout(setting, sample[0], "measured", sample[1])
+        else:
+            found[setting] = Timeout(setting, default_ns, "default")
+    return found
+
+
+_Sample = tuple[int, tuple[Evidence, ...]]
+
+
+def _least(samples: Iterator[_Sample]) -> _Sample | None:
+    """The shortest sample in whole steps of 10 ms: a member acts on a timeout late, never early."""
+    best: _Sample | None = None
+    for number, sample in enumerate(samples):
+        if number >= _SAMPLES:
+            break
+        if best is None or sample[0] < best[0]:
+            best = sample
+    if best is None:
+        return None
+    step = 10 * _MS
+    return (best[0] + step // 10) // step * step or best[0], best[1]
+
+
+def _ballots(timeline: Timeline) -> Iterator[_Sample]:
+    """Ballots that ended with no majority, or with one that is not unanimous: both take the
+    whole election timeout.
+    """
+    for attempt in timeline.attempts():
+        one = timeline.members[attempt.member_id]
+        for phase in attempt.phases:
+            by = phase.left_by
+            if by is None or not _ballot_timed_out(phase):
+                continue
+            lasted = one.times[phase.end] - one.times[phase.begin]
+            yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
+
+
+def _ballot_timed_out(phase: Phase) -> bool:
+    by = phase.left_by
+    if by is None or phase.state != "CANDIDATE_BALLOT":
+        return False
+    return by.new_state == "CANVASS" or by.reason == "quorum leader"
+
+
+def _silences(timeline: Timeline) -> Iterator[_Sample]:
+    """From a follower's last message of its leader to its ``leader heartbeat timeout``."""
+    for one in timeline.members.values():
+        last: int | None = None
+        for index, record in enumerate(one.records):
+            if isinstance(record, CommitPosition | NewLeadershipTerm):
+                last = index
+            elif isinstance(record, NewElection):
+                if record.reason == "leader heartbeat timeout" and last is not None:
+                    lasted = one.times[index] - one.times[last]
+                    yield lasted, (one.evidence(last), one.evidence(index))
+                last = None

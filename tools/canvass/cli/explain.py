@@ -1,0 +1,254 @@
+"""``canvass explain``: who led when, why elections took long, who is stuck, what was at risk.
+
+Only what is printed is here; the answers are made in `canvass.explanation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from canvass.cli.output import CommandError, Format, complain, result_console, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from canvass.explanation.elections import ElectionReport
+    from canvass.explanation.evidence import Sentence
+    from canvass.explanation.leaderships import Leadership
+    from canvass.explanation.report import Explanation
+
+_ROWS: Final = 12
+"""Rows of a table, and findings of a kind, that the short answer shows."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("explain")(explain)
+
+
+def explain(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="RUN|LOGDIR", help="A run folder, or a folder of event logs."),
+    ],
+    election: Annotated[
+        int | None, typer.Option(min=1, help="Show election N: phases, ballots, votes.")
+    ] = None,
+    member: Annotated[
+        int | None, typer.Option(min=0, help="Show member M: phases, why it is stuck, risks.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PROPERTY=TIME",
+            help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s. Default:"
+            " measured in the logs, else Aeron's default.",
+        ),
+    ] = None,
+    infer: Annotated[
+        bool,
+        typer.Option("--infer/--no-infer", help="Import logs, too, for values between the lines."),
+    ] = True,
+    output: Annotated[
+        Format, typer.Option("--format", help="For a person or a machine.")
+    ] = Format.HUMAN,
+) -> None:
+    """Explain what happened in a cluster: leaders, elections, stuck members, risks.
+
+    Every sentence names the lines that show it, as [file:line]. Times are the clocks of the logs.
+    Exit code 0: explained. 2: the logs or the run cannot be read.
+
+    canvass explain LOGDIR
+
+    canvass explain LOGDIR --election 3
+
+    canvass explain LOGDIR --format json | jq .leaderships
+    """
+    from canvass.explanation.reading import read
+    from canvass.explanation.report import explain as explain_timeline
+    from canvass.explanation.timeouts import SettingFault, parse_setting
+
+    try:
+        settings = dict(parse_setting(text) for text in setting or ())
+    except SettingFault as fault:
+        raise CommandError(f"--set: {fault}") from None
+    timeline, states, why = read(source, infer=infer)
+    if not timeline.members:
+        raise CommandError(f"{source}: no log has a line of the cluster")
+    if why and infer:
+        complain(f"no values between the lines: {why}")
+    found = explain_timeline(timeline, states, settings)
+    if member is not None and member not in found.members:
+        raise CommandError(f"--member {member}: there is no log of that member")
+    if election is not None and election > len(found.elections):
+        raise CommandError(f"--election {election}: there are {len(found.elections)} elections")
+    if output is Format.JSON:
+        write_json(found)
+        return
+    console = result_console()
+    if election is not None:
+        show_election(console, found.elections[election - 1], member)
+    elif member is not None:
+        _show_member(console, found, member)
+    else:
+        show(console, found)
+
+
+def show(console: Console, found: Explanation) -> None:
+    """Print the short answer."""
+    from canvass.explanation.evidence import shown_ns
+
+    span = shown_ns(found.end_ns - found.begin_ns)
+    console.print(
+        f"{found.member_count} members, {len(found.members)} logs, {span},"
+        f" {shown_ns(found.without_leader_ns)} without a leader"
+    )
+    _title(console, "Who led when")
+    console.print(_leaderships(found))
+    gaps = sorted(
+        (gap for gap in found.gaps if gap.from_ns is not None),
+        key=lambda gap: (gap.from_ns or 0) - gap.until_ns,
+    )
+    for gap in gaps[:3]:
+        console.print(f"  {gap.sentence}")
+    _title(console, "Elections")
+    for one in found.elections[-_ROWS:]:
+        console.print(f"  {one.sentence}")
+        console.print(f"      {one.slowest}")
+    _more(console, len(found.elections), "elections before these; --election N shows any")
+    _show_stuck(console, found, None)
+    _show_risks(console, found, None)
+    _title(console, "Sessions")
+    sessions = found.sessions
+    closed = ", ".join(f"{count} {reason}" for reason, count in sessions.closed.items())
+    if sessions.sentences:
+        console.print(f"  {sessions.opened} opened; closed: {closed or 'none'}")
+        for sentence in sessions.sentences[-3:]:
+            console.print(f"  {sentence}")
+    else:
+        console.print("  No line of a session is in the logs. Requests are never logged.")
+    if found.missing:
+        _title(console, "Missing")
+        _sentences(console, found.missing[:_ROWS])
+        _more(console, len(found.missing), "lines about what is missing (--format json)")
+
+
+def _title(console: Console, text: str) -> None:
+    console.print()
+    console.print(text, style="bold")
+
+
+def _more(console: Console, count: int, what: str) -> None:
+    if count > _ROWS:
+        console.print(f"  and {count - _ROWS} more {what}")
+
+
+def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = "  ") -> None:
+    for sentence in sentences:
+        console.print(f"{indent}{sentence}")
+
+
+def _table(*names: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in ("term", "leader", "for") else "left")
+    return table
+
+
+def _leaderships(found: Explanation) -> Table:
+    table = _table("  term", "leader", "from", "until", "for", "ended by", "lines")
+    rows: Sequence[Leadership] = found.leaderships[-_ROWS:]
+    for row in rows:
+        lasted = "?"
+        if row.from_ns is not None and row.until_ns is not None:
+            lasted = f"{(row.until_ns - row.from_ns) / 1e9:,.1f} s"
+        table.add_row(
+            f"  {row.leadership_term_id}",
+            "?" if row.leader_member_id is None else str(row.leader_member_id),
+            _seconds(row.from_ns),
+            _seconds(row.until_ns),
+            lasted,
+            row.reason or row.ended_by,
+            ", ".join(str(one) for one in row.evidence),
+        )
+    return table
+
+
+def _seconds(time_ns: int | None) -> str:
+    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"
+
+
+def _show_stuck(console: Console, found: Explanation, member: int | None) -> None:
+    stuck = [one for one in found.stuck if member in (None, one.member_id)]
+    _title(console, "Stuck")
+    if not stuck:
+        console.print("  No member was in an election for longer than its timeouts.")
+    for one in stuck[-_ROWS:] if member is None else stuck:
+        shown = one.sentences if member is not None else one.sentences[:3]
+        console.print(f"  {shown[0]}")
+        if one.guard:
+            page = f" (docs/findings/{one.page}.md)" if one.page else ""
+            console.print(f"      waits for {one.guard}{page}")
+        _sentences(console, shown[1:], "      ")
+    if member is None:
+        _more(console, len(stuck), "members that were stuck (--member M)")
+
+
+def _show_risks(console: Console, found: Explanation, member: int | None) -> None:
+    risks = [one for one in found.risks if member in (None, one.member_id)]
+    shown = [one for one in risks if member is not None or one.severity != "note"]
+    _title(console, "At risk")
+    if not shown:
+        console.print("  No line shows a committed entry at risk.")
+    for one in shown[-_ROWS:] if member is None else shown:
+        page = f" (docs/findings/{one.page}.md)" if one.page else ""
+        console.print(f"  {one.severity}: {one.kind}{page}")
+        _sentences(console, one.sentences, "      ")
+    if member is None:
+        _more(console, len(shown), "risks (--format json)")
+        notes = len(risks) - len(shown)
+        if notes:
+            console.print(
+                f"  and {notes} notes, such as uncommitted entries truncated (--member M)"
+            )
+
+
+def show_election(console: Console, one: ElectionReport, member: int | None) -> None:
+    """Print all about one election, or what one member did in it."""
+    console.print(str(one.sentence))
+    console.print(str(one.slowest))
+    _sentences(console, (*one.causes, *one.waits))
+    _title(console, "Ballots")
+    if not one.ballots:
+        console.print("  No line shows a ballot.")
+    for ballot in one.ballots:
+        if member in (None, ballot.candidate_member_id):
+            console.print(f"  {ballot.sentence}")
+            _sentences(console, (vote.sentence for vote in ballot.votes), "      ")
+    _title(console, "Phases")
+    for phase in one.phases:
+        if member in (None, phase.member_id):
+            setting = f" ({phase.setting})" if phase.setting else ""
+            console.print(f"  {_seconds(phase.from_ns)} {phase.sentence}{setting}")
+    if one.left_out:
+        console.print(f"  and {one.left_out} more phases of members that go round")
+
+
+def _show_member(console: Console, found: Explanation, member: int) -> None:
+    console.print(f"Member {member}")
+    _show_stuck(console, found, member)
+    _show_risks(console, found, member)
+    for one in found.elections:
+        phases = [phase for phase in one.phases if phase.member_id == member]
+        if phases:
+            _title(console, f"Election {one.number}")
+            for phase in phases:
+                console.print(f"  {_seconds(phase.from_ns)} {phase.sentence}")
