@@ -329,14 +329,19 @@ def _slowest(
         and phase.from_ns + one.offset_ns >= start_ns - 1_000_000
     ]
     longest = max(own, key=lambda phase: phase.duration_ms or 0.0, default=None)
-    if detection is not None and old is not None and old.working_by is not None:
-        by = _first_election(timeline, start_ns)
-        if by is not None and (longest is None or detection > (longest.duration_ms or 0) * 1e6):
-            evidence, record = by
-            if record.reason == "leader heartbeat timeout":
-                text = f"Slowest part: {shown_ns(detection)} until the leader's end was noticed;"
-                text += f" {HEARTBEAT_TIMEOUT} bounds it{_now(timeouts, HEARTBEAT_TIMEOUT)}."
-                return Sentence(text, (old.working_by, evidence)), HEARTBEAT_TIMEOUT
+    longest_ns = 0 if longest is None else round((longest.duration_ms or 0) * 1e6)
+    wait_ns = one.times[win.attempt.begin] - start_ns
+    if wait_ns > max(longest_ns, detection or 0):
+        text = f"Slowest part: {shown_ns(wait_ns)} until the winner itself began its election"
+        text += f" ({win.attempt.reason or 'no reason logged'})."
+        return Sentence(text, (one.evidence(win.attempt.begin),)), None
+    by = _first_election(timeline, start_ns)
+    lines = None if by is None or old is None else (old.working_by, by[0])
+    noticed = by is not None and by[1].reason == "leader heartbeat timeout"
+    if noticed and lines is not None and lines[0] is not None and (detection or 0) > longest_ns:
+        text = f"Slowest part: {shown_ns(detection or 0)} until the leader's end was noticed;"
+        text += f" {HEARTBEAT_TIMEOUT} bounds it{_now(timeouts, HEARTBEAT_TIMEOUT)}."
+        return Sentence(text, (lines[0], lines[1])), HEARTBEAT_TIMEOUT
     if longest is None:
         text = "The lines of the winner's phases are not in the log."
         return Sentence(text, (one.evidence(win.phase.begin),)), None

@@ -11,12 +11,21 @@ from typing import Final
 import msgspec
 
 from canvass.explanation.evidence import Sentence, shown_ns
-from canvass.explanation.timeline import LEADING, Attempt, MemberTimeline, Phase
+from canvass.explanation.timeline import (
+    LEADING,
+    POSITIONS,
+    Attempt,
+    MemberTimeline,
+    Phase,
+    answered,
+)
 from canvass.explanation.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import NULL_VALUE, Line
 
-_POSITIONS: Final = (records.AppendPosition, records.Vote, records.CanvassPosition)
+_NEAR_NS: Final = 20_000_000
+_AT_ONCE_NS: Final = 50_000_000
+"""A phase that is shorter waited for no timeout."""
 
 
 class PhaseReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -128,7 +137,7 @@ def _governed(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     if phase.state in ("NOMINATE", "FOLLOWER_BALLOT") or by.new_state == "FOLLOWER_BALLOT":
         return _following(one, phase)
     if phase.state in LEADING and phase.state in ("LEADER_LOG_REPLICATION", "LEADER_READY"):
-        kinds: tuple[type[Line], ...] = _POSITIONS
+        kinds: tuple[type[Line], ...] = POSITIONS
         what = "a quorum had to report"
         what += " the leader's log" if phase.state == "LEADER_LOG_REPLICATION" else " the new term"
         return _by_message(one, phase, kinds, what)
@@ -176,21 +185,28 @@ def _canvass(one: MemberTimeline, attempt: Attempt, phase: Phase) -> _Governed:
     assert by is not None
     if by.new_state != "NOMINATE":
         return _following(one, phase)
-    kinds = (records.CanvassPosition, records.AppendPosition)
-    place = _cause(one, phase, kinds)
-    lasted = one.times[phase.end] - one.times[phase.begin]
-    near = place is not None and one.times[phase.end] - one.times[place] < 20_000_000
-    if near and place is not None:
-        what = f"every member it counts had answered, the last with {_named(one.records[place])}"
-        return "message", None, what, place
     first = attempt.is_startup and not any(
         p.state == "CANVASS" for p in attempt.phases if p.begin < phase.begin
     )
-    if lasted < 50_000_000 and not first:
-        return "message", None, "it had a quorum's positions and its wait was over", None
     setting = STARTUP_CANVASS if first else HEARTBEAT_TIMEOUT
-    wait = "the startup canvass" if first else "the leader heartbeat"
-    return "timeout", setting, f"it waited for all members until {wait} timeout", None
+    place = one.cause(phase.end)
+    before = answered(one, phase.begin, place)
+    last = one.records[place]
+    came = place > phase.begin and _is_near(one, place, phase.end)
+    if came and isinstance(last, POSITIONS) and last.follower_member_id not in before:
+        return "message", None, f"it had enough answers only with {_named(last)}", place
+    heard = ", ".join(str(k) for k in sorted(before))
+    known = f"of member {heard}" if heard else "of nobody in this phase"
+    if one.times[phase.end] - one.times[phase.begin] < _AT_ONCE_NS:
+        return "message", None, f"its wait was over; it had answers {known}", None
+    wait = "startup canvass" if first else "leader heartbeat"
+    what = f"it waited for all members until the {wait} timeout; it had answers {known}"
+    return "timeout", setting, what, None
+
+
+def _is_near(one: MemberTimeline, place: int, end: int) -> bool:
+    """Whether a message came so shortly before a change that it can be its cause."""
+    return one.times[end] - one.times[place] < _NEAR_NS
 
 
 def _following(one: MemberTimeline, phase: Phase) -> _Governed:

@@ -78,10 +78,13 @@ class _Disks:
             self.highest = position
             self.commits[term] = (position, line)
 
-    def see_end(self, member_id: int, term: int, position: int, line: Evidence) -> None:
-        """Note how far a member's log reaches."""
-        known = self.ends.get(member_id)
+    def see_term(self, member_id: int, term: int) -> None:
+        """Note the term that a member's log ends with."""
         self.terms[member_id] = max(term, self.terms.get(member_id, term))
+
+    def see_end(self, member_id: int, term: int, position: int, line: Evidence) -> None:
+        """Note how far a member's log reaches, in which term at most."""
+        known = self.ends.get(member_id)
         if position >= 0 and (known is None or position > known[0]):
             self.ends[member_id] = (position, term, line)
 
@@ -128,13 +131,16 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
         case records.CanvassPosition() | records.Vote():
             term, position = record.log_leadership_term_id, record.log_position
             disks.see_end(record.follower_member_id, term, position, line)
+            disks.see_term(record.follower_member_id, term)
         case records.RequestVote():
             term, position = record.log_leadership_term_id, record.log_position
             disks.see_end(record.candidate_member_id, term, position, line)
+            disks.see_term(record.candidate_member_id, term)
         case records.NewLeadershipTerm():
             disks.see_commit(record.leadership_term_id, record.commit_position, line)
         case records.ElectionStateChange():
             term = record.log_leadership_term_id
+            disks.see_term(one.member_id, term)
             disks.see_end(one.member_id, term, record.append_position, line)
             disks.see_commit(disks.terms[one.member_id], record.log_position, line)
         case records.NewElection(leadership_term_id=term):

@@ -13,7 +13,7 @@ import msgspec
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
 from canvass.explanation.states import States
-from canvass.explanation.timeline import CLOSED, SEEKING, Attempt, MemberTimeline, Phase, Timeline
+from canvass.explanation.timeline import SEEKING, Attempt, MemberTimeline, Phase, Timeline
 from canvass.explanation.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
 
@@ -219,9 +219,7 @@ def _left(phase: Phase, attempt: Attempt) -> str:
         return (
             "until its process ended" if attempt.outcome == "process ended" else "as far as shown"
         )
-    return (
-        "then it joined" if phase.left_by.new_state == CLOSED else f"then {phase.left_by.new_state}"
-    )
+    return f"then in {phase.left_by.new_state}"
 
 
 def _starts(one: MemberTimeline) -> Iterator[StuckReport]:

@@ -18,6 +18,7 @@ from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
     AppendPosition,
+    CanvassPosition,
     ClusterEvent,
     CommitPosition,
     ElectionStateChange,
@@ -28,6 +29,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     TruncatedLine,
     TruncateLogEntry,
+    Vote,
 )
 
 CLOSED: Final = "CLOSED"
@@ -36,6 +38,8 @@ SEEKING: Final = frozenset({"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "
 LEADING: Final = frozenset(
     {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
 )
+POSITIONS: Final = (AppendPosition, Vote, CanvassPosition)
+"""Messages that say how far a member's log reaches."""
 _BESIDE: Final = (RoleChange, TruncateLogEntry)
 """Records that a change of the election state brings, and which stand before it."""
 
@@ -307,3 +311,12 @@ def is_heartbeat(record: Line) -> bool:
 def is_damaged(record: Line) -> bool:
     """Whether a record stands for a line that cannot be read."""
     return isinstance(record, TruncatedLine)
+
+
+def answered(one: MemberTimeline, begin: int, end: int) -> set[int]:
+    """Members whose positions came between two places of a log."""
+    return {
+        record.follower_member_id
+        for record in one.records[begin:end]
+        if isinstance(record, POSITIONS)
+    }

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from canvass.explanation.evidence import Evidence
-from canvass.explanation.timeline import Phase, Timeline
+from canvass.explanation.timeline import Phase, Timeline, answered
 from canvass.traces.aeron_log.records import CommitPosition, NewElection, NewLeadershipTerm
 
 ELECTION: Final = "aeron.cluster.election.timeout"
@@ -81,6 +81,7 @@ def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Tim
     measured = {
         ELECTION: _least(_ballots(timeline)),
         HEARTBEAT_TIMEOUT: _least(_silences(timeline)),
+        STARTUP_CANVASS: _least(_canvasses(timeline)),
     }
     found = {}
     for setting, default_ns in DEFAULTS.items():
@@ -130,6 +131,21 @@ def _ballot_timed_out(phase: Phase) -> bool:
     if by is None or phase.state != "CANDIDATE_BALLOT":
         return False
     return by.new_state == "CANVASS" or by.reason == "quorum leader"
+
+
+def _canvasses(timeline: Timeline) -> Iterator[_Sample]:
+    """First canvasses after a start that ended though not every member had answered."""
+    for attempt in timeline.attempts():
+        one = timeline.members[attempt.member_id]
+        phase = next((p for p in attempt.phases if p.state == "CANVASS"), None)
+        if phase is None or not attempt.is_startup or phase.left_by is None:
+            continue
+        if phase.left_by.new_state != "NOMINATE":
+            continue
+        heard = answered(one, phase.begin, phase.end)
+        if 0 < len(heard) < timeline.member_count - 1:
+            lasted = one.times[phase.end] - one.times[phase.begin]
+            yield lasted, (one.evidence(phase.begin), one.evidence(phase.end))
 
 
 def _silences(timeline: Timeline) -> Iterator[_Sample]:

@@ -5,7 +5,7 @@ Only what is printed is here; the answers are made in `canvass.explanation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,11 +15,9 @@ from canvass.cli.output import CommandError, Format, complain, result_console, w
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from canvass.explanation.elections import ElectionReport
     from canvass.explanation.evidence import Sentence
-    from canvass.explanation.leaderships import Leadership
     from canvass.explanation.report import Explanation
 
 _ROWS: Final = 12
@@ -110,7 +108,9 @@ def show(console: Console, found: Explanation) -> None:
         f" {shown_ns(found.without_leader_ns)} without a leader"
     )
     _title(console, "Who led when")
-    console.print(_leaderships(found))
+    for line in _leaderships(found):
+        console.print(line)
+    _more(console, len(found.leaderships), "leaderships before these (--format json)")
     gaps = sorted(
         (gap for gap in found.gaps if gap.from_ns is not None),
         key=lambda gap: (gap.from_ns or 0) - gap.until_ns,
@@ -154,32 +154,23 @@ def _sentences(console: Console, sentences: Iterable[Sentence], indent: str = " 
         console.print(f"{indent}{sentence}")
 
 
-def _table(*names: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(name, justify="right" if name in ("term", "leader", "for") else "left")
-    return table
-
-
-def _leaderships(found: Explanation) -> Table:
-    table = _table("  term", "leader", "from", "until", "for", "ended by", "lines")
-    rows: Sequence[Leadership] = found.leaderships[-_ROWS:]
-    for row in rows:
+def _leaderships(found: Explanation) -> Iterator[str]:
+    """The table, a line each; the places last, as they are longest."""
+    widths = "{:>6}  {:>6}  {:>14}  {:>14}  {:>10}  {}"
+    yield widths.format("term", "leader", "from", "until", "for", "ended by [lines]")
+    for row in found.leaderships[-_ROWS:]:
         lasted = "?"
         if row.from_ns is not None and row.until_ns is not None:
             lasted = f"{(row.until_ns - row.from_ns) / 1e9:,.1f} s"
-        table.add_row(
-            f"  {row.leadership_term_id}",
-            "?" if row.leader_member_id is None else str(row.leader_member_id),
+        places = ", ".join(str(one) for one in row.evidence)
+        yield widths.format(
+            row.leadership_term_id,
+            "?" if row.leader_member_id is None else row.leader_member_id,
             _seconds(row.from_ns),
             _seconds(row.until_ns),
             lasted,
-            row.reason or row.ended_by,
-            ", ".join(str(one) for one in row.evidence),
+            f"{row.reason or row.ended_by} [{places}]",
         )
-    return table
 
 
 def _seconds(time_ns: int | None) -> str:
