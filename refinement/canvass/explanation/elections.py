@@ -16,9 +16,17 @@ from canvass.explanation.ballots import BallotReport, report_ballot
 from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.leaderships import Span
 from canvass.explanation.phases import PhaseReport, report_phase
-from canvass.explanation.timeline import CLOSED, LEADING, SEEKING, Attempt, Phase, Timeline
+from canvass.explanation.timeline import (
+    CLOSED,
+    LEADING,
+    SEEKING,
+    Attempt,
+    MemberTimeline,
+    Phase,
+    Timeline,
+)
 from canvass.explanation.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS, Timeout
-from canvass.traces.aeron_log.records import CanvassPosition, NewElection
+from canvass.traces.aeron_log.records import CanvassPosition, LifeStart, NewElection
 
 MAX_PHASES: Final = 200
 """Of one member in one election; a member that is stuck may have thousands."""
@@ -99,7 +107,8 @@ def find_elections(
         found.append(_won(timeline, places, spans, timeouts, len(found) + 1, before_ns, win, until))
         before_ns = max(before_ns, win.end_ns)
     ended = max((span.until_ns or timeline.end_ns for span in spans), default=before_ns)
-    if not any(span.row.ended_by == "log ends" for span in spans):
+    goes_on = any(_goes_on(timeline, win) for win in wins)
+    if not goes_on and not any(span.row.ended_by == "log ends" for span in spans):
         last = _unwon(timeline, places, len(found) + 1, max(before_ns, ended))
         if last is not None:
             found.append(last)
@@ -122,13 +131,25 @@ def _wins(timeline: Timeline) -> Iterator[_Win]:
             yield _Win(attempt, phase, one.times[phase.begin], one.times[end], end, opened)
 
 
+def _goes_on(timeline: Timeline, win: _Win) -> bool:
+    """Whether a member that won is on its way to open its term where its log ends."""
+    last = len(timeline.members[win.attempt.member_id].records) - 1
+    return not win.opened and win.end == last and win.attempt.outcome == "log ends"
+
+
 def _places(timeline: Timeline, member_id: int) -> Iterator[_Place]:
     one = timeline.members[member_id]
     last = len(one.records) - 1
     for attempt in one.attempts:
         for phase in attempt.phases:
-            end_ns = one.times[min(phase.end, last)]
+            end = one.last_before(phase.end) if _is_silent(one, phase.end) else phase.end
+            end_ns = one.times[min(end, last)]
             yield _Place(attempt, phase, one.times[phase.begin], end_ns)
+
+
+def _is_silent(one: MemberTimeline, end: int) -> bool:
+    """Whether a process ended without a line, so that only its last line is known."""
+    return end < len(one.records) and isinstance(one.records[end], LifeStart)
 
 
 def _seeking(places: list[_Place], before_ns: int, at_ns: int) -> tuple[int, int] | None:
@@ -392,8 +413,11 @@ def _unwon(
     ends = last.evidence(len(last.records) - 1)
     lasted = timeline.end_ns - start_ns
     text = f"Election {number}: nobody has won after {shown_ns(lasted)}, when the logs end."
-    longest = max(phases, key=lambda phase: phase.duration_ms or 0.0)
-    slowest = f"Longest phase: {longest.state} of member {longest.member_id}."
+    every = [place for kept in chosen.values() for place in kept]
+    longest = max(every, key=lambda place: place.end_ns - place.begin_ns)
+    member_id, took = longest.phase.member_id, shown_ns(longest.end_ns - longest.begin_ns)
+    slowest = f"Longest phase: {longest.phase.state} of member {member_id} for at least {took}."
+    report = report_phase(timeline.members[member_id], longest.attempt, longest.phase)
     return ElectionReport(
         number,
         None,
@@ -407,8 +431,8 @@ def _unwon(
         (),
         phases,
         tuple(_ballots(timeline, chosen)),
-        Sentence(slowest, longest.sentence.evidence),
-        longest.setting,
+        Sentence(slowest, report.sentence.evidence),
+        report.setting,
         left_out,
         Sentence(text, (one.evidence(place.begin), ends)),
     )

@@ -323,9 +323,25 @@ def _image(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Se
         yield Sentence(text, (line,))
 
 
+def _services(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[Sentence]:
+    """Which acknowledgements of services came."""
+    del timeline
+    ack = _last(one, phase, (records.ServiceAck,))
+    if ack is None:
+        text = "No SERVICE_ACK line came in that time: it waits for its services to join."
+        yield Sentence(text, (one.evidence(phase.begin),))
+        return
+    record = one.records[ack]
+    assert isinstance(record, records.ServiceAck)
+    text = f"Service {record.service_id} acknowledged {record.log_position:,}."
+    yield Sentence(text, (one.evidence(ack),))
+
+
 _KNOWN: Final[dict[str, Callable[[Timeline, MemberTimeline, Phase], Iterator[Sentence]]]] = {
     "CANVASS": _canvass,
     "LEADER_LOG_REPLICATION": _leader_waits,
+    "LEADER_INIT": _services,
+    "LEADER_REPLAY": _services,
     "LEADER_READY": _leader_waits,
     "FOLLOWER_LOG_REPLICATION": _replication,
     "FOLLOWER_REPLAY": _replay,

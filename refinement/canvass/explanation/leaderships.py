@@ -235,7 +235,7 @@ def _by_others(timeline: Timeline, known: set[int]) -> Iterator[Span]:
 def _set_working(timeline: Timeline, spans: list[Span]) -> None:
     """Find the last sign of each leader's work before the next leadership began."""
     nexts = [*(span.from_ns for span in spans[1:]), timeline.end_ns]
-    for span, next_ns in zip(spans, nexts, strict=True):
+    for span, next_ns in zip(spans, nexts, strict=False):
         if not span.row.is_exact:
             continue
         one = timeline.members[span.member_id]
@@ -291,9 +291,7 @@ def _gap(
         text = f"No line shows when the leader of term {old} stopped before term {term} began."
     else:
         text = f"{shown_ns(until_ns - from_ns)} without a leader {what}"
-        text += (
-            "; no other leader follows in the logs." if term is None else f", until term {term}."
-        )
+        text += "; no leader follows in the logs." if term is None else f", until term {term}."
     evidence = (by,) if from_by is None else (from_by, by)
     return Gap(from_ns, until_ns, term, Sentence(text, evidence))
 
