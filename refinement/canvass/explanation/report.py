@@ -4,13 +4,13 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from canvass.explanation.elections import ElectionReport, find_elections
 from canvass.explanation.evidence import Sentence
-from canvass.explanation.leaderships import Gap, Leadership, find_gaps, find_leaderships
+from canvass.explanation.leaderships import Gap, Leadership, Span, find_gaps, find_leaderships
 from canvass.explanation.missing import find_missing
 from canvass.explanation.risks import RiskReport, find_risks
 from canvass.explanation.sessions import SessionsReport, find_sessions
@@ -86,5 +86,14 @@ def explain(
         tuple(find_stuck(timeline, timeouts, states)),
         tuple(find_risks(timeline, spans, ballots)),
         find_sessions(timeline),
-        tuple(find_missing(timeline)),
+        (*find_missing(timeline), *_unseen(spans)),
     )
+
+
+def _unseen(spans: list[Span]) -> Iterator[Sentence]:
+    """Terms of which the leader's own line is missing: their elections are not listed."""
+    for span in spans:
+        if not span.row.is_exact:
+            term = span.row.leadership_term_id
+            text = f"No line of its leader shows the opening of term {term}, nor its election."
+            yield Sentence(text, span.row.evidence)
