@@ -6,6 +6,7 @@ did since the leader before it, is part of it. One that nobody wins ends with th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -384,13 +385,14 @@ def _now(timeouts: dict[str, Timeout], setting: str) -> str:
 
 
 def _first_election(timeline: Timeline, start_ns: int) -> tuple[Evidence, NewElection] | None:
-    for _, member_id, index in timeline.merged(NewElection):
-        one = timeline.members[member_id]
-        if one.times[index] >= start_ns - 1_000_000:
-            record = one.records[index]
-            assert isinstance(record, NewElection)
-            return one.evidence(index), record
-    return None
+    found = timeline.merged(NewElection)
+    place = bisect_left(found, start_ns - 1_000_000, key=lambda row: row[0])
+    if place == len(found):
+        return None
+    _, member_id, index = found[place]
+    record = timeline.record(member_id, index)
+    assert isinstance(record, NewElection)
+    return timeline.members[member_id].evidence(index), record
 
 
 def _unwon(

@@ -248,10 +248,7 @@ def _set_working(timeline: Timeline, spans: list[Span]) -> None:
             continue
         last = min(one.index_at(limit), span.end if span.end > span.begin else len(one.records))
         place = max(last - 1, span.begin)
-        # A leader that wakes from a pause writes its end first; what is before it is the pause.
-        if span.until_ns is not None and one.times[place] >= limit:
-            silent = limit - one.times[place - 1] if place > span.begin else 0
-            place = place - 1 if silent > _ALIVE_NS else place
+        # A leader that wakes from a pause writes its end first: then the line before is its last.
         by_line = span.end < len(one.records) and not isinstance(one.records[span.end], LifeStart)
         if by_line and span.until_ns == limit and limit - one.times[place] <= _ALIVE_NS:
             span.working_ns, span.working_by = limit, one.evidence(span.end)

@@ -31,8 +31,7 @@ def find_sessions(timeline: Timeline) -> SessionsReport:
     """Count the sessions that leaders opened and closed, by leader and term."""
     opened: dict[tuple[int, int], list[Evidence]] = {}
     closed: dict[tuple[int, int, str], list[Evidence]] = {}
-    kinds = (AppendSessionOpen, AppendSessionClose)
-    for _, member_id, index in timeline.merged(kinds):
+    for _, member_id, index in timeline.merged(AppendSessionOpen, AppendSessionClose):
         one = timeline.members[member_id]
         record = one.records[index]
         if isinstance(record, AppendSessionOpen):

@@ -159,6 +159,9 @@ class Timeline:
     members: dict[int, MemberTimeline]
     member_count: int
     missing: tuple[int, ...]
+    _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
+        default_factory=dict, repr=False
+    )
 
     @property
     def quorum(self) -> int:
@@ -175,16 +178,16 @@ class Timeline:
         """The last stamp, on the common clock."""
         return max((one.times[-1] for one in self.members.values() if one.times), default=0)
 
-    def merged(self, kinds: type[Line] | tuple[type[Line], ...]) -> Iterator[tuple[int, int, int]]:
+    def merged(self, *kinds: type[Line]) -> list[tuple[int, int, int]]:
         """Records of some kinds, in the order of the common clock: time, member, index."""
-        found = [
-            (one.times[index], member_id, index)
-            for member_id, one in self.members.items()
-            for index, record in enumerate(one.records)
-            if isinstance(record, kinds)
-        ]
-        found.sort()
-        yield from found
+        if kinds not in self._merged:
+            self._merged[kinds] = sorted(
+                (one.times[index], member_id, index)
+                for member_id, one in self.members.items()
+                for index, record in enumerate(one.records)
+                if isinstance(record, kinds)
+            )
+        return self._merged[kinds]
 
     def record(self, member_id: int, index: int) -> Line:
         """The record at a place."""

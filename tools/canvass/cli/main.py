@@ -22,6 +22,7 @@ COMMAND_MODULES = (
     "canvass.cli.check",
     "canvass.cli.verify",
     "canvass.cli.explain",
+    "canvass.cli.watch",
     "canvass.cli.trace",
     "canvass.cli.batch",
     "canvass.cli.simulate",

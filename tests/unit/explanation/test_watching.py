@@ -1,0 +1,221 @@
+"""Following logs that grow, are rolled or truncated, and the picture that is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from canvass.explanation import picture as picture_module
+from canvass.explanation.following import FollowedLogs
+from canvass.explanation.metrics import render
+from canvass.explanation.picture import KeptRecords, News, Picture
+from canvass.explanation.report import explain
+from canvass.explanation.timeline import make_timeline
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.aeron_log.logs import MemberLog, read_cluster
+from canvass.traces.aeron_log.records import LogRecord
+from support.aeron_runs import SAMPLES, lines_of
+from support.aeron_story import StoryLog, lead, write_story
+
+
+@pytest.fixture
+def follow() -> Iterator[Callable[[Path], FollowedLogs]]:
+    """Makes followers, and closes them."""
+    with ExitStack() as stack:
+        yield lambda folder: stack.enter_context(FollowedLogs(folder))
+
+
+Follow: TypeAlias = Callable[[Path], FollowedLogs]
+
+
+def drain(logs: FollowedLogs, into: Picture) -> None:
+    at_end = False
+    while not at_end:
+        found, at_end = logs.read()
+        into.add(found)
+
+
+def news_of(logs: FollowedLogs, into: Picture) -> list[News]:
+    drain(logs, into)
+    return into.update({member_id: log.names for member_id, log in logs.members.items()})
+
+
+def write_part(folder: Path, path: Path, share: float) -> None:
+    """A part of the lines of a capture, the last one cut in its midst."""
+    for member_id in (0, 1, 2):
+        text = "\n".join(lines_of(path, member_id)) + "\n"
+        (folder / f"member-{member_id}.log").write_text(text[: int(len(text) * share)])
+
+
+def test_logs_that_grow_give_the_same_leaderships_as_whole_ones(
+    tmp_path: Path, follow: Follow
+) -> None:
+    sample = SAMPLES[-1]
+    write_part(tmp_path, sample, 0.01)
+    logs, seen = follow(tmp_path), Picture()
+    for share in (0.01, 0.3, 0.5, 0.77, 1.0):
+        write_part(tmp_path, sample, share)
+        news_of(logs, seen)
+    whole = read_cluster([tmp_path])
+    expected = explain(make_timeline(whole.members, whole.missing))
+
+    assert seen.explanation is not None
+    assert seen.explanation.leaderships == expected.leaderships
+    assert seen.explanation.gaps == expected.gaps
+    assert seen.totals.elections == len(expected.elections) == 3
+    assert sum(log.lines for log in logs.members.values()) == sum(
+        len(log.records) for log in whole.members.values()
+    )
+
+
+def test_a_file_that_is_rolled_is_read_on_under_its_new_name(
+    tmp_path: Path, follow: Follow
+) -> None:
+    sample = SAMPLES[-1]
+    lines = {member_id: lines_of(sample, member_id) for member_id in (0, 1, 2)}
+    logs: FollowedLogs | None = None
+    seen = Picture()
+    for part in range(4):
+        for member_id, text in lines.items():
+            size = len(text) // 4 + 1
+            path = tmp_path / f"member-{member_id}.log"
+            if part:
+                path.rename(tmp_path / f"member-{member_id}.log.{part}")
+            path.write_text("\n".join(text[part * size : (part + 1) * size]) + "\n")
+        logs = logs or follow(tmp_path)
+        news_of(logs, seen)
+    assert logs is not None
+    assert seen.explanation is not None
+    rows = seen.explanation.leaderships
+    named = set(chain.from_iterable(row.evidence for row in rows))
+
+    assert [(row.leadership_term_id, row.leader_member_id) for row in rows] == [
+        (0, 1),
+        (1, 0),
+        (2, 1),
+    ]
+    for one in named:
+        line = (tmp_path / one.file).read_text().split("\n")[one.line - 1]
+        assert line.startswith(f"[{one.time_ns // 10**9}.{one.time_ns % 10**9:09d}]")
+
+
+def test_files_rolled_before_are_read_first(tmp_path: Path, follow: Follow) -> None:
+    for member_id in (0, 1, 2):
+        text = lines_of(SAMPLES[-1], member_id)
+        (tmp_path / f"member-{member_id}.log.1").write_text("\n".join(text[:100]) + "\n")
+        (tmp_path / f"member-{member_id}.log").write_text("\n".join(text[100:]) + "\n")
+    seen = Picture()
+    news_of(follow(tmp_path), seen)
+
+    assert seen.explanation is not None
+    assert len(seen.explanation.leaderships) == 3
+
+
+def test_a_file_that_is_truncated_is_begun_anew(tmp_path: Path, follow: Follow) -> None:
+    log = StoryLog(0)
+    lead(log, (), 100.0, 101.0)
+    write_story(tmp_path, [log])
+    logs, seen = follow(tmp_path), Picture()
+    news_of(logs, seen)
+    later = StoryLog(0)
+    later.module(150.0, "ACTIVE CLOSED", "closed")
+    write_story(tmp_path, [later])
+    news = news_of(logs, seen)
+
+    assert [one.kind for one in news] == ["leadership"]
+
+
+def test_a_member_whose_log_comes_later_is_found(tmp_path: Path, follow: Follow) -> None:
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 101.0)
+    write_story(tmp_path, [leader])
+    logs, seen = follow(tmp_path), Picture()
+    news_of(logs, seen)
+    write_story(tmp_path, [leader, one])
+    logs.look()
+    news_of(logs, seen)
+
+    assert seen.explanation is not None
+    assert seen.explanation.members == (0, 1)
+
+
+def test_what_is_new_is_said_once(tmp_path: Path, follow: Follow) -> None:
+    write_part(tmp_path, SAMPLES[-1], 1.0)
+    logs, seen = follow(tmp_path), Picture()
+
+    first = news_of(logs, seen)
+
+    assert [one.kind for one in first].count("election") == 3
+    assert news_of(logs, seen) == []
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many positions leave one record, and old elections are forgotten."""
+    monkeypatch.setattr(picture_module, "MAX_RECORDS", 400)
+    log = StoryLog(0)
+    lead(log, (), 100.0, 101.0)
+    for beat in range(500):
+        log.appended(101.0 + beat / 100, 1, 0, beat)
+    once = records_of(tmp_path / "once", log)
+    kept = KeptRecords()
+    kept.add(once)
+    assert len(kept.records()) < 20
+
+    many = KeptRecords()
+    for number in range(60):
+        again = StoryLog(0)
+        lead(again, (), 200.0 + number, 200.5 + number)
+        many.add(records_of(tmp_path / str(number), again))
+    assert len(many.records()) < 420
+
+
+def records_of(folder: Path, log: StoryLog) -> list[LogRecord]:
+    found: MemberLog = read_cluster([write_story(folder, [log])]).members[0]
+    return found.records
+
+
+def test_metrics_say_who_leads(tmp_path: Path, follow: Follow) -> None:
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 103.0)
+    logs, seen = follow(write_story(tmp_path, [leader, one])), Picture()
+    news_of(logs, seen)
+    lines = {member_id: log.lines for member_id, log in logs.members.items()}
+    text = render(seen, lines, 0.25, "CONFORMS", 3.0)
+
+    assert "canvass_elections_total 1\n" in text
+    assert "canvass_leader_member_id 0\n" in text
+    assert 'canvass_member_lag_bytes{member="1"} 0\n' in text
+    assert 'canvass_verdict{verdict="CONFORMS"} 1\n' in text
+    assert "canvass_seconds_behind 0.25\n" in text
+    assert all(line.startswith(("# ", "canvass_")) for line in text.splitlines())
+
+
+def test_a_folder_that_is_not_there_is_one_line_of_error(tmp_path: Path) -> None:
+    with pytest.raises(AeronLogError, match="nowhere"):
+        FollowedLogs(tmp_path / "nowhere")
+
+
+def test_a_file_that_was_written_and_rolled_between_two_looks_is_read(
+    tmp_path: Path, follow: Follow
+) -> None:
+    for member_id in (0, 1, 2):
+        text = lines_of(SAMPLES[-1], member_id)
+        (tmp_path / f"member-{member_id}.log").write_text("\n".join(text[:90]) + "\n")
+    logs, seen = follow(tmp_path), Picture()
+    news_of(logs, seen)
+    for member_id in (0, 1, 2):
+        text = lines_of(SAMPLES[-1], member_id)
+        path = tmp_path / f"member-{member_id}.log"
+        path.rename(tmp_path / f"member-{member_id}.log.1")
+        (tmp_path / f"member-{member_id}.log.2").write_text("\n".join(text[90:150]) + "\n")
+        path.write_text("\n".join(text[150:]) + "\n")
+    news_of(logs, seen)
+
+    assert seen.explanation is not None
+    assert len(seen.explanation.leaderships) == 3
+    assert seen.explanation.missing == ()
