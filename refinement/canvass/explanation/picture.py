@@ -25,7 +25,7 @@ from canvass.traces.aeron_log.records import (
     NewElection,
 )
 
-MAX_RECORDS: Final = 4_000
+MAX_RECORDS: Final = 1_500
 """Of one member; then the older half is forgotten, up to the beginning of an election."""
 _MAX_KEYS: Final = 10_000
 """Of what was announced; the oldest are forgotten."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _TICK_S: Final = 0.2
 _REDRAW_S: Final = 1.0
 _LOOK_S: Final = 5.0
+_PUBLISH_S: Final = 0.5
 _SHARE: Final = 4
 """For so many times as long as the last explanation took, none is made."""
 _VERDICTS: Final = {0: "CONFORMS", 1: "DIVERGES", 3: "INCOMPLETE"}
@@ -60,6 +61,7 @@ class _Watch:
     metrics: str = ""
     changed: bool = True
     announced: bool = False
+    published_at: float = 0.0
 
 
 def register(app: typer.Typer) -> None:
@@ -145,6 +147,8 @@ def _follow(state: _Watch, exit_on: ExitOn, command: str | None, *, once: bool) 
                     _run(command, reason)
                 if reasons and exit_on is not ExitOn.NEVER:
                     return EXIT_UNEXPECTED
+            if now - state.published_at >= _PUBLISH_S:
+                _publish(state, now)
             if now - looked_at >= _LOOK_S:
                 state.logs.look()
                 looked_at = now
@@ -173,7 +177,6 @@ def _redraw(state: _Watch, display: _Display, exit_on: ExitOn) -> list[str]:
     # To explain takes a small share of the time, so that reading never waits for long.
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
     state.changed = False
-    _publish(state, time.monotonic())
     display.show(_screen(state), news)
     stuck_counts = exit_on is ExitOn.STUCK
     reasons = [
@@ -289,6 +292,7 @@ def _check(state: _Watch, every_s: float) -> None:
 def _publish(state: _Watch, now: float) -> None:
     from canvass.explanation.metrics import render
 
+    state.published_at = now
     lines = {member_id: log.lines for member_id, log in state.logs.members.items()}
     behind, age = now - state.caught_up_at, now - state.checked_at
     state.metrics = render(state.picture, lines, behind, state.verdict, age)
