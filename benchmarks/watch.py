@@ -93,14 +93,14 @@ def main() -> None:
 
 def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
     """Write at the rate, and look each second."""
-    source, written = endless(merged()), 0
+    source, written, size = endless(merged()), 0, 0
     begun = time.monotonic()
     behind, sizes = [], []
     for second in range(given.seconds):
         for slice_ in range(10):
             for _ in range(given.rate // 10):
                 member_id, line = next(source)
-                files[member_id].write(line)
+                size += files[member_id].write(line)
             for file in files:
                 file.flush()
             written += given.rate // 10
@@ -110,8 +110,8 @@ def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
             continue  # Python starts.
         with urllib.request.urlopen(f"http://127.0.0.1:{given.port}/metrics") as answer:
             text = answer.read().decode()
-        lines = sum(int(n) for n in re.findall(r"canvass_lines_total\{.*\} (\d+)", text))
-        behind.append((written - lines) / given.rate)
+        read = sum(int(n) for n in re.findall(r"canvass_read_bytes_total\{.*\} (\d+)", text))
+        behind.append((size - read) / (size / written) / given.rate)
         sizes.append(memory_mib(pid))
     elapsed = time.monotonic() - begun
     print(f"{written:,} lines written at {written / elapsed:,.0f} lines/s")

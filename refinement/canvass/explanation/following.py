@@ -41,12 +41,15 @@ class FollowedLog:
         Names of the files read; a record's ``file`` is an index into it.
     lines
         How many records have been read.
+    read_bytes
+        How much has been read.
     """
 
     def __init__(self, path: Path, rolled: list[Path]) -> None:
         self.path = path
         self.names: list[str] = []
         self.lines = 0
+        self.read_bytes = 0
         self._parser = LogParser(max_lines=sys.maxsize)
         self._rolled = rolled
         self._file: BinaryIO | None = None
@@ -74,10 +77,13 @@ class FollowedLog:
             return found, True
         assert self._file is not None
         data = self._file.read(CHUNK_BYTES)
+        self.read_bytes += len(data)
         found += self._parser.feed(data)
         at_end = len(data) < CHUNK_BYTES
         if at_end and self._has_changed():
-            found += self._parser.feed(self._file.read())
+            rest = self._file.read()
+            self.read_bytes += len(rest)
+            found += self._parser.feed(rest)
             self.close()
             self._find_rolled()
             found += self._parser.end_file()
@@ -91,6 +97,7 @@ class FollowedLog:
         self._parser.begin_file(str(path))
         self.names.append(path.name)
         for piece in source.pieces():
+            self.read_bytes += len(piece)
             yield from self._parser.feed(piece)
         yield from self._parser.end_file(cut=source.cut)
 

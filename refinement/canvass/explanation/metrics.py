@@ -11,14 +11,19 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def render(
-    picture: Picture, lines: Mapping[int, int], behind_s: float, verdict: str, seconds_ago: float
+    picture: Picture,
+    lines: Mapping[int, int],
+    read_bytes: Mapping[int, int],
+    behind_s: float,
+    verdict: str,
+    seconds_ago: float,
 ) -> str:
     """Write the metrics.
 
     Parameters
     ----------
-    lines
-        Records read, by member.
+    lines, read_bytes
+        Records and bytes read, by member.
     behind_s
         Since all that is in the logs had been read.
     verdict
@@ -26,11 +31,18 @@ def render(
     seconds_ago
         Since that check.
     """
-    return "".join(f"{line}\n" for line in _lines(picture, lines, behind_s, verdict, seconds_ago))
+    return "".join(
+        f"{line}\n" for line in _lines(picture, lines, read_bytes, behind_s, verdict, seconds_ago)
+    )
 
 
 def _lines(
-    picture: Picture, lines: Mapping[int, int], behind_s: float, verdict: str, seconds_ago: float
+    picture: Picture,
+    lines: Mapping[int, int],
+    read_bytes: Mapping[int, int],
+    behind_s: float,
+    verdict: str,
+    seconds_ago: float,
 ) -> Iterator[str]:
     totals, found = picture.totals, picture.explanation
     yield from _metric(
@@ -58,6 +70,7 @@ def _lines(
     risks = {severity: totals.risks.get(severity, 0) for severity in ("danger", "warning", "note")}
     yield from _labelled("risks", "counter", "What was at risk.", "severity", risks)
     yield from _labelled("lines_total", "counter", "Lines of events read.", "member", lines)
+    yield from _labelled("read_bytes_total", "counter", "Bytes read.", "member", read_bytes)
     yield from _metric(
         "seconds_behind", "gauge", "Since all lines had been read.", round(behind_s, 3)
     )

@@ -185,7 +185,7 @@ def test_metrics_say_who_leads(tmp_path: Path, follow: Follow) -> None:
     logs, seen = follow(write_story(tmp_path, [leader, one])), Picture()
     news_of(logs, seen)
     lines = {member_id: log.lines for member_id, log in logs.members.items()}
-    text = render(seen, lines, 0.25, "CONFORMS", 3.0)
+    text = render(seen, lines, {0: 10}, 0.25, "CONFORMS", 3.0)
 
     assert "canvass_elections_total 1\n" in text
     assert "canvass_leader_member_id 0\n" in text

@@ -294,8 +294,9 @@ def _publish(state: _Watch, now: float) -> None:
 
     state.published_at = now
     lines = {member_id: log.lines for member_id, log in state.logs.members.items()}
+    read = {member_id: log.read_bytes for member_id, log in state.logs.members.items()}
     behind, age = now - state.caught_up_at, now - state.checked_at
-    state.metrics = render(state.picture, lines, behind, state.verdict, age)
+    state.metrics = render(state.picture, lines, read, behind, state.verdict, age)
 
 
 def _serve(state: _Watch, port: int) -> ThreadingHTTPServer:
