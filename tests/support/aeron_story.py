@@ -53,7 +53,8 @@ class StoryLog:
                 "ELECTION_STATE_CHANGE",
                 f"{old} -> {new} leaderId={leader}"
                 f" candidateTermId={of if candidate is None else candidate} leadershipTermId={of}"
-                f" logPosition={commit} logLeadershipTermId={log[0]} appendPosition={log[1]}"
+                f" logPosition={commit} logLeadershipTermId={of if new == 'CLOSED' else log[0]}"
+                f" appendPosition={log[1]}"
                 f' catchupPosition={join} reason="{reason}"',
             )
 

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, complain, result_console
+from canvass.cli.output import (
+    EXIT_ERROR,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    complain,
+    result_console,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,6 +69,7 @@ class _Watch:
     changed: bool = True
     announced: bool = False
     published_at: float = 0.0
+    child: subprocess.Popen[bytes] | None = None
 
 
 def register(app: typer.Typer) -> None:
@@ -123,6 +131,8 @@ def watch(
         try:
             raise typer.Exit(_follow(state, exit_on, command, once=once))
         finally:
+            if state.child is not None and state.child.poll() is None:
+                state.child.terminate()
             if server is not None:
                 server.shutdown()
                 server.server_close()
@@ -271,22 +281,28 @@ def _screen(state: _Watch) -> str:
 
 def _check(state: _Watch, every_s: float) -> None:
     """Import and verify the logs again and again, each time in processes of their own."""
-    program = [sys.executable, "-m", "canvass.cli.main"]
     while True:
         time.sleep(every_s)
         with tempfile.TemporaryDirectory(prefix="canvass-watch-") as folder:
             run = str(Path(folder) / "run")
-            imported = subprocess.run(
-                [*program, "import", "aeron", str(state.logs.folder), "--out", run],
-                capture_output=True, check=False,
-            )  # fmt: skip
-            if imported.returncode == 2:
+            imported = _canvass(state, "import", "aeron", str(state.logs.folder), "--out", run)
+            if imported == EXIT_ERROR:
                 continue
-            done = subprocess.run([*program, "verify", run], capture_output=True, check=False)
-        verdict = _VERDICTS.get(done.returncode, "")
+            code = _canvass(state, "verify", run)
+        verdict = _VERDICTS.get(code, "")
         # A run that ends before a line that nothing explains is as bad as a step that is wrong.
-        state.verdict = "DIVERGES" if imported.returncode == 1 and verdict else verdict
+        state.verdict = "DIVERGES" if imported == EXIT_UNEXPECTED and verdict else verdict
         state.checked_at = time.monotonic()
+
+
+def _canvass(state: _Watch, *words: str) -> int:
+    """Run a command of canvass in a process of its own, and give its exit code."""
+    state.child = subprocess.Popen(
+        [sys.executable, "-m", "canvass.cli.main", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return state.child.wait()
 
 
 def _publish(state: _Watch, now: float) -> None:

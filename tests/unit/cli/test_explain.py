@@ -1,0 +1,197 @@
+"""``canvass explain`` and ``canvass watch``: what they print, and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.aeron_runs import SAMPLES
+from support.aeron_story import StoryLog, lead, write_story
+
+Command = Callable[..., tuple[int, str, str]]
+SAMPLE = SAMPLES[-1]
+
+
+def test_a_screen_says_who_led_and_names_lines(command: Command) -> None:
+    code, out, err = command("explain", SAMPLE)
+
+    assert (code, err) == (0, "")
+    assert "Who led when" in out
+    assert "member-1.log.gz:53" in out
+    assert out.index("Who led when") < out.index("Elections") < out.index("Stuck")
+    assert out.index("Stuck") < out.index("At risk") < out.index("Sessions")
+    assert len(out.splitlines()) < 40
+
+
+def test_json_has_the_fields_that_scripts_read(command: Command) -> None:
+    code, out, _ = command("explain", SAMPLE, "--format", "json")
+    found = json.loads(out)
+
+    assert code == 0
+    assert {"leaderships", "elections", "stuck", "risks"} <= found.keys()
+    assert [
+        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"] < row["untilNs"])
+        for row in found["leaderships"]
+    ] == [(0, 1, True), (1, 0, True), (2, 1, True)]
+
+
+def test_an_election_is_shown_with_ballots_and_phases(command: Command) -> None:
+    code, out, _ = command("explain", SAMPLE, "--election", "2", "--member", "0")
+
+    assert code == 0
+    assert "Member 0 ran for term 1" in out
+    assert "CANDIDATE_BALLOT" in out
+    assert "Member 2 was in" not in out
+
+
+def test_a_member_is_shown_alone(command: Command) -> None:
+    code, out, _ = command("explain", SAMPLE, "--member", "2", "--no-infer")
+
+    assert code == 0
+    assert "Member 2 was in FOLLOWER_BALLOT" in out
+    assert "Member 0 was in" not in out
+
+
+def test_a_run_is_explained_too(command: Command, tmp_path: Path) -> None:
+    command("simulate", "--seeds", "1", "--steps", "600", "--out", tmp_path / "corpus")
+    [run] = (tmp_path / "corpus").iterdir()
+    code, out, _ = command("explain", run)
+
+    assert code == 0
+    assert "Election 1: member" in out
+
+
+def test_an_imported_run_has_the_leaders_of_its_logs(command: Command, tmp_path: Path) -> None:
+    command("import", "aeron", SAMPLE, "--out", tmp_path / "run")
+    _, logs, _ = command("explain", SAMPLE, "--format", "json")
+    _, run, _ = command("explain", tmp_path / "run", "--format", "json")
+
+    assert [
+        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
+        for row in json.loads(run)["leaderships"]
+    ] == [
+        (row["leadershipTermId"], row["leaderMemberId"], row["fromNs"])
+        for row in json.loads(logs)["leaderships"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["nowhere"], "nowhere: No such file"),
+        ([SAMPLE.parent / "README.md"], "NOT_A_LOG"),
+        ([SAMPLE, "--election", "9"], "there are 3 elections"),
+        ([SAMPLE, "--member", "7"], "no log of that member"),
+        ([SAMPLE, "--set", "speed=9"], "--set: 'speed' is none of"),
+        ([SAMPLE, "--set", "aeron.cluster.election.timeout=9"], "no duration such as"),
+    ],
+    ids=["no folder", "no log", "no election", "no member", "no setting", "no unit"],
+)
+def test_what_cannot_be_explained_is_one_line(
+    command: Command, words: list[str | Path], reason: str
+) -> None:
+    code, out, err = command("explain", *words)
+
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+def test_bytes_that_are_no_log_are_one_line(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "member-0.log").write_bytes(bytes(range(256)) * 40)
+    code, out, err = command("explain", tmp_path)
+
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_a_log_without_a_cluster_is_one_line(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "member-0.log").write_text("[1.000000000] ARCHIVE: SOMETHING [1/1]: a=1\n")
+    code, _, err = command("explain", tmp_path)
+
+    assert code == 2
+    assert "no log has a line of the cluster" in err
+
+
+def test_watching_once_shows_what_explain_does(command: Command, tmp_path: Path) -> None:
+    for member_id in (0, 1, 2):
+        with gzip.open(SAMPLE / f"member-{member_id}.log.gz") as file:
+            (tmp_path / f"member-{member_id}.log").write_bytes(file.read())
+    code, out, _ = command("watch", tmp_path, "--once")
+    _, whole, _ = command("explain", tmp_path, "--no-infer")
+
+    assert code == 0
+    assert out == whole
+
+
+def test_watching_a_folder_that_is_not_there_is_one_line(command: Command, tmp_path: Path) -> None:
+    code, _, err = command("watch", tmp_path / "nowhere")
+
+    assert code == 2
+    assert "nowhere" in err
+
+
+def _shorter(folder: Path) -> Path:
+    """A member that comes back with a shorter log than was committed."""
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 103.0)
+    one.start(110.0)
+    one.election(110.0, "node started")
+    return write_story(folder, [leader, one])
+
+
+def test_a_danger_runs_the_command_and_ends_the_watch(command: Command, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    code, _, err = command(
+        "watch",
+        _shorter(tmp_path / "logs"),
+        "--exit-on",
+        "danger",
+        "--run",
+        f'printf %s "$CANVASS_EVENT" > {said}',
+    )
+
+    assert code == 1
+    assert "held its log to 96 and started with 0" in said.read_text()
+    assert said.read_text() in err
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A watch in a process of its own, and the address of its metrics."""
+    folder = _shorter(tmp_path)
+    words = [sys.executable, "-m", "canvass.cli.main", "watch", str(folder), "--metrics", "0"]
+    environment = {**os.environ, "COLUMNS": "200"}
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stderr is not None
+        yield process, process.stderr.readline().split()[-1]
+        process.kill()
+
+
+def test_a_watch_writes_what_is_new_and_serves_metrics(
+    watched: tuple[subprocess.Popen[str], str],
+) -> None:
+    process, address = watched
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(2)]
+    text = ""
+    while 'canvass_risks{severity="danger"} 1' not in text:
+        with urllib.request.urlopen(address) as answer:
+            text = answer.read().decode()
+    process.send_signal(signal.SIGINT)
+
+    assert lines[0].startswith("note: Election 1: member 0 won term 0")
+    assert lines[1].startswith("danger: ")
+    assert "127.0.0.1" in address
+    assert process.wait() == 130
