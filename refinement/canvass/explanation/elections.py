@@ -414,7 +414,7 @@ def _unwon(
     last = max(timeline.members.values(), key=lambda other: other.times[-1])
     ends = last.evidence(len(last.records) - 1)
     lasted = timeline.end_ns - start_ns
-    text = f"Election {number}: nobody has won after {shown_ns(lasted)}, when the logs end."
+    text = f"Election {number}: no member has won after {shown_ns(lasted)}, when the logs end."
     every = [place for kept in chosen.values() for place in kept]
     longest = max(every, key=lambda place: place.end_ns - place.begin_ns)
     member_id, took = longest.phase.member_id, shown_ns(longest.end_ns - longest.begin_ns)

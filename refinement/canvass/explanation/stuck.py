@@ -105,7 +105,7 @@ def _loop(
     timeouts: dict[str, Timeout],
     states: States | None,
 ) -> StuckReport | None:
-    """An election that goes round: it fails in the same state for the same reason."""
+    """An election that loops: it fails in the same state for the same reason."""
     fails: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], Phase] = {}
     for phase in attempt.phases:
@@ -131,7 +131,7 @@ def _loop(
         guard = UnmetGuard("", guard.page, ())
     back = one.evidence(phase.end)
     text = (
-        f"Member {one.member_id} goes round: {count} times from {state} back to {by.new_state}"
+        f"Member {one.member_id} loops: {count} times from {state} back to {by.new_state}"
         f" in {shown_ns(lasted)}, {_how_it_ended(attempt)}."
     )
     sentences = [Sentence(text, (one.evidence(attempt.begin), back, end_line))]

@@ -230,7 +230,7 @@ def show_election(console: Console, one: ElectionReport, member: int | None) -> 
             setting = f" ({phase.setting})" if phase.setting else ""
             console.print(f"  {_seconds(phase.from_ns)} {phase.sentence}{setting}")
     if one.left_out:
-        console.print(f"  and {one.left_out} more phases of members that go round")
+        console.print(f"  and {one.left_out} more phases of members that loop")
 
 
 def _show_member(console: Console, found: Explanation, member: int) -> None:
