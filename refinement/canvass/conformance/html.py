@@ -41,7 +41,7 @@ details { margin: .6rem 0; } summary { cursor: pointer; }
 """
 
 
-def to_html(found: CorpusVerdict, cases: Sequence[Case]) -> str:
+def to_html(found: CorpusVerdict, cases: Sequence[Case], more: Sequence[str] = ()) -> str:
     """Write the page.
 
     Parameters
@@ -50,6 +50,8 @@ def to_html(found: CorpusVerdict, cases: Sequence[Case]) -> str:
         The verdicts.
     cases
         Divergences to show in full.
+    more
+        Markup of further sections, as `canvass.explanation.page` makes them.
     """
     body = [_headline(found), _figures(found), _listed(found)]
     for number, case in enumerate(cases, 1):
@@ -58,6 +60,7 @@ def to_html(found: CorpusVerdict, cases: Sequence[Case]) -> str:
     if hidden > 0:
         more = f"{hidden:,} more runs diverge; verify one alone to see it."
         body.append(f'<p class="note">{more}</p>')
+    body += more
     title = f"canvass verify: {_title(found)}"
     return page(title, body, style=_STYLE + svg.STYLE)
 

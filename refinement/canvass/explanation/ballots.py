@@ -212,6 +212,9 @@ def _unanswered(
     )
     log = (known.log_leadership_term_id, known.append_position) if known and current else None
     decided, why, extra = _why_refused(timeline, opened, phase.member_id, voter, log)
+    if not current:
+        text = f"Member {voter} received the request outside an election and answered none."
+        return VoteReport(voter, None, "", Sentence(text, (request,)))
     if log is None or (decided != "log" and not extra):
         text = f"Member {voter} received the request in {where}; no line shows an answer."
         return VoteReport(voter, None, "unknown", Sentence(text, (request,)))

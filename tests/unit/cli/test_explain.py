@@ -122,6 +122,19 @@ def test_a_log_without_a_cluster_is_one_line(command: Command, tmp_path: Path) -
     assert "no log has a line of the cluster" in err
 
 
+def test_a_page_has_the_tables_and_escapes_what_logs_say(command: Command, tmp_path: Path) -> None:
+    log = StoryLog(0)
+    lead(log, (), 100.0, 101.0)
+    log.module(102.0, "ACTIVE CLOSED", "<script>alert(1)</script>")
+    page = tmp_path / "page.html"
+    code, _, _ = command("explain", write_story(tmp_path / "logs", [log]), "--html", page)
+
+    assert code == 0
+    assert "Who led when" in page.read_text()
+    assert "&lt;script&gt;" in page.read_text()
+    assert "<script" not in page.read_text()
+
+
 def test_watching_once_shows_what_explain_does(command: Command, tmp_path: Path) -> None:
     for member_id in (0, 1, 2):
         with gzip.open(SAMPLE / f"member-{member_id}.log.gz") as file:

@@ -56,6 +56,9 @@ def explain(
     output: Annotated[
         Format, typer.Option("--format", help="For a person or a machine.")
     ] = Format.HUMAN,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
+    ] = None,
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
@@ -86,6 +89,10 @@ def explain(
         raise CommandError(f"--member {member}: there is no log of that member")
     if election is not None and election > len(found.elections):
         raise CommandError(f"--election {election}: there are {len(found.elections)} elections")
+    if html is not None:
+        from canvass.explanation.page import to_html
+
+        html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
     if output is Format.JSON:
         write_json(found)
         return

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import progress_console, result_console, write_json
+from canvass.cli.output import EXIT_ERROR, progress_console, result_console, write_json
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from canvass.conformance.judge import Judge
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
 
+_MAX_EXPLAINED: Final = 200_000
+"""Events of a run up to which its page says who led when."""
 MAX_REPORTS: Final = 10
 """Divergence reports of one invocation; the verdicts of all runs are given in any case."""
 _STYLE: Final = {
@@ -142,13 +144,29 @@ def _write_page(
     from canvass.conformance.report_case import make_cases
 
     cases = make_cases(found.runs, judge, MAX_REPORTS)
-    page = to_html(found, cases)
+    page = to_html(found, cases, _who_led(found))
     if file is not None:
         file.write_text(page, encoding="utf-8")
     if output is VerifyFormat.HTML:
         print(page, end="")
     else:
         _write(found, judge, output, [case.explanation for case in cases])
+
+
+def _who_led(found: CorpusVerdict) -> list[str]:
+    """Who led when, and the elections, if one run of bounded size was checked."""
+    from canvass.explanation.page import sections
+    from canvass.explanation.reading import read
+    from canvass.explanation.report import explain
+    from canvass.traces.run import RUN_FILE
+
+    if len(found.runs) != 1 or not 0 < found.runs[0].events <= _MAX_EXPLAINED:
+        return []
+    folder = Path(found.runs[0].path)
+    if not (folder / RUN_FILE).is_file() or found.exit_code == EXIT_ERROR:
+        return []
+    timeline, states, _ = read(folder)
+    return list(sections(explain(timeline, states)))
 
 
 def _write(
