@@ -103,7 +103,7 @@ def _votes(
         record = one.records[index]
         if isinstance(record, Vote) and _names(record, phase.member_id, opened.candidate_term_id):
             received[record.follower_member_id] = index
-    for voter in range(timeline.member_count):
+    for voter in timeline.ids:
         if voter == phase.member_id:
             continue
         index = received.get(voter, NULL_VALUE)

@@ -323,7 +323,7 @@ def _waits(timeline: Timeline, win: _Win) -> Iterator[Sentence]:
         for record in one.records[phase.begin : phase.end]
         if isinstance(record, CanvassPosition)
     }
-    silent = sorted(set(range(timeline.member_count)) - heard - {one.member_id})
+    silent = sorted({*timeline.ids} - heard - {one.member_id})
     if silent and phase.end < len(one.records):
         who = ", ".join(str(k) for k in silent)
         text = f"Member {one.member_id} had no canvass position of member {who} when it ran."

@@ -120,7 +120,7 @@ def _canvass(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[
         record = one.records[index]
         if isinstance(record, records.CanvassPosition):
             heard[record.follower_member_id] = index
-    others = set(range(timeline.member_count)) - {one.member_id}
+    others = {*timeline.ids} - {one.member_id}
     silent = sorted(others - heard.keys())
     begin = one.evidence(phase.begin)
     logged = any(isinstance(record, records.CanvassPosition) for record in one.records)
@@ -190,7 +190,7 @@ def _leader_waits(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iter
     text = f"It needs {needed} other members at {own.append_position:,}"
     text += f" in term {own.leadership_term_id}." if phase.state == "LEADER_READY" else "."
     yield Sentence(text, (begin,))
-    for member_id in range(timeline.member_count):
+    for member_id in timeline.ids:
         if member_id == one.member_id:
             continue
         place = reported.get(member_id)

@@ -142,6 +142,7 @@ def _ends(record: Line) -> bool:
 def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange) -> Span:
     evidence = [one.evidence(index)]
     until: int | None = None
+    common: int | None = None
     earliest: int | None = None
     latest: int | None = None
     ended_by, reason = "log ends", ""
@@ -152,17 +153,17 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
             ended_by, reason = "process ended", ""
             last = one.last_before(end)
             evidence.insert(1, one.evidence(last))
-            earliest, latest = one.times[last] - one.offset_ns, closing.time_ns
+            earliest, latest = one.records[last].time_ns, closing.time_ns
             if _has_heartbeats(one, index, end):
-                until = earliest
+                until, common = earliest, one.times[last]
         else:
-            until = closing.time_ns
+            until, common = closing.time_ns, one.times[end]
             ended_by = "process closed" if isinstance(closing, StateChange) else "new election"
             reason = getattr(closing, "reason", "")
     else:
         last = one.last_before(end)
         evidence.append(one.evidence(last))
-        earliest = one.times[last] - one.offset_ns
+        earliest = one.records[last].time_ns
     row = Leadership(
         record.leadership_term_id,
         one.member_id,
@@ -176,7 +177,6 @@ def _span(one: MemberTimeline, index: int, end: int, record: ElectionStateChange
         True,
         tuple(evidence),
     )
-    common = None if until is None else until + one.offset_ns
     return Span(row, one.member_id, index, end, one.times[index], common, None, None)
 
 

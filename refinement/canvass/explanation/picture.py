@@ -15,7 +15,7 @@ from typing import Final
 from canvass.explanation.evidence import Evidence, Sentence
 from canvass.explanation.leaderships import sentence_of
 from canvass.explanation.report import Explanation, explain
-from canvass.explanation.timeline import make_timeline
+from canvass.explanation.timeline import make_timeline, named_members
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     AppendPosition,
@@ -167,7 +167,8 @@ class Picture:
             )
             for member_id, kept in self._members.items()
         }
-        timeline = make_timeline(logs)
+        named = set().union(*(named_members(log.records) for log in logs.values()))
+        timeline = make_timeline(logs, tuple(sorted(named - logs.keys())))
         if not timeline.members:
             return []
         self.explanation = explain(timeline, None, self._settings)

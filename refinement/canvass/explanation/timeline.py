@@ -6,7 +6,7 @@ Here is what the lines say, in order; what it means for the cluster is in the ot
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +24,7 @@ from canvass.traces.aeron_log.records import (
     ElectionStateChange,
     LifeStart,
     Line,
+    LogRecord,
     NewElection,
     RoleChange,
     StateChange,
@@ -150,18 +151,23 @@ class Timeline:
 
     Parameters
     ----------
-    member_count
-        Members that the logs name, those without a log included.
+    ids
+        Of the members that the logs name, those without a log included.
     missing
         Members without a log.
     """
 
     members: dict[int, MemberTimeline]
-    member_count: int
+    ids: tuple[int, ...]
     missing: tuple[int, ...]
     _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )
+
+    @property
+    def member_count(self) -> int:
+        """How many members the logs name."""
+        return len(self.ids)
 
     @property
     def quorum(self) -> int:
@@ -221,9 +227,16 @@ def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) 
         )
         timeline.attempts = list(_attempts(timeline))
         members[member_id] = timeline
-    count = max([*logs, *missing], default=0) + 1
     silent = set(logs) - set(known)
-    return Timeline(members, count, tuple(sorted({*missing, *silent})))
+    ids = tuple(sorted({*logs, *missing} - {NULL_VALUE}))
+    return Timeline(members, ids, tuple(sorted({*missing, *silent} - {NULL_VALUE})))
+
+
+def named_members(records: Iterable[LogRecord]) -> set[int]:
+    """The members that messages name as senders, voters or leaders."""
+    names = ("follower_member_id", "leader_member_id", "candidate_member_id")
+    found = {getattr(record, name, NULL_VALUE) for record in records for name in names}
+    return found - {NULL_VALUE}
 
 
 def _times(records: Sequence[Line], offset_ns: int) -> list[int]:

@@ -219,3 +219,16 @@ def test_a_file_that_was_written_and_rolled_between_two_looks_is_read(
     assert seen.explanation is not None
     assert len(seen.explanation.leaderships) == 3
     assert seen.explanation.missing == ()
+
+
+def test_a_member_that_others_name_counts_though_its_log_is_not_there(
+    tmp_path: Path, follow: Follow
+) -> None:
+    leader, one, two = StoryLog(1), StoryLog(2), StoryLog(3)
+    lead(leader, (one, two), 100.0, 103.0)
+    seen = Picture()
+    news_of(follow(write_story(tmp_path, [leader, one])), seen)
+
+    assert seen.explanation is not None
+    assert seen.explanation.member_count == 3
+    assert "member 3 is not here" in seen.explanation.missing[0].text

@@ -1,0 +1,44 @@
+"""One clock for all records: reboots of a host, and clocks of several hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canvass.explanation.reading import read
+from canvass.explanation.report import explain
+from support.aeron_story import StoryLog, lead, write_story
+
+
+def test_after_a_reboot_the_wall_clock_says_how_much_time_has_passed(tmp_path: Path) -> None:
+    """The host's clock counts from 0 again; stamps stay those of the lines."""
+    log = StoryLog(0)
+    lead(log, (), 100.0, 101.0)
+    log.lines.append("[5.000000000] log started 2026-01-31 10:22:40.000+0000")
+    log.election(5.5, "node started", (0, 96))
+    states = "CANVASS NOMINATE CANDIDATE_BALLOT LEADER_LOG_REPLICATION LEADER_REPLAY LEADER_INIT"
+    log.state(6.0, f"{states} LEADER_READY CLOSED", leader=0, term=1, log=(0, 96))
+    timeline, _, _ = read(write_story(tmp_path, [log]), infer=False)
+    found = explain(timeline)
+    first, second = found.leaderships
+
+    assert first.until_latest_ns == 5_000_000_000
+    assert second.from_ns == 6_000_000_000
+    assert found.end_ns - found.begin_ns == 121_000_000_000
+    assert second.evidence[0].time_ns == 6_000_000_000
+
+
+def test_a_clock_of_another_host_is_put_on_the_common_one(tmp_path: Path) -> None:
+    """Messages show how the clocks stand to each other; a leadership has its leader's own time."""
+    leader, one = StoryLog(0), StoryLog(1)
+    lead(leader, (one,), 100.0, 103.0)
+    one.lines = [_later(line, 5000) for line in one.lines]
+    timeline, _, _ = read(write_story(tmp_path, [leader, one]), infer=False)
+    found = explain(timeline)
+
+    assert found.leaderships[0].from_ns == 100_300_000_000
+    assert -5_001 * 10**9 < found.clock_offsets_ns[1] - found.clock_offsets_ns[0] < -4_999 * 10**9
+
+
+def _later(line: str, seconds: int) -> str:
+    stamp, rest = line[1:].split(".", 1)
+    return f"[{int(stamp) + seconds}.{rest}"
