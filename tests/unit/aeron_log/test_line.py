@@ -105,7 +105,7 @@ def as_built_in(line: str) -> str:
     if len(words) == 2:
         before, _, old = words[0].rpartition(" ")
         body = f"{before} oldState={old} newState={words[1]}"
-    for name in ("catchupEndpoint", "channel"):
+    for name in ("catchupEndpoint", "purpose", "channel"):
         start, found, value = body.partition(f" {name}=")
         if found:
             value, space, rest = value.partition(" ")
@@ -154,6 +154,20 @@ def test_1_53_events_that_the_agent_lacks_or_orders_otherwise() -> None:
     )
     assert standby == r.StandbySnapshotNotification(
         0, 1, 5 * S + 1, 2, 9, 3, 64, 96, 77, "MILLISECONDS", -1, "host:80"
+    )
+
+
+def test_1_53_quotes_every_text() -> None:
+    """A line of a captured cluster: the purpose of a replication is a text, and no constant."""
+    ended = one(
+        '[3422.564967060] CLUSTER: REPLICATION_ENDED memberId=1 purpose="ELECTION" '
+        'channel="aeron:udp?endpoint=127.0.0.1:29001" srcRecordingId=0 dstRecordingId=0 '
+        "position=17856 hasSynced=true"
+    )
+
+    assert ended == r.ReplicationEnded(
+        *(0, 1, 3422564967060, 1, "ELECTION", "aeron:udp?endpoint=127.0.0.1:29001", 0, 0, 17856),
+        has_synced=True,
     )
 
 

@@ -234,7 +234,7 @@ _ROWS: Final = (
     EventType(
         "REPLICATION_ENDED",
         records.ReplicationEnded,
-        _fields("purpose! channel$ src_recording_id dst_recording_id position has_synced?"),
+        _fields("purpose$ channel$ src_recording_id dst_recording_id position has_synced?"),
     ),
     EventType(
         "STANDBY_SNAPSHOT_NOTIFICATION",
