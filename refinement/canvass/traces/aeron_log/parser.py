@@ -15,6 +15,7 @@ from canvass.traces.aeron_log.header import find_header, parse_header
 from canvass.traces.aeron_log.line import cluster_line_parsers, stamp_of
 from canvass.traces.aeron_log.lives import Broken, LifeStream
 from canvass.traces.aeron_log.records import ComponentEvent, LogRecord
+from canvass.traces.aeron_log.release import OLDEST, release_of
 from canvass.traces.aeron_log.summary import LifeSummary
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
@@ -55,6 +56,7 @@ class LogParser:
         self._components = frozenset(components)
         self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
+        self._release = OLDEST
         self._name, self._file, self._line = "", -1, 0
         self._tail = bytearray()
         self._is_log, self._probed, self._joined = False, 0, 0
@@ -194,9 +196,12 @@ class LogParser:
             self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
         self._is_log = True
         try:
-            self._stream.header(parse_header(self._file, self._line, line[at:]))
+            header = parse_header(self._file, self._line, line[at:])
         except LineProblem as problem:
             self._break(line[at:], problem)
+        else:
+            self._release = release_of(header) or OLDEST
+            self._stream.header(header)
 
     def _cluster(self, event: str, line: str) -> None:
         """Read a line of the cluster component by the names of its fields."""
@@ -205,7 +210,7 @@ class LogParser:
             self._stream.unknown_event(event)
             return
         try:
-            record = parser.scan(self._file, self._line, line)
+            record = parser.scan(self._file, self._line, line, self._release)
         except LineProblem as problem:
             self._break(line, problem)
         else:
@@ -241,7 +246,8 @@ class LogParser:
         self._stream.broken = broken._replace(text=text)
         if '"' in line:
             try:
-                record = self._parsers[event[2]].scan(broken.file, broken.line, text)
+                parser = self._parsers[event[2]]
+                record = parser.scan(broken.file, broken.line, text, self._release)
             except LineProblem:
                 return True
             self._stream.broken = None
