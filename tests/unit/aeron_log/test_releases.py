@@ -1,0 +1,89 @@
+"""The captured clusters of all releases are read in the vocabulary of their release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_log import records as r
+from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.aeron_log.release import NAMED, Release, parse_release
+from canvass.traces.aeron_log.table import EVENT_TYPES
+from canvass.traces.aeron_log.vocabulary import (
+    Vocabulary,
+    events_named,
+    revision_of,
+    vocabularies_of,
+)
+from support.aeron_runs import RELEASES
+
+DISABLED = {"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"}
+
+
+def release_of(run: Path) -> Release:
+    """The release that wrote the logs, as was noted when they were captured."""
+    config = json.loads((run / "config.json").read_text())
+    release = parse_release(config["aeron"]["version"])
+    assert release is not None
+    return release
+
+
+def vocabularies(logs: ClusterLogs) -> list[Vocabulary]:
+    """Those of all incarnations."""
+    return [one for found in vocabularies_of(logs).values() for one in found]
+
+
+def test_there_is_one_of_each_release_line_from_1_44_on() -> None:
+    lines = {release_of(run)[:2] for run in RELEASES}
+
+    assert lines == {(1, minor) for minor in range(44, 54)}
+
+
+@pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
+def test_the_vocabulary_is_that_of_the_release(run: Path) -> None:
+    release = release_of(run)
+    logs = read_cluster([run])
+
+    assert revision_of(vocabularies_of(logs)) == release.revision
+    for one in vocabularies(logs):
+        known = {name for name, row in EVENT_TYPES.items() if row.since <= release}
+        assert set(one.names) <= known
+        if release >= NAMED:
+            assert one.release == release
+        else:
+            # Lines that print the same cannot be told from each other.
+            assert not one.is_release_logged
+            assert (one.release < Release(1, 45)) == (release < Release(1, 45))
+            assert one.release < Release(1, 50)
+
+
+@pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
+def test_fields_are_unknown_where_the_release_does_not_print_them(run: Path) -> None:
+    release = release_of(run)
+    found: dict[tuple[type[r.ClusterEvent], str], set[bool]] = {}
+    for log in read_cluster([run]).members.values():
+        for record in log.records:
+            if isinstance(record, r.ClusterEvent):
+                for field in ("reason", "commit_position"):
+                    if hasattr(record, field):
+                        is_unknown = getattr(record, field) is None
+                        found.setdefault((type(record), field), set()).add(is_unknown)
+
+    for (kind, field), unknown in found.items():
+        if kind in (r.TruncateLogEntry, r.NewElection, r.ClusterSessionStateChange):
+            since = Release(1, 43)
+        else:
+            since = Release(1, 45) if kind is r.ElectionStateChange else Release(1, 50)
+        assert unknown == {release < since}, (kind, field)
+
+
+@pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
+def test_events_that_are_disabled_are_not_in_the_vocabulary(run: Path) -> None:
+    for one in vocabularies(read_cluster([run])):
+        silent = {name for name in DISABLED if one.is_silent(name)}
+
+        assert silent == (DISABLED if run.name.endswith("production") else set())
+        if silent:
+            assert set(one.names) <= events_named("production")
