@@ -25,6 +25,9 @@ PROBE_LINES: Final = 1000
 JOINED_LINES: Final = 64
 """Lines that an event with line ends in its text may take; the bound keeps the work linear."""
 
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""What some editors write at the beginning of a file."""
+
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LAST_FIELDS: Final = (
@@ -34,6 +37,12 @@ _LAST_FIELDS: Final = (
 )
 _TORN: Final = re.compile(rf'(?:^| )(?:{_LAST_FIELDS})=[\w.:-]+$|(?:^| )reason="[^"]*"$')
 _TORN_TAIL_CHARS: Final = 400
+_WHOLE: Final = re.compile(
+    r'(?:"|=(?:true|false|-1)| flags=(?:0b[01]{8}|[0-9])| -> [A-Z_]+|timeUnit=[A-Z]*SECONDS'
+    r"|(?:leader|followerMember|voter|senderMember|service)Id=[0-9]"
+    r"|protocolVersion=(?:[0-9]+\.[0-9]+\.[0-9]+|65536))$"
+)
+_WHOLE_HEADER: Final = re.compile(r"\}$|\.[0-9]{3}[+-][0-9]{4}$")
 
 
 class LogParser:
@@ -109,9 +118,12 @@ class LogParser:
         AeronLogError
             If the file has lines, and none of them is of an event log.
         """
-        text = decoded(bytes(self._tail))
+        tail = bytes(self._tail)
         self._tail.clear()
-        if text or cut:
+        text = decoded(tail.removeprefix(BYTE_ORDER_MARK) if self._line == 0 else tail)
+        if tail and not cut and (not text or shows_its_end(text)):
+            self._read(tail)
+        elif tail or cut:
             self._allow(1)
             self._line += 1
             code, reason = LogCode.UNTERMINATED, "the line does not end"
@@ -133,6 +145,8 @@ class LogParser:
 
     def _read(self, block: bytes) -> None:
         """Read whole lines; the end of the last one is already taken off."""
+        if self._line == 0:
+            block = block.removeprefix(BYTE_ORDER_MARK)
         too_long = -1
         if len(block) > MAX_LINE_BYTES:
             sizes = enumerate(map(len, block.split(b"\n")))
@@ -270,6 +284,22 @@ class LogParser:
     def _too_long(self, number: int) -> AeronLogError:
         reason = f"the line is longer than {MAX_LINE_BYTES} bytes"
         return AeronLogError(self._name, number, 0, LogCode.LINE_TOO_LONG, reason)
+
+
+def shows_its_end(line: str) -> bool:
+    """Whether a line that no line end follows is whole all the same.
+
+    A crash cuts a line anywhere, and an editor or a copy takes its line end off. So the last value
+    must be one of which no beginning is a value too: a quoted text, a constant, the id of a member.
+    Of another component's line nothing is asked.
+    """
+    stamp = stamp_of(line)
+    if stamp is None:
+        return False
+    event = _EVENT.match(line, stamp[1])
+    if event is None:
+        return find_header(line) == 0 and _WHOLE_HEADER.search(line) is not None
+    return event[1] != "CLUSTER" or _WHOLE.search(line) is not None
 
 
 def decoded(data: bytes) -> str:
