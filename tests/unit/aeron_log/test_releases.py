@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
 from canvass.traces.aeron_log.release import NAMED, Release, parse_release
@@ -17,8 +19,11 @@ from canvass.traces.aeron_log.vocabulary import (
     revision_of,
     vocabularies_of,
 )
-from support.aeron_runs import RELEASES
+from support.aeron_lines import read, text
+from support.aeron_runs import FINDING, RELEASES
+from support.aeron_text import line_of
 
+ROWS = {row.record: row for row in EVENT_TYPES.values()}
 DISABLED = {"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"}
 
 
@@ -87,3 +92,39 @@ def test_events_that_are_disabled_are_not_in_the_vocabulary(run: Path) -> None:
         assert silent == (DISABLED if run.name.endswith("production") else set())
         if silent:
             assert set(one.names) <= events_named("production")
+
+
+LINES = [Release(1, minor) for minor in range(43, 54)]
+
+
+@pytest.mark.parametrize("release", LINES, ids=str)
+def test_what_a_release_prints_is_read_again(release: Release) -> None:
+    """Records of 1.52, without what the release does not print, are the records of its lines."""
+    printed = line_of(release)
+    later = {
+        kind: {field.log_name for field in row.fields if field.since > release}
+        for kind, row in ROWS.items()
+    }
+    for log in read_cluster([FINDING]).members.values():
+        kept = [
+            one
+            for one in log.records
+            if isinstance(one, r.ClusterEvent) and ROWS[type(one)].since <= release
+        ]
+        expected = [
+            msgspec.structs.replace(
+                one,
+                line=2 + k,
+                **{
+                    name: None
+                    for name in one.__struct_fields__
+                    if wire_name(name) in later[type(one)]
+                },
+            )
+            for k, one in enumerate(kept)
+        ]
+        start = next(one for one in log.records if isinstance(one, r.LifeStart))
+        found, parser = read(text(printed(start), *(printed(one) for one in kept)))
+
+        assert found[1:] == expected
+        assert parser.unknown_fields == {}
