@@ -7,8 +7,8 @@ hang is an outcome like any other. The run is then checked step by step against 
 or with `--tlc` by `canvass verify`.
 
 `--drop NAMES` leaves out the lines of events, as if the events had been disabled; `production`
-stands for those that Aeron's basic-auction-cluster script disables. With `--declare` the import is
-told which events remain. Logs are taken as the release wrote them; `--votes` takes those that the
+stands for those that Aeron's basic-auction-cluster script disables. With `--declare` the import
+learns which events remain. Logs are taken as the release wrote them; `--votes` takes those that the
 harness completed with votes, where a capture has both.
 """
 
@@ -28,11 +28,10 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from canvass.conformance.check import check_run
 from canvass.traces.aeron_log.table import EVENT_TYPES
 from canvass.traces.aeron_log.vocabulary import ALL, events_named
 from support.aeron_runs import captures
-from support.judging import core_judge
+from support.checked_runs import checked
 
 CANVASS = str(Path(sys.executable).with_name("canvass"))
 
@@ -92,10 +91,10 @@ def imported(logs: Path, run: Path, options: list[str], timeout: float) -> tuple
     return summary["outcome"], summary
 
 
-def checked(run: Path, tlc: bool) -> str:
+def verdict_of(run: Path, tlc: bool) -> str:
     """The verdict on a run, with the first safety property that it breaks."""
     if not tlc:
-        result = check_run(run, core_judge())
+        result = checked(run)
         names = [one.name for one in result.divergences]
         return " ".join([result.verdict.value, *names[:1]])
     command = [CANVASS, "verify", str(run), "--format", "json"]
@@ -127,7 +126,7 @@ def measure(capture: Path, given: argparse.Namespace, options: list[str]) -> Res
             sum(member["lines"] for member in summary["members"]),
             sum(member["accounted"] for member in summary["members"]),
             summary["seconds"],
-            checked(run, given.tlc),
+            verdict_of(run, given.tlc),
             note,
         )
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.check import check_run
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_import.importer import import_logs
-from support.judging import core_judge
+from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLE = ROOT / "samples" / "aeron-hz6"
@@ -28,7 +27,7 @@ def lines_of(name: str) -> list[str]:
 
 def test_every_line_is_explained_and_what_was_committed_is_not_durable(tmp_path: Path) -> None:
     summary = import_logs([SAMPLE], tmp_path / "run")
-    result = check_run(tmp_path / "run", core_judge())
+    result = checked(tmp_path / "run")
     found = [(one.name, one.member) for one in result.divergences]
 
     assert summary.outcome == "EXPLAINED"

@@ -8,18 +8,17 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run as canvass
-from canvass.conformance.check import check_run
 from canvass.conformance.verdict import Verdict
 from canvass.traces.aeron_import.importer import import_logs
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED
 from support.aeron_runs import FINDING, RELEASES, SAMPLES
-from support.judging import core_judge
+from support.checked_runs import checked
 
 
 @pytest.mark.parametrize("logs", RELEASES, ids=lambda path: path.name)
 def test_no_release_is_accused(logs: Path, tmp_path: Path) -> None:
     summary = import_logs([logs], tmp_path / "run")
-    result = check_run(tmp_path / "run", core_judge())
+    result = checked(tmp_path / "run")
 
     assert summary.outcome != CONTRADICTED
     assert result.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)
@@ -35,7 +34,7 @@ def test_whole_logs_from_1_50_on_are_explained(logs: Path, tmp_path: Path) -> No
     summary = import_logs([logs], tmp_path / "run")
 
     assert summary.outcome == EXPLAINED
-    assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.CONFORMS
+    assert checked(tmp_path / "run").verdict is Verdict.CONFORMS
 
 
 @pytest.mark.parametrize(
