@@ -94,6 +94,28 @@ def test_events_that_are_disabled_are_not_in_the_vocabulary(run: Path) -> None:
             assert set(one.names) <= events_named("production")
 
 
+@pytest.mark.parametrize("run", RELEASES, ids=lambda run: run.name)
+def test_a_change_is_printed_before_or_after_its_role(run: Path) -> None:
+    """In 1.44 the change of the election comes first, and a change to CANVASS shows the leader."""
+    logs = read_cluster([run])
+    (first,) = {one.prints_change_before_role for one in vocabularies(logs)}
+    led = set()
+    roles = 0
+    for log in logs.members.values():
+        for k, record in enumerate(log.records):
+            if isinstance(record, r.RoleChange) and record.new_state != "FOLLOWER":
+                change = log.records[k - 1 if first else k + 1]
+                roles += 1
+                assert isinstance(change, r.ElectionStateChange)
+                assert change.new_state in ("CANDIDATE_BALLOT", "LEADER_LOG_REPLICATION")
+            if isinstance(record, r.ElectionStateChange) and record.new_state == "CANVASS":
+                led.add(record.leader_member_id)
+
+    assert first == (release_of(run) < Release(1, 45))
+    assert roles > 0
+    assert first or led == {-1}
+
+
 LINES = [Release(1, minor) for minor in range(43, 54)]
 
 

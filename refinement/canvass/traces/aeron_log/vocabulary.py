@@ -91,6 +91,28 @@ class Vocabulary:
         """Whether lines of a kind have a field, by its name in the record."""
         return _SINCE[kind][field] <= self.release
 
+    @property
+    def prints_change_before_role(self) -> bool:
+        """Whether ``ELECTION_STATE_CHANGE`` comes before the ``ROLE_CHANGE`` of the same step. A
+        change to CANVASS then still shows the leader that the member had.
+
+        Notes
+        -----
+        Aeron: ``Election.state`` logs first up to 1.44; from 1.45.0 it logs last.
+        """
+        return self.release < Release(1, 45)
+
+    @property
+    def prints_announced_old_position(self) -> bool:
+        """Whether ``oldPosition`` of ``TRUNCATE_LOG_ENTRY`` is the leader's log position out of the
+        announcement, and not the end of the member's own log.
+
+        Notes
+        -----
+        Aeron: ``Election.onNewLeadershipTerm`` up to 1.49.
+        """
+        return self.release < Release(1, 50)
+
     def is_silent(self, name: str) -> bool:
         """Whether an event, by its name in the log, is disabled or not known to the release."""
         return EVENT_TYPES[name].record not in self.kinds
