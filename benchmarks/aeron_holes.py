@@ -20,7 +20,6 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from canvass.conformance.check import check_run
 from canvass.traces.aeron_import.importer import summarise, write_run
 from canvass.traces.aeron_import.proposing import propose
 from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
@@ -28,7 +27,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import LogRecord
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import captures, logs_of_nodes
-from support.judging import core_judge
+from support.checked_runs import checked
 
 Lines = dict[int, list[LogRecord]]
 
@@ -65,7 +64,7 @@ def verdict_of(lines: Lines) -> tuple[str, str]:
         run = Path(folder) / "run"
         write_run(found, run, "holes")
         outcome = OUTCOMES[summarise(found, "holes", 1).outcome]
-        verdict = check_run(run, core_judge()).verdict.value
+        verdict = checked(run).verdict.value
     if verdict == "MALFORMED" and outcome == "INCOMPLETE":
         verdict = outcome  # Not a single step is known to be possible.
     if verdict != outcome:

@@ -25,6 +25,16 @@ SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
 """The captured scenarios that are part of the project."""
 
 
+RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
+"""One captured cluster of each release line, and two with the events of production."""
+
+FINDING = _ROOT / "samples" / "aeron-hz6"
+"""The captured cluster on which a safety property did not hold."""
+
+MORE_RELEASES = OTHERS.parent / "aeron-captures"
+"""More captured clusters of several releases, on machines that have them."""
+
+
 def captures() -> list[Path]:
     """The folder of each captured scenario: the committed ones, and more where there are."""
     found: dict[str, Path] = {}

@@ -1,18 +1,23 @@
-"""The lines that Aeron writes of records: as the agent of 1.52 prints them, and as the logger built
-into 1.53 does. Reading is the parser's.
+"""The lines that Aeron writes of records: as the agents of 1.43 to 1.52 print them, and as the
+logger built into 1.53 does. Reading is the parser's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.aeron_log.release import BUILT_IN, NAMED, Release
 from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, EventType, Field, Kind
 
 _BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+QUOTED: Final = Release(1, 50)
+"""The first release that puts quotes around each reason."""
+
 _ORDER_1_53: Final = {
     "REPLAY_NEW_LEADERSHIP_TERM": (
         "isInElection", "leadershipTermId", "logPosition", "timestamp", "termBaseLogPosition",
@@ -70,15 +75,26 @@ def _built_in(field: Field, values: tuple[object, ...]) -> str:
             return f"{name}={value}"
 
 
-def line_of_1_52(record: LogRecord) -> str:
-    """The line that the agent prints; the lengths in brackets are not looked at by anybody."""
+def line_of(release: Release) -> Callable[[LogRecord], str]:
+    """How a release prints lines; the lengths in brackets are not looked at by anybody."""
+    return line_of_1_53 if release >= BUILT_IN else partial(_line_of_agent, release)
+
+
+def _line_of_agent(release: Release, record: LogRecord) -> str:
     if isinstance(record, LifeStart):
-        return _header(record) + ", enabled loggers: {CLUSTER: version=1.52.2 commit=5b62f21d91}"
+        loggers = f", enabled loggers: {{CLUSTER: version={release} commit=5b62f21d91}}"
+        return _header(record) + (loggers if release >= NAMED else "")
     assert isinstance(record, ClusterEvent)
     row = _BY_RECORD[type(record)]
     # Of one event the agent prints the version as the number that it is encoded in.
     printed = _built_in if row.name in _ORDER_1_53 else _agent
-    fields = " ".join(printed(field, values) for field, values in _values(row, record))
+    fields = " ".join(
+        f"reason={values[0]}"
+        if field.kind is Kind.REASON and release < QUOTED and row.since < Release(1, 49)
+        else printed(field, values)
+        for field, values in _values(row, record)
+        if field.since <= release
+    )
     begin = f"{_stamp(record.time_ns)} CLUSTER: {row.name} [99/99]:"
     return f"{begin} memberId={record.member_id} {fields}"
 
@@ -99,6 +115,11 @@ def _header(record: LifeStart) -> str:
     moment = _EPOCH + timedelta(milliseconds=record.wall_time_ms)
     wall = moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     return f"{_stamp(record.time_ns)} log started {wall}+0000"
+
+
+def line_of_1_52(record: LogRecord) -> str:
+    """The line that the last release with an agent prints."""
+    return _line_of_agent(Release(1, 52, 2), record)
 
 
 def texts_of(

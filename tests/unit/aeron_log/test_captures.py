@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,15 @@ import pytest
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
 from canvass.traces.aeron_log.summary import add_up
-from support.aeron_runs import captures
+from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"
-RUNS = captures()
+MORE = sorted(MORE_RELEASES.glob("*/config.json"))
+RUNS = [
+    *(pytest.param(run, id=f"{run.parent.name}/{run.name}") for run in captures()),
+    *(pytest.param(run, id=f"{run.parent.name}/{run.name}") for run in [*RELEASES, FINDING]),
+    *(pytest.param(one.parent, marks=pytest.mark.night, id=one.parent.name) for one in MORE),
+]
 
 
 def logged(run: Path) -> dict[str, int]:
@@ -30,18 +36,20 @@ def logged(run: Path) -> dict[str, int]:
 
 
 def test_the_shipped_runs_are_among_them() -> None:
-    names = {run.name for run in RUNS if run.parent == SAMPLES}
+    names = {run.name for run in captures() if run.parent == SAMPLES}
 
     assert names == {"a-clean-startup", "b-leader-killed"}
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}/{run.name}")
+@pytest.mark.parametrize("run", RUNS)
 def test_every_cluster_line_becomes_a_record(run: Path) -> None:
     logs = read_cluster([run], components=["ARCHIVE", "DRIVER"])
     lives = [life for log in logs.members.values() for life in log.lives]
     records = [record for log in logs.members.values() for record in log.records]
 
-    assert list(logs.members) == [0, 1, 2]
+    assert list(logs.members) == list(
+        range(json.loads((run / "config.json").read_text())["members"])
+    )
     assert logs.missing == ()
     assert add_up(life.events for life in lives) == dict(sorted(logged(run).items()))
     for life in lives:
@@ -53,7 +61,7 @@ def test_every_cluster_line_becomes_a_record(run: Path) -> None:
     assert sum(isinstance(record, LifeStart) for record in records) == len(lives)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}/{run.name}")
+@pytest.mark.parametrize("run", RUNS)
 def test_election_states_follow_each_other_within_a_life(run: Path) -> None:
     """Each change starts where the last one ended: no line is lost or out of order."""
     for log in read_cluster([run]).members.values():

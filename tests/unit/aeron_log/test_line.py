@@ -12,6 +12,7 @@ from canvass.traces.aeron_log.component import component_fields
 from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
 from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.release import Release
 from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS
 from support.aeron_lines import read, text
 
@@ -105,7 +106,7 @@ def as_built_in(line: str) -> str:
     if len(words) == 2:
         before, _, old = words[0].rpartition(" ")
         body = f"{before} oldState={old} newState={words[1]}"
-    for name in ("catchupEndpoint", "channel"):
+    for name in ("catchupEndpoint", "purpose", "channel"):
         start, found, value = body.partition(f" {name}=")
         if found:
             value, space, rest = value.partition(" ")
@@ -157,6 +158,20 @@ def test_1_53_events_that_the_agent_lacks_or_orders_otherwise() -> None:
     )
 
 
+def test_1_53_quotes_every_text() -> None:
+    """A line of a captured cluster: the purpose of a replication is a text, and no constant."""
+    ended = one(
+        '[3422.564967060] CLUSTER: REPLICATION_ENDED memberId=1 purpose="ELECTION" '
+        'channel="aeron:udp?endpoint=127.0.0.1:29001" srcRecordingId=0 dstRecordingId=0 '
+        "position=17856 hasSynced=true"
+    )
+
+    assert ended == r.ReplicationEnded(
+        *(0, 1, 3422564967060, 1, "ELECTION", "aeron:udp?endpoint=127.0.0.1:29001", 0, 0, 17856),
+        has_synced=True,
+    )
+
+
 def test_the_agents_events_that_no_capture_holds() -> None:
     standby = one(
         "[5.000000001] CLUSTER: STANDBY_SNAPSHOT_NOTIFICATION [9/9]: memberId=2 recordingId=9 "
@@ -181,37 +196,68 @@ def test_the_agents_events_that_no_capture_holds() -> None:
     assert invalid == r.SnapshotEntryInvalidation(0, 1, 5 * S + 1, 2, 4, 9, 96, -1)
 
 
-def test_older_agents_print_less() -> None:
-    """Before 1.45, 1.50: no reason, no commit position, no flags, no protocol version."""
-    state = one(
-        "[5.000000001] CLUSTER: ELECTION_STATE_CHANGE [9/9]: memberId=1 INIT -> CANVASS "
-        "leaderId=-1 candidateTermId=7 leadershipTermId=7 logPosition=1000 logLeadershipTermId=7 "
-        "appendPosition=1248 catchupPosition=-1"
-    )
-    role = one("[5.000000001] CLUSTER: ROLE_CHANGE [9/9]: memberId=1 FOLLOWER -> LEADER")
-    term = one(
-        "[5.000000001] CLUSTER: NEW_LEADERSHIP_TERM [9/9]: memberId=1 logLeadershipTermId=0 "
-        "nextLeadershipTermId=1 nextTermBaseLogPosition=2 nextLogPosition=3 leadershipTermId=4 "
-        "termBaseLogPosition=5 logPosition=6 leaderRecordingId=7 timestamp=8 leaderId=2 "
-        "logSessionId=-9 appVersion=1.2.3 isStartup=true"
-    )
-    append = one(
-        "[5.000000001] CLUSTER: APPEND_POSITION [9/9]: memberId=1 leadershipTermId=0 "
-        "logPosition=64 followerMemberId=2"
-    )
-    nobody = one("[5.000000001] CLUSTER: STOP_CATCHUP [9/9]: leadershipTermId=0 followerMemberId=2")
+OLDER = {
+    "ELECTION_STATE_CHANGE of 1.44": (
+        (
+            "ELECTION_STATE_CHANGE [9/9]: memberId=1 INIT -> CANVASS leaderId=-1 "
+            "candidateTermId=7 leadershipTermId=7 logPosition=1000 logLeadershipTermId=7 "
+            "appendPosition=1248 catchupPosition=-1"
+        ),
+        ("reason", Release(1, 45)),
+    ),
+    "ROLE_CHANGE of 1.49": (
+        "ROLE_CHANGE [9/9]: memberId=1 FOLLOWER -> LEADER",
+        ("reason", Release(1, 50)),
+    ),
+    "STATE_CHANGE of 1.49": (
+        "STATE_CHANGE [9/9]: memberId=1 INIT -> ACTIVE",
+        ("reason", Release(1, 50)),
+    ),
+    "CLUSTER_BACKUP_STATE_CHANGE of 1.49": (
+        "CLUSTER_BACKUP_STATE_CHANGE [9/9]: memberId=-1 BACKUP_QUERY -> SNAPSHOT_RETRIEVE",
+        ("reason", Release(1, 50)),
+    ),
+    "NEW_LEADERSHIP_TERM of 1.49": (
+        (
+            "NEW_LEADERSHIP_TERM [9/9]: memberId=1 logLeadershipTermId=0 nextLeadershipTermId=1 "
+            "nextTermBaseLogPosition=2 nextLogPosition=3 leadershipTermId=4 termBaseLogPosition=5 "
+            "logPosition=6 leaderRecordingId=7 timestamp=8 leaderId=2 logSessionId=-9 "
+            "appVersion=1.2.3 isStartup=true"
+        ),
+        ("commit_position", Release(1, 50)),
+    ),
+}
 
-    assert isinstance(state, r.ElectionStateChange)
-    assert state.reason == ""
-    assert isinstance(role, r.RoleChange)
-    assert (role.new_state, role.reason) == ("LEADER", "")
-    assert isinstance(term, r.NewLeadershipTerm)
-    assert (term.commit_position, term.leader_recording_id) == (NULL_VALUE, 7)
-    assert (term.app_version, term.is_startup) == (0x010203, True)
-    assert isinstance(append, r.AppendPosition)
-    assert append.flags == 0
-    assert isinstance(nobody, r.StopCatchup)
-    assert nobody.member_id == NULL_VALUE
+
+@pytest.mark.parametrize("line", OLDER)
+def test_a_field_that_a_release_does_not_print_is_unknown(line: str) -> None:
+    """It is None: -1 is a value that Aeron prints."""
+    written, (field, _) = OLDER[line]
+    record = one(f"[5.000000001] CLUSTER: {written}")
+
+    assert isinstance(record, ClusterEvent)
+    assert record.member_id in (1, -1)
+    assert getattr(record, field) is None
+
+
+@pytest.mark.parametrize("line", OLDER)
+def test_a_line_without_a_field_that_its_release_prints_is_damaged(line: str) -> None:
+    written, (_, since) = OLDER[line]
+    event = ClusterLineParser(EVENT_TYPES[written.split()[0]])
+    whole = f"[5.000000001] CLUSTER: {written}"
+
+    assert event.scan(0, 1, whole, Release(since.major, since.minor - 1)) is not None
+    with pytest.raises(LineProblem) as found:
+        event.scan(0, 1, whole, since)
+    assert found.value.code is LogCode.MISSING_FIELD
+
+
+def test_only_the_start_of_1_53_names_no_member() -> None:
+    line = "[5.000000001] CLUSTER: STOP_CATCHUP [9/9]: leadershipTermId=0 followerMemberId=2"
+    record = one(line)
+
+    assert isinstance(record, r.TruncatedLine)
+    assert record.code == LogCode.MISSING_FIELD.value
 
 
 @pytest.mark.parametrize(

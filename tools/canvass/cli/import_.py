@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, result_console, write_json
+from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
     from canvass.traces.aeron_import.summary import ImportSummary
@@ -43,6 +44,28 @@ def aeron(
             "--effort", min=1, max=1000, help="Search so many times longer for an explanation."
         ),
     ] = 1,
+    events: Annotated[
+        str,
+        typer.Option(
+            "--events",
+            metavar="NAMES",
+            show_default=False,
+            help="The events that the members log: names with commas between them, `all`, or"
+            " `production` for what Aeron's basic-auction-cluster script enables. Default: those"
+            " that are in the logs.",
+        ),
+    ] = "",
+    revision: Annotated[
+        str,
+        typer.Option(
+            "--revision",
+            metavar="REVISION",
+            show_default=False,
+            help="The revision of the spec that the logs are held against: "
+            + ", ".join(REVISIONS)
+            + ". Default: that of the release that wrote them.",
+        ),
+    ] = "",
     output_format: Annotated[
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
@@ -55,8 +78,16 @@ def aeron(
     """
     from canvass.traces.aeron_import.importer import import_logs
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
+    from canvass.traces.aeron_log.vocabulary import events_named
 
-    summary = import_logs(logs, out, effort=effort)
+    try:
+        enabled = events_named(events) if events else None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--events") from None
+    if revision and revision not in REVISIONS:
+        reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
+        raise typer.BadParameter(reason, param_hint="--revision")
+    summary = import_logs(logs, out, effort=effort, events=enabled, revision=revision)
     if output_format is Format.JSON:
         write_json(summary)
     else:

@@ -70,9 +70,14 @@ def is_message(record: Line) -> bool:
 
 
 def message_of(record: Line) -> Message:
-    """The message that a record says was received."""
+    """The message that a record says was received; what its release does not print is -1, as in the
+    revision of the spec that knows no such field.
+    """
     kind = type(record)
-    return _MESSAGE_OF[kind](*_VALUES[kind](record))
+    values = _VALUES[kind](record)
+    if None in values:
+        values = tuple(NULL_VALUE if value is None else value for value in values)
+    return _MESSAGE_OF[kind](*values)
 
 
 def sender_of(record: Line) -> int:

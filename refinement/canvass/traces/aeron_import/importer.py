@@ -10,7 +10,7 @@ import gc
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from typing import Final
 from canvass.traces.aeron_import.driver import Failure
 from canvass.traces.aeron_import.events import iter_events
 from canvass.traces.aeron_import.proposal import Proposal
-from canvass.traces.aeron_import.proposing import REVISION, Imported, ImportFault, propose
+from canvass.traces.aeron_import.proposing import Imported, ImportFault, propose
 from canvass.traces.aeron_import.search import EFFORT
 from canvass.traces.aeron_import.summary import (
     CONTRADICTED,
@@ -43,7 +43,13 @@ new memory, which takes longer than to write them.
 
 
 def import_logs(
-    paths: Sequence[Path], out: Path, *, run_id: str = "", effort: int = EFFORT
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    run_id: str = "",
+    effort: int = EFFORT,
+    events: Collection[str] | None = None,
+    revision: str = "",
 ) -> ImportSummary:
     """Import the logs of a cluster into a new run folder.
 
@@ -57,6 +63,8 @@ def import_logs(
         Of the run; made from the name of ``out`` if it is not given.
     effort
         How much is searched for an explanation, as a factor of the ordinary bounds.
+    events, revision
+        As for `propose`.
 
     Raises
     ------
@@ -75,7 +83,7 @@ def import_logs(
     # Nothing here forms cycles; looking for them takes a third of the time.
     gc.disable()
     try:
-        imported = propose(read_cluster(paths), effort=effort)
+        imported = propose(read_cluster(paths), effort=effort, events=events, revision=revision)
         write_run(imported, out, run_id)
     finally:
         if collecting:
@@ -95,7 +103,7 @@ def write_run(imported: Imported, out: Path, run_id: str) -> None:
     run = Run(
         schema="canvass.run/1",
         run_id=run_id,
-        revision=REVISION,
+        revision=imported.rules.revision,  # type: ignore[arg-type]  # `Rules` has checked it.
         member_count=imported.rules.member_count,
         initial="unknown" if unknown else "empty",
         source={
@@ -152,7 +160,9 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         members.append(_summarise_member(proposal, lines))
     failure, stopped = imported.failure, imported.stopped
     missing += [
-        f"the log of member {member_id} has no {event} at all: it was not turned on"
+        f"the log of member {member_id} does not print {event}"
+        if event in imported.silent.get(member_id, ())
+        else f"the log of member {member_id} has no {event} at all: it was not turned on"
         for member_id, events_off in imported.turned_off.items()
         for event in events_off
         if stopped is not None

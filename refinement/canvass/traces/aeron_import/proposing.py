@@ -7,7 +7,7 @@ Nothing here is written anywhere.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,14 +40,12 @@ from canvass.traces.aeron_import.missing_lines import (
 )
 from canvass.traces.aeron_import.proposal import Proposal
 from canvass.traces.aeron_import.search import EFFORT
-from canvass.traces.aeron_import.turned_off import find_turned_off
+from canvass.traces.aeron_import.turned_off import find_silent, find_turned_off
 from canvass.traces.aeron_import.unheard import Unheard, find_unheard
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import CatchupPosition, LifeStart, TruncatedLine
+from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.limits import MAX_MEMBERS
-
-REVISION: Final = "1.50"
-"""The revision whose rules current releases follow."""
 
 _MORE: Final = 4
 """How much wider the bounds are of a search that follows one that met them."""
@@ -72,6 +70,8 @@ class Imported:
         Of each member that has a log.
     turned_off
         For each member the events that its log must have had, and has not.
+    silent
+        For each member the events that it is known not to print.
     failure
         The first record that nothing explains, if there is one; the proposals end there.
     stopped
@@ -93,18 +93,29 @@ class Imported:
     failure: Failure | None
     stopped: Failure | None = None
     turned_off: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    silent: dict[int, frozenset[str]] = field(default_factory=dict)
     cuts: dict[int, set[int]] = field(default_factory=dict)
     unheard: dict[int, tuple[Unheard, ...]] = field(default_factory=dict)
     missing: dict[int, list[Missing]] = field(default_factory=dict)
 
 
-def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
+def propose(
+    logs: ClusterLogs,
+    *,
+    effort: int = EFFORT,
+    events: Collection[str] | None = None,
+    revision: str = "",
+) -> Imported:
     """Propose a run that explains the logs.
 
     Parameters
     ----------
     logs
         As they were read.
+    events
+        The events that are enabled, as for `vocabularies_of`.
+    revision
+        Of the spec; empty for that of the logs' release.
     effort
         The factor of the bounds of the search. Where it meets one, it is tried once more with
         wider ones.
@@ -120,14 +131,17 @@ def propose(logs: ClusterLogs, *, effort: int = EFFORT) -> Imported:
         raise ImportFault("no line of the logs is a cluster's")
     if highest >= MAX_MEMBERS:
         raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
-    rules = Rules(highest + 1, REVISION)
-    found = _propose(rules, logs, effort)
+    vocabularies = vocabularies_of(logs, events)
+    rules = Rules(highest + 1, revision or revision_of(vocabularies))
+    silent = find_silent(vocabularies, declared=events is not None)
+    found = _propose(rules, logs, effort, silent)
     offsets = {proposal.evidence.offset_ns for proposal in found.proposals.values()}
     booted = any(proposal.evidence.boots for proposal in found.proposals.values())
     if (booted or len(offsets) > 1) and not _is_whole(found):
         # The clocks are known but roughly: where they stand to each other may be what does not fit.
-        other = _propose(rules, logs, effort, likely=True)
+        other = _propose(rules, logs, effort, silent, likely=True)
         found = other if _is_whole(other) else found
+    found.silent = silent
     if found.failure is None:
         for member_id, proposal in found.proposals.items():
             if missing := find_missing(proposal):
@@ -147,7 +161,14 @@ def _is_whole(found: Imported) -> bool:
     )
 
 
-def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = False) -> Imported:
+def _propose(
+    rules: Rules,
+    logs: ClusterLogs,
+    effort: int,
+    silent: Mapping[int, Collection[str]],
+    *,
+    likely: bool = False,
+) -> Imported:
     """Propose a run with the clocks put on one in one way, which `align` says."""
     members = {
         member_id: evidence_of(log) for member_id, log in logs.members.items() if member_id >= 0
@@ -169,7 +190,7 @@ def _propose(rules: Rules, logs: ClusterLogs, effort: int, *, likely: bool = Fal
         found = _in_order(setting, logs, members) or found
     if found.failure is not None and found.failure.is_bound_met:
         found = _explain(replace(setting, effort=_MORE * effort), logs, members)
-    found.turned_off = find_turned_off(members)
+    found.turned_off = find_turned_off(members, silent)
     if found.failure is None:
         found.failure = _not_granted(found, members)
         if found.failure is not None:

@@ -6,12 +6,14 @@ Nothing here says what a log without them means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from canvass.traces.aeron_import.evidence import MemberEvidence, Segment, is_message
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, Line, NewElection
+from canvass.traces.aeron_log.table import EVENT_TYPES
+from canvass.traces.aeron_log.vocabulary import Vocabulary
 
 _LONG_NS: Final = 1_000_000_000
 """Of service in a role: five times the interval at which leaders and followers send."""
@@ -24,19 +26,40 @@ votes may have been taken out, and that is the same text.
 _Members: TypeAlias = Mapping[int, MemberEvidence]
 
 
-def find_turned_off(members: _Members) -> dict[int, tuple[str, ...]]:
-    """For each member the events of which its log must have had lines, and has none."""
+def find_turned_off(
+    members: _Members, silent: Mapping[int, Collection[str]]
+) -> dict[int, tuple[str, ...]]:
+    """For each member the events of which its log must have had lines, and has none, and those that
+    it is known not to print.
+    """
     found = {}
     for member_id, evidence in members.items():
         kinds = set(map(type, evidence.records))
         lacking = tuple(
             name
             for name, (kind, is_due) in _EXPECTED.items()
-            if kind not in kinds and is_due(evidence, members)
+            if name in silent[member_id]
+            or (kind not in kinds and len(members) > 1 and is_due(evidence, members))
         )
-        if lacking and len(members) > 1:
+        if lacking:
             found[member_id] = lacking
     return found
+
+
+def find_silent(
+    vocabularies: Mapping[int, Sequence[Vocabulary]], *, declared: bool
+) -> dict[int, frozenset[str]]:
+    """For each member the events that it is known not to print: those that no release of its log
+    has and, if the user has declared the events, those that are disabled.
+    """
+    return {
+        member_id: frozenset(
+            name
+            for name, row in EVENT_TYPES.items()
+            if all(one.is_silent(name) and (declared or row.since > one.release) for one in found)
+        )
+        for member_id, found in vocabularies.items()
+    }
 
 
 def _has_begun(evidence: MemberEvidence, _members: _Members) -> bool:

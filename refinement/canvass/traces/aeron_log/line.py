@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, NoReturn
 
 from canvass.traces.aeron_log.errors import LineProblem, LogCode, shown
-from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent, Start
+from canvass.traces.aeron_log.release import OLDEST, Release
 from canvass.traces.aeron_log.table import (
     ALIASES,
     CONSTANTS,
@@ -216,13 +217,18 @@ class ClusterLineParser:
             *[convert(value) for convert, value in zip(converters, values, strict=True)],
         )
 
-    def scan(self, file: int, number: int, line: str) -> ClusterEvent:
+    def scan(self, file: int, number: int, line: str, release: Release = OLDEST) -> ClusterEvent:
         """Make the record of a line in any release's form, by the names of its fields.
+
+        Parameters
+        ----------
+        release
+            That of the log, or the oldest that it may be of.
 
         Raises
         ------
         LineProblem
-            If the line does not give every field that every release prints.
+            If the line does not give every field that the release prints.
         """
         stamp = stamp_of(line)
         if stamp is None:
@@ -233,18 +239,28 @@ class ClusterLineParser:
         lengths = _LENGTHS.match(text, start)
         try:
             found = split_fields(text, lengths.end() if lengths else start)
-            values = list(self._values(found, len(text)))
+            member_id = self._member(found, len(text))
+            values = list(self._values(found, len(text), release))
         except LineProblem as problem:
             if cut:
                 raise LineProblem(LogCode.TRUNCATED_EVENT, problem.column, problem.reason) from None
             raise
-        member = found.pop("memberId", None)
-        member_id = NULL_VALUE if member is None else _int(*member)
         for name in found:
             self.unknown_fields[name] = self.unknown_fields.get(name, 0) + 1
         return self._record(file, number, stamp[0], member_id, *values)
 
-    def _values(self, found: dict[str, tuple[str, int]], length: int) -> Iterator[object]:
+    def _member(self, found: dict[str, tuple[str, int]], length: int) -> int:
+        """The member that wrote the line, taken out of what the line gives."""
+        value = found.pop("memberId", None)
+        if value is not None:
+            return _int(*value)
+        if self._record is not Start:
+            _missing("memberId", length)
+        return NULL_VALUE
+
+    def _values(
+        self, found: dict[str, tuple[str, int]], length: int, release: Release
+    ) -> Iterator[object]:
         """The record's fields after the member, taken out of what the line gives."""
         for field in self.fields:
             if field.kind in PAIRS:
@@ -253,10 +269,10 @@ class ClusterLineParser:
             value = found.pop(field.log_name, None)
             if value is not None:
                 yield _READ[field.kind](*value)
-            elif field.default is None:
+            elif field.since <= release:
                 _missing(field.log_name, length)
             else:
-                yield field.default
+                yield None
 
     def _pair(self, field: Field, found: dict[str, tuple[str, int]], length: int) -> Iterator[str]:
         for name in ("oldState", "newState"):

@@ -15,6 +15,7 @@ from canvass.traces.aeron_log.header import find_header, parse_header
 from canvass.traces.aeron_log.line import cluster_line_parsers, stamp_of
 from canvass.traces.aeron_log.lives import Broken, LifeStream
 from canvass.traces.aeron_log.records import ComponentEvent, LogRecord
+from canvass.traces.aeron_log.release import OLDEST, release_of
 from canvass.traces.aeron_log.summary import LifeSummary
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
@@ -23,6 +24,9 @@ PROBE_LINES: Final = 1000
 
 JOINED_LINES: Final = 64
 """Lines that an event with line ends in its text may take; the bound keeps the work linear."""
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""What some editors write at the beginning of a file."""
 
 _EVENT: Final = re.compile(r"([A-Z][A-Z0-9_]*): ([A-Za-z][A-Za-z0-9_]*)(?=[ :]|$)")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -33,6 +37,12 @@ _LAST_FIELDS: Final = (
 )
 _TORN: Final = re.compile(rf'(?:^| )(?:{_LAST_FIELDS})=[\w.:-]+$|(?:^| )reason="[^"]*"$')
 _TORN_TAIL_CHARS: Final = 400
+_WHOLE: Final = re.compile(
+    r'(?:"|=(?:true|false|-1)| flags=(?:0b[01]{8}|[0-9])| -> [A-Z_]+|timeUnit=[A-Z]*SECONDS'
+    r"|(?:leader|followerMember|voter|senderMember|service)Id=[0-9]"
+    r"|protocolVersion=(?:[0-9]+\.[0-9]+\.[0-9]+|65536))$"
+)
+_WHOLE_HEADER: Final = re.compile(r"\}$|\.[0-9]{3}[+-][0-9]{4}$")
 
 
 class LogParser:
@@ -55,6 +65,7 @@ class LogParser:
         self._components = frozenset(components)
         self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
+        self._release = OLDEST
         self._name, self._file, self._line = "", -1, 0
         self._tail = bytearray()
         self._is_log, self._probed, self._joined = False, 0, 0
@@ -107,9 +118,12 @@ class LogParser:
         AeronLogError
             If the file has lines, and none of them is of an event log.
         """
-        text = decoded(bytes(self._tail))
+        tail = bytes(self._tail)
         self._tail.clear()
-        if text or cut:
+        text = decoded(tail.removeprefix(BYTE_ORDER_MARK) if self._line == 0 else tail)
+        if tail and not cut and (not text or shows_its_end(text)):
+            self._read(tail)
+        elif tail or cut:
             self._allow(1)
             self._line += 1
             code, reason = LogCode.UNTERMINATED, "the line does not end"
@@ -131,6 +145,8 @@ class LogParser:
 
     def _read(self, block: bytes) -> None:
         """Read whole lines; the end of the last one is already taken off."""
+        if self._line == 0:
+            block = block.removeprefix(BYTE_ORDER_MARK)
         too_long = -1
         if len(block) > MAX_LINE_BYTES:
             sizes = enumerate(map(len, block.split(b"\n")))
@@ -194,9 +210,12 @@ class LogParser:
             self._break(line[:at], LineProblem(LogCode.UNTERMINATED, at + 1, reason))
         self._is_log = True
         try:
-            self._stream.header(parse_header(self._file, self._line, line[at:]))
+            header = parse_header(self._file, self._line, line[at:])
         except LineProblem as problem:
             self._break(line[at:], problem)
+        else:
+            self._release = release_of(header) or OLDEST
+            self._stream.header(header)
 
     def _cluster(self, event: str, line: str) -> None:
         """Read a line of the cluster component by the names of its fields."""
@@ -205,7 +224,7 @@ class LogParser:
             self._stream.unknown_event(event)
             return
         try:
-            record = parser.scan(self._file, self._line, line)
+            record = parser.scan(self._file, self._line, line, self._release)
         except LineProblem as problem:
             self._break(line, problem)
         else:
@@ -241,7 +260,8 @@ class LogParser:
         self._stream.broken = broken._replace(text=text)
         if '"' in line:
             try:
-                record = self._parsers[event[2]].scan(broken.file, broken.line, text)
+                parser = self._parsers[event[2]]
+                record = parser.scan(broken.file, broken.line, text, self._release)
             except LineProblem:
                 return True
             self._stream.broken = None
@@ -264,6 +284,22 @@ class LogParser:
     def _too_long(self, number: int) -> AeronLogError:
         reason = f"the line is longer than {MAX_LINE_BYTES} bytes"
         return AeronLogError(self._name, number, 0, LogCode.LINE_TOO_LONG, reason)
+
+
+def shows_its_end(line: str) -> bool:
+    """Whether a line that no line end follows is whole all the same.
+
+    A crash cuts a line anywhere, and an editor or a copy takes its line end off. So the last value
+    must be one of which no beginning is a value too: a quoted text, a constant, the id of a member.
+    Of another component's line nothing is asked.
+    """
+    stamp = stamp_of(line)
+    if stamp is None:
+        return False
+    event = _EVENT.match(line, stamp[1])
+    if event is None:
+        return find_header(line) == 0 and _WHOLE_HEADER.search(line) is not None
+    return event[1] != "CLUSTER" or _WHOLE.search(line) is not None
 
 
 def decoded(data: bytes) -> str:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 NULL_VALUE: Final = -1
-"""A term, position or id that is not there, or that this release of Aeron did not log."""
+"""A term, position or id that is not there. What a release does not print is None instead."""
 
 NULL_NAME: Final = "null"
 """The state before the first one, as Aeron prints it."""
@@ -100,7 +100,7 @@ class ClusterEvent(Line, frozen=True, gc=False):
     Parameters
     ----------
     member_id
-        The member that wrote the line; `NULL_VALUE` where a release did not log it.
+        The member that wrote the line; `NULL_VALUE` in a `Start`, which does not name it.
     """
 
     member_id: int
@@ -120,7 +120,7 @@ class ElectionStateChange(ClusterEvent, frozen=True, gc=False):
     log_leadership_term_id: int
     append_position: int
     catchup_join_position: int
-    reason: str
+    reason: str | None
 
 
 class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
@@ -133,7 +133,7 @@ class NewLeadershipTerm(ClusterEvent, frozen=True, gc=False):
     leadership_term_id: int
     term_base_log_position: int
     log_position: int
-    commit_position: int
+    commit_position: int | None
     leader_recording_id: int
     timestamp: int
     leader_member_id: int
@@ -147,7 +147,7 @@ class StateChange(ClusterEvent, frozen=True, gc=False):
 
     old_state: str
     new_state: str
-    reason: str
+    reason: str | None
 
 
 class RoleChange(ClusterEvent, frozen=True, gc=False):
@@ -155,7 +155,7 @@ class RoleChange(ClusterEvent, frozen=True, gc=False):
 
     old_state: str
     new_state: str
-    reason: str
+    reason: str | None
 
 
 class CanvassPosition(ClusterEvent, frozen=True, gc=False):
@@ -289,7 +289,7 @@ class ClusterBackupStateChange(ClusterEvent, frozen=True, gc=False):
 
     old_state: str
     new_state: str
-    reason: str
+    reason: str | None
 
 
 class TerminationPosition(ClusterEvent, frozen=True, gc=False):

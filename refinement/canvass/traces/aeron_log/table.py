@@ -1,9 +1,13 @@
-"""Which fields each event of the cluster component prints, in which order and since when: one
-table, no parsing.
+"""Which events Aeron's cluster component prints, with which fields, in which order and since which
+release: one table, no parsing.
 
-The order is that of the agent (releases up to 1.52); 1.53 prints the same names in nearly the same
-order, and a line that deviates is read by name. A field with a default is one that some release
-does not print.
+It was read from the agent of all releases from 1.43 to 1.52 (``ClusterEventDissector``,
+``ClusterEventCode``, ``ClusterComponentLogger``) and from the logger built into 1.53
+(``ClusterEventLogger``). The order is that of the agent; 1.53 prints the same names in nearly the
+same order, and a line that deviates is read by name.
+
+Two events of the agent are not here, as no release prints them: ``ADD_PASSIVE_MEMBER`` and
+``DYNAMIC_JOIN_STATE_CHANGE_UNUSED``.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from typing import Final, NamedTuple
 
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records
-from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
+from canvass.traces.aeron_log.records import ClusterEvent
+from canvass.traces.aeron_log.release import BUILT_IN, OLDEST, Release
 
 ELECTION_STATES: Final = (
     "INIT",
@@ -86,45 +91,70 @@ event.
 
 
 class Field(NamedTuple):
-    """One value of a line: its name in the log, how it is written, and what stands for it where it
-    is not printed.
+    """One value of a line.
+
+    Parameters
+    ----------
+    log_name
+        Its name in the log.
+    kind
+        How it is written.
+    since
+        The first release that prints it; the record of an older line has None.
     """
 
     log_name: str
     kind: Kind
-    default: object = None
+    since: Release = OLDEST
 
 
 class EventType(NamedTuple):
-    """One event: its name in the log, the record that it becomes, and its fields after
-    ``memberId``.
+    """One event.
+
+    Parameters
+    ----------
+    name
+        Its name in the log.
+    record
+        The record that a line becomes.
+    fields
+        Its values after ``memberId``.
+    since
+        The first release that prints it.
+    switch
+        Up to 1.52 the event by whose name it is enabled; its own name if this is empty.
     """
 
     name: str
     record: type[ClusterEvent]
     fields: tuple[Field, ...]
+    since: Release = OLDEST
+    switch: str = ""
 
 
 _MARKS: Final = {"": Kind.INT, "?": Kind.BOOL, ".": Kind.VERSION, "!": Kind.NAME, "$": Kind.TEXT}
 
 
 def _fields(text: str, log_names: dict[str, str] | None = None) -> tuple[Field, ...]:
-    """Fields from snake_case names; the mark after a name is its kind, ``-`` a default of -1."""
+    """Fields from snake_case names; the mark after a name is its kind."""
     fields = []
     for word in text.split():
-        name = word.rstrip("?.!$-")
-        mark, optional = word[len(name) :].rstrip("-"), word.endswith("-")
+        name = word.rstrip("?.!$")
         log_name = (log_names or {}).get(name) or LOG_NAMES.get(name) or wire_name(name)
-        fields.append(Field(log_name, _MARKS[mark], NULL_VALUE if optional else None))
+        fields.append(Field(log_name, _MARKS[word[len(name) :]]))
     return tuple(fields)
 
 
-_REASON: Final = (Field("reason", Kind.REASON, ""),)
+def _reason(since: Release = OLDEST) -> tuple[Field]:
+    return (Field("reason", Kind.REASON, since),)
+
+
 _ELECTION_STATE: Final = (Field("newState", Kind.ELECTION_STATES),)
 _MODULE_STATE: Final = (Field("newState", Kind.MODULE_STATES),)
 _ROLE: Final = (Field("newState", Kind.ROLES),)
 _NAMED_STATE: Final = (Field("newState", Kind.NAMES),)
-_FLAGS: Final = (Field("flags", Kind.FLAGS, 0),)
+_FLAGS: Final = (Field("flags", Kind.FLAGS),)
+_COMMIT_POSITION: Final = (Field("commitPosition", Kind.INT, Release(1, 50)),)
 _VOTER: Final = {"follower_member_id": "voterId"}
 _AS_LOG_TERM: Final = {"leadership_term_id": "logLeadershipTermId"}
 _LOG_END: Final = "log_leadership_term_id log_position"
@@ -136,28 +166,29 @@ _ROWS: Final = (
         records.ElectionStateChange,
         _ELECTION_STATE
         + _fields("leader_member_id candidate_term_id leadership_term_id log_position")
-        + _fields("log_leadership_term_id append_position catchup_join_position-")
-        + _REASON,
+        + _fields("log_leadership_term_id append_position catchup_join_position")
+        + _reason(Release(1, 45)),
     ),
     EventType(
         "NEW_LEADERSHIP_TERM",
         records.NewLeadershipTerm,
         _fields("log_leadership_term_id next_leadership_term_id next_term_base_log_position")
         + _fields("next_log_position leadership_term_id term_base_log_position log_position")
-        + _fields("commit_position- leader_recording_id timestamp leader_member_id")
+        + _COMMIT_POSITION
+        + _fields("leader_recording_id timestamp leader_member_id")
         + _fields("log_session_id app_version. is_startup?"),
     ),
-    EventType("STATE_CHANGE", records.StateChange, _MODULE_STATE + _REASON),
-    EventType("ROLE_CHANGE", records.RoleChange, _ROLE + _REASON),
+    EventType("STATE_CHANGE", records.StateChange, _MODULE_STATE + _reason(Release(1, 50))),
+    EventType("ROLE_CHANGE", records.RoleChange, _ROLE + _reason(Release(1, 50))),
     EventType(
         "CANVASS_POSITION",
         records.CanvassPosition,
-        _fields(f"{_LOG_END} leadership_term_id follower_member_id protocol_version.-"),
+        _fields(f"{_LOG_END} leadership_term_id follower_member_id protocol_version."),
     ),
     EventType(
         "REQUEST_VOTE",
         records.RequestVote,
-        _fields(f"{_LOG_END} candidate_term_id candidate_member_id protocol_version.-"),
+        _fields(f"{_LOG_END} candidate_term_id candidate_member_id protocol_version."),
     ),
     EventType(
         "VOTE",
@@ -165,6 +196,8 @@ _ROWS: Final = (
         _fields(
             f"{_LOG_END} candidate_term_id candidate_member_id follower_member_id vote?", _VOTER
         ),
+        Release(1, 50),
+        switch="REQUEST_VOTE",
     ),
     EventType(
         "CATCHUP_POSITION",
@@ -205,16 +238,19 @@ _ROWS: Final = (
         "APPEND_SESSION_OPEN",
         records.AppendSessionOpen,
         _fields(f"cluster_session_id leadership_term_id log_position {_TIME}"),
+        Release(1, 49),
+        switch="APPEND_SESSION_CLOSE",
     ),
     EventType(
         "CLUSTER_SESSION_STATE_CHANGE",
         records.ClusterSessionStateChange,
-        _fields("cluster_session_id action!") + _NAMED_STATE + _REASON,
+        _fields("cluster_session_id action!") + _NAMED_STATE + _reason(),
+        Release(1, 49),
     ),
     EventType(
         "CLUSTER_BACKUP_STATE_CHANGE",
         records.ClusterBackupStateChange,
-        _NAMED_STATE + _REASON,
+        _NAMED_STATE + _reason(Release(1, 50)),
     ),
     EventType(
         "TERMINATION_POSITION",
@@ -234,7 +270,7 @@ _ROWS: Final = (
     EventType(
         "REPLICATION_ENDED",
         records.ReplicationEnded,
-        _fields("purpose! channel$ src_recording_id dst_recording_id position has_synced?"),
+        _fields("purpose$ channel$ src_recording_id dst_recording_id position has_synced?"),
     ),
     EventType(
         "STANDBY_SNAPSHOT_NOTIFICATION",
@@ -245,14 +281,16 @@ _ROWS: Final = (
     EventType(
         "NEW_ELECTION",
         records.NewElection,
-        _fields("leadership_term_id log_position append_position") + _REASON,
+        _fields("leadership_term_id log_position append_position") + _reason(),
+        Release(1, 44),
     ),
     EventType(
         "SNAPSHOT_ENTRY_INVALIDATION",
         records.SnapshotEntryInvalidation,
         _fields("entry_index recording_id log_position service_id"),
+        Release(1, 51),
     ),
-    EventType("START", records.Start, _fields("version$")),
+    EventType("START", records.Start, _fields("version$"), BUILT_IN),
 )
 
 EVENT_TYPES: Final = {row.name: row for row in _ROWS}

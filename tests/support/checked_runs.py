@@ -1,0 +1,14 @@
+"""What the checker says of a run, with the reference core as its oracle: fast, and without Java."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canvass.conformance.check import check_run
+from canvass.conformance.verdict import RunVerdict
+from support.judging import core_judge
+
+
+def checked(run: Path) -> RunVerdict:
+    """Check a run; each step is looked up in the core."""
+    return check_run(run, core_judge())

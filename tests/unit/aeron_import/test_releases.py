@@ -1,0 +1,85 @@
+"""No log is accused because its release prints less, or because events are disabled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.main import run as canvass
+from canvass.conformance.verdict import Verdict
+from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED
+from support.aeron_runs import FINDING, RELEASES, SAMPLES
+from support.checked_runs import checked
+
+
+@pytest.mark.parametrize("logs", RELEASES, ids=lambda path: path.name)
+def test_no_release_is_accused(logs: Path, tmp_path: Path) -> None:
+    summary = import_logs([logs], tmp_path / "run")
+    result = checked(tmp_path / "run")
+
+    assert summary.outcome != CONTRADICTED
+    assert result.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)
+    assert not any("was not turned on" in one for one in summary.missing if "VOTE" in one)
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [path for path in RELEASES if path.name in ("1.50.4-kills", "1.51.0-kills", "1.53-kills")],
+    ids=lambda path: path.name,
+)
+def test_whole_logs_from_1_50_on_are_explained(logs: Path, tmp_path: Path) -> None:
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert summary.outcome == EXPLAINED
+    assert checked(tmp_path / "run").verdict is Verdict.CONFORMS
+
+
+@pytest.mark.parametrize(
+    ("logs", "options", "revision"),
+    [
+        (RELEASES[0], [], "1.49"),
+        (FINDING, [], "1.50"),
+        (SAMPLES[0], ["--revision", "1.49"], "1.49"),
+    ],
+)
+def test_the_revision_is_that_of_the_release_or_the_one_that_is_asked_for(
+    logs: Path, options: list[str], revision: str, tmp_path: Path
+) -> None:
+    canvass(["import", "aeron", str(logs), "--out", str(tmp_path / "run"), *options])
+
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["revision"] == revision
+
+
+def test_events_that_the_user_says_are_disabled_are_said_not_to_be_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (logs,) = (path for path in RELEASES if path.name == "1.52.2-kills-production")
+    out = str(tmp_path / "run")
+    code = canvass(["import", "aeron", str(logs), "--out", out, "--events", "production"])
+    printed = capsys.readouterr().out
+
+    assert code in (0, 3)
+    assert "turned on" not in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--events", "VOTES"], "no event is called 'VOTES'"),
+        (["--events", ","], "no event is called ''"),
+        (["--revision", "1.48"], "'1.48' is none of 1.49"),
+    ],
+)
+def test_a_wrong_option_is_one_line(
+    options: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "run")
+    code = canvass(["import", "aeron", str(SAMPLES[0]), "--out", out, *options])
+    error = capsys.readouterr().err
+
+    assert code == 2
+    assert reason in error
+    assert error.count("\n") == 1

@@ -1,0 +1,123 @@
+"""Any bytes are read to the end or refused with one line; no line is passed over in silence."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from canvass.cli.main import run as canvass
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
+from canvass.traces.aeron_log.records import TruncatedLine
+from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
+from support.aeron_hostile_bytes import hostile_files
+from support.aeron_lines import HEADER, STARTED, read
+
+
+def check_error(error: AeronLogError, file: str) -> None:
+    """An error is one printable line that names the file, and the line if it is about one."""
+    text = str(error)
+    assert text.startswith(file)
+    assert text.isprintable()
+    assert len(text) < 1000
+    assert error.line >= 0
+
+
+def check_read(data: bytes, pieces: int) -> str:
+    """Read a file, and hold that each line is accounted for; give what came of it."""
+    try:
+        records, parser = read(data, pieces=pieces)
+    except AeronLogError as error:
+        check_error(error, "file-0:")
+        return error.code.value
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
+    glued = sum(isinstance(one, TruncatedLine) and "goes over" in one.reason for one in records)
+    assert sum(life.lines for life in parser.lives) - glued == lines
+    assert all(1 <= record.line <= lines for record in records)
+    log = MemberLog(0, (Path("log"),), records, parser.lives, parser.unknown_fields)
+    found = vocabularies_of(ClusterLogs({0: log}, (), ()))
+    assert revision_of(found) in ("1.49", "1.50")
+    unreadable = sum(life.damaged + life.truncated for life in parser.lives)
+    return "unreadable lines" if unreadable else "read"
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_any_bytes(seed: int) -> None:
+    outcomes = {check_read(data, pieces=0) for data in hostile_files(seed, 1500)}
+
+    assert outcomes >= {"read", "unreadable lines", "NOT_A_LOG"}
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_a_hundred_thousand_files_of_any_bytes(seed: int) -> None:
+    for number, data in enumerate(hostile_files(seed, 10_000)):
+        check_read(data, pieces=0 if number % 10 else 7)
+
+
+def packed(data: bytes, number: int) -> tuple[str, bytes]:
+    """The bytes as a file of one of the three kinds, some of them damaged; and its ending."""
+    if number % 3 == 0:
+        return "", data
+    if number % 3 == 1:
+        done = gzip.compress(data, 1)
+        name = ".gz"
+    else:
+        done = zstandard.compress(data, 1)
+        name = ".zst"
+    if number % 5 == 0:
+        done = done[: len(done) // 2] + b"?" + done[len(done) // 2 + 1 :]
+    elif number % 7 == 0:
+        done = done[:-3]
+    return name, done
+
+
+@pytest.mark.parametrize(
+    "count", [40, pytest.param(3000, marks=pytest.mark.night)], ids=["some", "many"]
+)
+def test_any_files_of_a_cluster(count: int, tmp_path: Path) -> None:
+    """Plain and packed files, whole and damaged ones."""
+    files = list(hostile_files(7, 3 * count))
+    for number in range(count):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for member in range(3):
+            name, data = packed(files[3 * number + member], number + member)
+            (folder / f"member-{member}.log{name}").write_bytes(data)
+        try:
+            logs = read_cluster([folder], components=["ARCHIVE"])
+        except AeronLogError as error:
+            check_error(error, str(folder))
+        else:
+            assert vocabularies_of(logs).keys() == logs.members.keys()
+
+
+def test_the_command_says_what_it_makes_of_any_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run, or one line of error; never a traceback."""
+    for number, data in enumerate(hostile_files(11, 25)):
+        log = tmp_path / f"{number}.log"
+        log.write_bytes(data)
+        code = canvass(["import", "aeron", str(log), "--out", str(tmp_path / f"run-{number}")])
+        error = capsys.readouterr().err
+
+        assert code in (0, 1, 2, 3)
+        assert "fault of canvass" not in error
+        if code == 2:
+            assert len(error.splitlines()) == 1
+            assert error.startswith("canvass: ")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_log_in_another_encoding_is_refused_as_a_whole(encoding: str, tmp_path: Path) -> None:
+    """Some shells write it."""
+    log = tmp_path / "member-0.log"
+    log.write_bytes("".join(f"{line}\n" for line in (HEADER, STARTED)).encode(encoding))
+    with pytest.raises(AeronLogError) as caught:
+        read_cluster([log])
+    check_error(caught.value, str(log))
+    assert caught.value.code is LogCode.NOT_A_LOG

@@ -1,0 +1,222 @@
+"""What a log can say, by its release and by the events that are enabled."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_log import records as r
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
+from canvass.traces.aeron_log.release import Release, parse_release
+from canvass.traces.aeron_log.table import EVENT_TYPES
+from canvass.traces.aeron_log.vocabulary import (
+    Vocabulary,
+    events_named,
+    revision_of,
+    vocabularies_of,
+)
+from support.aeron_lines import read, text
+
+ELECTED = (
+    "[102.000000000] CLUSTER: ELECTION_STATE_CHANGE [9/9]: memberId=0 INIT -> CANVASS leaderId=-1 "
+    "candidateTermId=-1 leadershipTermId=-1 logPosition=0 logLeadershipTermId=-1 appendPosition=0 "
+    "catchupPosition=-1"
+)
+ROLE = "[103.000000000] CLUSTER: ROLE_CHANGE [9/9]: memberId=0 FOLLOWER -> CANDIDATE"
+REQUEST = (
+    "[104.000000000] CLUSTER: REQUEST_VOTE [9/9]: memberId=0 logLeadershipTermId=-1 logPosition=0 "
+    "candidateTermId=0 candidateId=1 protocolVersion=1.0.0"
+)
+VOTE = (
+    "[104.000000000] CLUSTER: VOTE [9/9]: memberId=0 logLeadershipTermId=-1 logPosition=0 "
+    "candidateTermId=0 candidateId=1 voterId=2 vote=true"
+)
+COMMIT = (
+    "[105.000000000] CLUSTER: COMMIT_POSITION [9/9]: memberId=0 leadershipTermId=0 logPosition=0 "
+    "leaderId=1"
+)
+ELECTION = (
+    "[101.000000000] CLUSTER: NEW_ELECTION [9/9]: memberId=0 leadershipTermId=-1 logPosition=0 "
+    "appendPosition=0 reason=node started"
+)
+OPENED = (
+    "[106.000000000] CLUSTER: APPEND_SESSION_OPEN [9/9]: memberId=0 sessionId=1 "
+    "leadershipTermId=0 logPosition=256 timestamp=1 timeUnit=MILLISECONDS"
+)
+
+
+def header(release: str = "") -> str:
+    """The first line of a log; older agents and the built-in logger name no release."""
+    loggers = f", enabled loggers: {{CLUSTER: version={release} commit=5b62f21d91}}"
+    return f"[100.000000000] log started 2026-01-31 10:20:30.123+0000{loggers if release else ''}"
+
+
+def logs_of(*members: tuple[str, ...]) -> ClusterLogs:
+    """The logs of a cluster by the lines of its members."""
+    found = {}
+    for member_id, lines in enumerate(members):
+        records, parser = read(text(*lines))
+        found[member_id] = MemberLog(member_id, (Path("log"),), records, parser.lives, {})
+    return ClusterLogs(found, (), ())
+
+
+def vocabulary(*lines: str, events: str = "") -> Vocabulary:
+    """The vocabulary of one log of one incarnation."""
+    enabled = events_named(events) if events else None
+    ((found,),) = vocabularies_of(logs_of(lines), enabled).values()
+    return found
+
+
+def added_by(release: Release, before: Release) -> set[str]:
+    """The events of a release that an older one lacks."""
+    new, old = (vocabulary(header(str(one)), events="all") for one in (release, before))
+    assert set(old.names) <= set(new.names)
+    return set(new.names) - set(old.names)
+
+
+def test_the_events_of_each_release() -> None:
+    lines = [Release(1, minor) for minor in range(43, 54)]
+    added = {
+        release.minor: events
+        for before, release in pairwise(lines)
+        if (events := added_by(release, before))
+    }
+
+    assert len(vocabulary(header("1.43.0"), events="all").names) == 19
+    assert added == {
+        44: {"NEW_ELECTION"},
+        49: {"APPEND_SESSION_OPEN", "CLUSTER_SESSION_STATE_CHANGE"},
+        50: {"VOTE"},
+        51: {"SNAPSHOT_ENTRY_INVALIDATION"},
+        53: {"START"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("release", "kind", "field", "printed"),
+    [
+        ("1.49.5", r.NewLeadershipTerm, "commit_position", False),
+        ("1.50.0", r.NewLeadershipTerm, "commit_position", True),
+        ("1.44.7", r.ElectionStateChange, "reason", False),
+        ("1.45.0", r.ElectionStateChange, "reason", True),
+        ("1.49.5", r.StateChange, "reason", False),
+        ("1.50.0", r.StateChange, "reason", True),
+        ("1.49.5", r.RoleChange, "reason", False),
+        ("1.44.0", r.NewElection, "reason", True),
+        ("1.43.0", r.CommitPosition, "log_position", True),
+    ],
+)
+def test_the_fields_of_each_release(
+    release: str, kind: type[r.ClusterEvent], field: str, printed: bool
+) -> None:
+    assert vocabulary(header(release), events="all").has_field(kind, field) is printed
+
+
+def test_the_header_says_which_release_it_is() -> None:
+    found = vocabulary(header("1.49.3"), COMMIT)
+
+    assert (found.release, found.is_release_logged) == (Release(1, 49, 3), True)
+
+
+def test_the_first_event_of_1_53_says_which_release_it_is() -> None:
+    found = vocabulary(header(), '[100.500000000] CLUSTER: START version="1.53.0-SNAPSHOT"')
+
+    assert (found.release, found.is_release_logged) == (Release(1, 53), True)
+    assert found.prints(r.Start)
+
+
+@pytest.mark.parametrize(
+    ("lines", "release"),
+    [
+        ((header(), ELECTION, ELECTED), Release(1, 44)),
+        ((header(), ELECTION, ELECTED + " reason=", ROLE), Release(1, 49)),
+        ((header(), ELECTION, ELECTED + " reason="), Release(1, 49)),
+        ((ELECTED + ' reason=""', ROLE + ' reason=""'), Release(1, 53)),
+        ((ELECTED + " reason=", ROLE), Release(1, 49)),
+        ((COMMIT,), Release(1, 53)),
+    ],
+)
+def test_a_release_that_is_not_named_is_the_newest_that_the_text_can_be_of(
+    lines: tuple[str, ...], release: Release
+) -> None:
+    found = vocabulary(*lines)
+
+    assert (found.release, found.is_release_logged) == (release, False)
+
+
+def test_a_log_that_begins_in_the_middle_is_of_the_release_that_others_name() -> None:
+    found = vocabularies_of(logs_of((header("1.50.4"), COMMIT), (COMMIT, header("1.50.4"), COMMIT)))
+
+    assert [one.release for one in found[1]] == [Release(1, 50, 4)] * 2
+    assert [one.is_release_logged for one in found[1]] == [False, True]
+
+
+def test_an_upgrade_in_the_middle_of_a_log_gives_a_vocabulary_for_each_incarnation() -> None:
+    upgraded = header("1.50.0").replace("10:20", "10:30")
+    lines = (header("1.49.3"), REQUEST, ROLE, upgraded, REQUEST, VOTE, ROLE + ' reason=""')
+    ((older, newer),) = vocabularies_of(logs_of(lines)).values()
+
+    assert (older.prints(r.Vote), newer.prints(r.Vote)) == (False, True)
+    assert (older.release.revision, newer.release.revision) == ("1.49", "1.50")
+    assert revision_of({0: (older, newer)}) == "1.50"
+
+
+@pytest.mark.parametrize(("release", "printed"), [("1.49.3", False), ("1.50.0", True)])
+def test_votes_come_with_the_requests_for_them(release: str, printed: bool) -> None:
+    """The agent enables VOTE by the switch of REQUEST_VOTE."""
+    assert vocabulary(header(release), REQUEST).prints(r.Vote) is printed
+    assert vocabulary(header(release), REQUEST, events="REQUEST_VOTE").prints(r.Vote) is printed
+    assert not vocabulary(header(release), events="VOTE").kinds
+
+
+def test_the_built_in_logger_has_a_switch_for_each_event() -> None:
+    start = '[100.500000000] CLUSTER: START version="1.53.0"'
+    found = vocabulary(header(), start, events="REQUEST_VOTE")
+
+    assert found.names == ("REQUEST_VOTE", "START")
+
+
+def test_an_event_is_enabled_if_any_member_has_logged_it() -> None:
+    found = vocabularies_of(logs_of((header("1.52.2"), COMMIT), (header("1.52.2"), OPENED)))
+
+    assert found[0][0].names == ("APPEND_SESSION_CLOSE", "APPEND_SESSION_OPEN", "COMMIT_POSITION")
+    assert found[0] == found[1]
+
+
+def test_the_events_of_production() -> None:
+    found = vocabulary(header("1.52.2"), events="production")
+    disabled = {name for name in EVENT_TYPES if found.is_silent(name)} - {"START"}
+
+    assert disabled == {"CANVASS_POSITION", "APPEND_POSITION", "COMMIT_POSITION"}
+
+
+def test_a_kind_that_is_there_is_in_the_vocabulary_whatever_is_said() -> None:
+    assert vocabulary(header("1.52.2"), COMMIT, events="production").prints(r.CommitPosition)
+    assert vocabulary(header("1.49.3"), VOTE).prints(r.Vote)
+
+
+def test_names_of_events_are_read_as_aeron_reads_them() -> None:
+    assert events_named("VOTE, new_election") == {"VOTE", "NEW_ELECTION"}
+    assert events_named("all") == EVENT_TYPES.keys()
+    for wrong in ("VOTES", "", "VOTE,,VOTE"):
+        with pytest.raises(ValueError, match="no event is called"):
+            events_named(wrong)
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("1.52.2", Release(1, 52, 2)),
+        ("version=1.49.3 commit=0e0a311f73", Release(1, 49, 3)),
+        ("1.53.0-SNAPSHOT", Release(1, 53)),
+        ("1.53", Release(1, 53)),
+        ("2.0.0", Release(2, 0)),
+        ("0e0a311f73", None),
+        ("1.2.3.4", None),
+        ("", None),
+    ],
+)
+def test_versions(version: str, release: Release | None) -> None:
+    assert parse_release(version) == release
