@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.conformance.check import check_units
+from canvass.conformance.check import check_corpus, check_units
 from canvass.conformance.judge import Judge
 from canvass.conformance.verdict import RunVerdict
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob, OutputExists
 from canvass.corpus.plan import TASK_COST, Unit, list_units
-from canvass.corpus.summary import Summary, summarise
+from canvass.corpus.summary import Summary, exit_code, summarise
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support.corpora import record_runs
@@ -168,19 +168,42 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
     assert divergences_of(out) == expected_divergences(expected)
 
 
-def test_a_second_run_of_one_id_is_malformed_wherever_it_is(
+def test_no_run_hides_a_divergence_of_another_run_with_its_id(
     spark: SparkSession, expected: Expected, tmp_path: Path
 ) -> None:
-    for place in ("a", "b"):
-        (tmp_path / place).mkdir()
-        for file in (expected.corpus / "run-9").iterdir():
-            (tmp_path / place / file.name).write_bytes(file.read_bytes())
-    out = tmp_path / "out"
+    """Neither a run that conforms nor a malformed one, and in whichever order their paths are."""
+    for corpus in ("monday", "tuesday"):
+        (tmp_path / corpus).mkdir()
+    for place, name in (
+        ("monday/run-5", "run-9"),
+        ("monday/run-6", "run-11"),
+        ("tuesday/run-5", "run-5"),
+        ("tuesday/run-9", "run-9"),
+    ):
+        shutil.copytree(expected.corpus / name, tmp_path / place)
+        text = (tmp_path / place / "run.json").read_text()
+        assert f'"runId":"{name}"' in text
+        text = text.replace(f'"runId":"{name}"', '"runId":"same"')
+        (tmp_path / place / "run.json").write_text(text)
+    corpora = [tmp_path / "tuesday", tmp_path / "monday"]
+    found = check_corpus(corpora, Judge(cache=expected.cache))
 
-    run_job(spark, list_units([tmp_path / "b", tmp_path / "a"]), out, expected.cache)
+    summary = run_job(spark, list_units(corpora), tmp_path / "out", expected.cache)
 
-    told = {Path(str(row["source"])).name: row["verdict"] for row in table(out, "verdicts")}
-    assert told == {"a": "CONFORMS", "b": "MALFORMED"}
+    rows = table(tmp_path / "out", "verdicts")
+    assert {str(row["source"]): row["verdict"] for row in rows} == {
+        str(tmp_path / place): verdict
+        for place, verdict in (
+            ("monday/run-5", "CONFORMS"),
+            ("monday/run-6", "MALFORMED"),
+            ("tuesday/run-5", "DIVERGES"),
+            ("tuesday/run-9", "CONFORMS"),
+        )
+    }
+    divergences = table(tmp_path / "out", "divergences")
+    assert {row["source"] for row in divergences} == {str(tmp_path / "tuesday" / "run-5")}
+    assert exit_code(summary) == found.exit_code == 1
+    assert [(one.run_id, one.count) for one in summary.shared_ids] == [("same", 4)]
 
 
 def test_results_do_not_go_where_something_is(

@@ -14,7 +14,13 @@ from canvass.conformance.explain import Difference, Explanation
 from canvass.conformance.page import block, page, table, text
 from canvass.conformance.report import CLASS_TEXTS, about, summary
 from canvass.conformance.report_case import Case
-from canvass.conformance.verdict import CorpusVerdict, DivergenceClass, RunVerdict, Verdict
+from canvass.conformance.verdict import (
+    WORST_FIRST,
+    CorpusVerdict,
+    DivergenceClass,
+    RunVerdict,
+    Verdict,
+)
 from canvass.lanes import svg
 from canvass.traces.schema import encode
 
@@ -22,7 +28,6 @@ MAX_LISTED: Final = 1_000
 """Runs in the table; those that do not conform come first."""
 _MAX_SPEC_LINES: Final = 80
 
-_ORDER: Final = (Verdict.MALFORMED, Verdict.DIVERGES, Verdict.INCOMPLETE, Verdict.CONFORMS)
 _SIGNS: Final = {
     Verdict.CONFORMS: "✔",
     Verdict.DIVERGES: "✖",
@@ -74,7 +79,7 @@ def _title(found: CorpusVerdict) -> str:
         return "the run conforms" if len(runs) == 1 else f"all {len(runs):,} runs conform"
     if len(runs) == 1:
         return f"the run {_WORDS[runs[0].verdict]}"
-    told = (f"{counts[verdict]:,} {verdict.value}" for verdict in _ORDER if counts[verdict])
+    told = (f"{counts[verdict]:,} {verdict.value}" for verdict in WORST_FIRST if counts[verdict])
     return f"{len(runs):,} runs: {', '.join(told)}"
 
 
@@ -94,7 +99,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _listed(found: CorpusVerdict) -> str:
-    runs = sorted(found.runs, key=lambda run: _ORDER.index(run.verdict))
+    runs = sorted(found.runs, key=lambda run: WORST_FIRST.index(run.verdict))
     rows = [
         (
             _verdict(run.verdict),

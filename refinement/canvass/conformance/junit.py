@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 from xml.etree import ElementTree
 
+from canvass.conformance.report import run_names
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
 from canvass.lanes.model import visible
 
@@ -23,8 +24,9 @@ def to_junit(found: CorpusVerdict) -> str:
         skipped=str(verdicts.count(Verdict.INCOMPLETE)),
         time=f"{found.counts.seconds:.3f}",
     )
-    for run in found.runs:
-        case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=run.run_id)
+    # CI servers take test cases of one name for one test.
+    for run, name in zip(found.runs, run_names(found.runs), strict=True):
+        case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=visible(name))
         _result(case, run)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

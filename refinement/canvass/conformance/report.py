@@ -19,6 +19,8 @@ from canvass.conformance.verdict import (
     DivergenceClass,
     Record,
     RunVerdict,
+    SharedId,
+    shared_ids,
 )
 
 CLASS_TEXTS: Final = {
@@ -29,6 +31,7 @@ CLASS_TEXTS: Final = {
 }
 """What each class means to a person."""
 _MAX_FACTS: Final = 3
+_MAX_PATHS: Final = 3
 
 
 class Report(Record, frozen=True):
@@ -39,6 +42,7 @@ class Report(Record, frozen=True):
     exit_code: int
     counts: Counts
     runs: tuple[RunVerdict, ...]
+    shared_ids: tuple[SharedId, ...]
     explanations: tuple[Explanation, ...]
 
 
@@ -50,8 +54,21 @@ def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
         exit_code=found.exit_code,
         counts=found.counts,
         runs=found.runs,
+        shared_ids=shared_ids(found.runs),
         explanations=tuple(explained),
     )
+
+
+def run_names(runs: Sequence[RunVerdict]) -> list[str]:
+    """Name runs for a list of them: by the id, and by the path too if several runs have the id."""
+    shared = {one.run_id for one in shared_ids(runs)}
+    return [f"{run.run_id} ({run.path})" if run.run_id in shared else run.run_id for run in runs]
+
+
+def shared_id_remark(run_id: str, count: int, paths: Sequence[str]) -> str:
+    """Say that several runs have one id, with the first of their paths."""
+    shown = ", ".join(paths[:_MAX_PATHS]) + (", ..." if count > _MAX_PATHS else "")
+    return f"remark: {count:,} runs have the id {run_id}: {shown}"
 
 
 def about(run: RunVerdict) -> str:

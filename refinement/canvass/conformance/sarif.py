@@ -56,7 +56,7 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
             log.add(rule, result)
     driver = {"name": "canvass", "version": version("canvass"), "rules": list(log.rules.values())}
     invocation = {
-        "executionSuccessful": found.exit_code != 2,
+        "executionSuccessful": _all_checked(found),
         "exitCode": found.exit_code,
     }
     run_log: dict[str, Any] = {
@@ -68,6 +68,11 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
         "properties": {"runs": len(found.runs), "resultsLeftOut": log.left_out},
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run_log]}
+
+
+def _all_checked(found: CorpusVerdict) -> bool:
+    """Whether there are runs, and each of them is a trace."""
+    return bool(found.runs) and all(run.verdict is not Verdict.MALFORMED for run in found.runs)
 
 
 def _results(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

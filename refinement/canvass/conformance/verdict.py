@@ -37,6 +37,14 @@ EXIT_CODES: Final = {
     Verdict.INCOMPLETE: 3,
 }
 
+WORST_FIRST: Final = (
+    Verdict.DIVERGES,
+    Verdict.MALFORMED,
+    Verdict.INCOMPLETE,
+    Verdict.CONFORMS,
+)
+"""The order in which verdicts decide an exit code."""
+
 
 class DivergenceClass(str, Enum):
     """What kind of thing is wrong."""
@@ -91,6 +99,13 @@ class RunVerdict(Record, frozen=True):
         return EXIT_CODES[self.verdict]
 
 
+class SharedId(Record, frozen=True):
+    """An id that several runs have; each run has its own verdict, and is known by its path."""
+
+    run_id: str
+    paths: tuple[str, ...]
+
+
 class Counts(Record, frozen=True):
     """How much was checked, and how."""
 
@@ -118,9 +133,20 @@ class CorpusVerdict(Record, frozen=True):
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
-    """Give the exit code for some verdicts: 2 for a malformed run or none at all, else 1, 3, 0."""
+    """Give the exit code of the worst verdict; 2 if there is none.
+
+    A divergence is the worst: no malformed run hides that another run diverges.
+    """
     found = set(verdicts)
-    for verdict in (Verdict.MALFORMED, Verdict.DIVERGES, Verdict.INCOMPLETE):
-        if verdict in found:
-            return EXIT_CODES[verdict]
-    return 0 if found else EXIT_CODES[Verdict.MALFORMED]
+    worst = next((verdict for verdict in WORST_FIRST if verdict in found), Verdict.MALFORMED)
+    return EXIT_CODES[worst]
+
+
+def shared_ids(runs: Iterable[RunVerdict]) -> tuple[SharedId, ...]:
+    """Give the ids that several runs have, in the order in which they first occur."""
+    paths: dict[str, list[str]] = {}
+    for run in runs:
+        paths.setdefault(run.run_id, []).append(run.path)
+    return tuple(
+        SharedId(run_id, tuple(found)) for run_id, found in paths.items() if len(found) > 1
+    )

@@ -43,6 +43,7 @@ def render(
         _figures(summary),
         _clusters(summary, new, examples),
         _listed(summary),
+        _shared_ids(summary),
         _coverage(summary),
         *(_graph(one) for one in summary.graphs),
         _origin(summary),
@@ -122,6 +123,22 @@ def _listed(summary: Summary) -> str:
     shown = table(("verdict", "run", "events", "reason", "where"), rows, numbers=frozenset({2}))
     left_out = _left_out(len(summary.listed), summary.listed_count)
     return f"<h2>Runs that do not conform</h2>{left_out}{shown}"
+
+
+def _shared_ids(summary: Summary) -> str:
+    if not summary.shared_ids:
+        return ""
+    rows = (
+        [
+            text(one.run_id),
+            f"{one.count:,}",
+            "<br>".join(f"<code>{text(source)}</code>" for source in one.sources),
+        ]
+        for one in summary.shared_ids
+    )
+    shown = table(("run", "runs", "the first of them"), rows, numbers=frozenset({1}))
+    left_out = _left_out(len(summary.shared_ids), summary.shared_id_count)
+    return f"<h2>Ids that several runs have</h2>{left_out}{shown}"
 
 
 def _coverage(summary: Summary) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from canvass.conformance.verdict import EXIT_CODES, Verdict
@@ -27,6 +28,8 @@ SUMMARY_SCHEMA: Final = "canvass.batch/1"
 SUMMARY_FILE: Final = "summary.json"
 MAX_LISTED: Final = 1000
 """Entries of a list in summary and report; the tables hold all."""
+MAX_SOURCES: Final = 5
+"""Sources that are named of an id that several runs have."""
 
 
 class Listed(Struct, frozen=True, rename="camel"):
@@ -58,6 +61,15 @@ class Cluster(Struct, frozen=True, rename="camel"):
         return self.divergence_class, self.name
 
 
+class SharedId(Struct, frozen=True, rename="camel"):
+    """An id that several runs of a corpus have: a remark, as each run has its own verdict."""
+
+    run_id: str
+    count: int
+    sources: list[str]
+    """The first of them."""
+
+
 class Coverage(Struct, frozen=True, rename="camel"):
     """How many events have an action."""
 
@@ -83,6 +95,9 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     listed: list[Listed]
     listed_count: int
     coverage: list[Coverage]
+    shared_ids: list[SharedId] = []
+    """The first ids that several runs have."""
+    shared_id_count: int = 0
     graphs: list[GraphCoverage] = []
     """How much of each state graph that was given the corpus covers."""
     never_taken: list[str]
@@ -105,6 +120,7 @@ def summarise(
 
     by_verdict, listed = _verdicts(job.table("verdicts"))
     kinds = _kinds(job.table("divergences"))
+    shared = _shared_ids(job.table("verdicts"))
     coverage = _coverage(job.table("coverage"))
     events = sum(count for _, count in by_verdict.values())
     return Summary(
@@ -123,6 +139,8 @@ def summarise(
             Coverage(name, coverage[name])
             for name in sorted(coverage, key=lambda name: (-coverage[name], name))
         ],
+        shared_ids=shared[:MAX_LISTED],
+        shared_id_count=len(shared),
         graphs=job.graphs,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
         judged_steps=job.judged,
@@ -156,6 +174,32 @@ def _place(listed: Listed) -> tuple[str, str, str]:
     return listed.verdict, listed.source, listed.run_id or ""
 
 
+def _shared_ids(folder: Path) -> list[SharedId]:
+    """Give the ids that several runs have.
+
+    Hashes of ids are compared first, so that of each run the driver keeps eight bytes.
+    """
+    hashes = [
+        np.fromiter(map(hash, batch["run_id"].drop_null().to_pylist()), dtype=np.int64)
+        for batch in read_table(folder, ["run_id"])
+    ]
+    ordered = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *hashes]))
+    repeated = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+    if not repeated:
+        return []
+    sources: dict[str, list[str]] = {}
+    counts: Counter[str] = Counter()
+    for run_id, source in _rows(folder, "run_id", "source"):
+        if run_id is not None and hash(run_id) in repeated:
+            counts[run_id] += 1
+            sources[run_id] = sorted([*sources.get(run_id, []), source])[:MAX_SOURCES]
+    return [
+        SharedId(run_id, counts[run_id], sources[run_id])
+        for run_id in sorted(counts)
+        if counts[run_id] > 1
+    ]
+
+
 _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
@@ -164,13 +208,13 @@ def _kinds(folder: Path) -> list[Cluster]:
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], tuple[Any, ...]] = {}
-    last: dict[tuple[str, str], str] = {}
+    last: dict[tuple[str, str], tuple[Any, ...]] = {}
     for kind, name, *example in _rows(folder, "divergence_class", "name", *_EXAMPLE):
         like, found = (kind, name), tuple(example)
         counts[like] += 1
-        # What is told of a run stands together, and no other run has its id.
-        runs[like] += last.get(like) != found[0]
-        last[like] = found[0]
+        # The rows of a run stand together; its source and its id name it.
+        runs[like] += last.get(like) != found[:2]
+        last[like] = found[:2]
         # The least of the columns in this order: the same example however the rows are spread.
         examples[like] = min(found, examples.get(like, found))
     return [

@@ -1,8 +1,8 @@
 """The tables of a batch verification: written from the rows that tasks told, and read again.
 
 What each row means is in `canvass.corpus.rows`; which rows count is decided by the job. Rows pass
-through the driver batch by batch: of a corpus of any size it keeps eight bytes for each run, to
-find ids that two runs have.
+through the driver batch by batch. A run is named by its source and its id: two runs of a corpus may
+have one id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -70,12 +69,10 @@ class Told:
 
 def write_tables(told: Told, out: Path) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
-    kept = _kept_of_second_runs(told)
     verdicts = told.batches([RowKind.VERDICT], VERDICT_COLUMNS)
-    _write(out / "verdicts", _of(VERDICT_COLUMNS), (_marked(batch, kept) for batch in verdicts))
+    _write(out / "verdicts", _of(VERDICT_COLUMNS), verdicts)
     divergences = told.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
-    firsts = (_first(batch, kept) for batch in divergences)
-    _write(out / "divergences", _of(DIVERGENCE_COLUMNS), firsts)
+    _write(out / "divergences", _of(DIVERGENCE_COLUMNS), divergences)
     graphs = _graph_coverage(told)
     _write_coverage(out / "coverage", told, graphs)
     return graphs
@@ -100,58 +97,6 @@ def _write(folder: Path, schema: Any, batches: Iterable[Any]) -> None:
             if len(batch):
                 writer.write_batch(batch.select(schema.names))
     (folder / f".{_FILE}").replace(folder / _FILE)
-
-
-# --- ids that two runs have -----------------------------------------------------------------------
-
-
-def _kept_of_second_runs(told: Told) -> dict[str, str]:
-    """Give for each id that several runs have the unit of the one that stands, the first by place.
-
-    Ids are told apart by their hashes first, of which one array is enough.
-    """
-    ids = ("source", "run_id")
-    hashes = [
-        np.fromiter(map(hash, batch["run_id"].drop_null().to_pylist()), dtype=np.int64)
-        for batch in told.batches([RowKind.VERDICT], ids)
-    ]
-    ordered = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *hashes]))
-    twice = set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-    if not twice:
-        return {}
-    counts: Counter[str] = Counter()
-    kept: dict[str, str] = {}
-    for batch in told.batches([RowKind.VERDICT], ids):
-        for source, run_id in zip(*(batch[name].to_pylist() for name in ids), strict=True):
-            if run_id is not None and hash(run_id) in twice:
-                counts[run_id] += 1
-                kept[run_id] = min(source, kept.get(run_id, source))
-    return {run_id: source for run_id, source in kept.items() if counts[run_id] > 1}
-
-
-def _seconds(batch: Any, kept: dict[str, str]) -> list[bool]:
-    """Tell of each row whether it is of a second run of an id."""
-    ids = zip(batch["source"].to_pylist(), batch["run_id"].to_pylist(), strict=True)
-    return [run_id in kept and kept[run_id] != source for source, run_id in ids]
-
-
-def _marked(batch: Any, kept: dict[str, str]) -> Any:
-    """Of runs with one id let the first one stand; the others are no runs."""
-    if not kept or not any(seconds := _seconds(batch, kept)):
-        return batch
-    rows = batch.to_pylist()
-    for row, second in zip(rows, seconds, strict=True):
-        if second:
-            row["verdict"] = "MALFORMED"
-            row["reason"] = f"AMBIGUOUS: the id is that of the run in {kept[row['run_id']]}"
-    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
-
-
-def _first(batch: Any, kept: dict[str, str]) -> Any:
-    """Leave out what is told of second runs."""
-    if not kept:
-        return batch
-    return batch.filter(pa.array([not each for each in _seconds(batch, kept)], pa.bool_()))
 
 
 # --- coverage -------------------------------------------------------------------------------------

@@ -122,6 +122,32 @@ def test_verify_junit_counts_failures(
     assert [each.get("type") for each in failures] == ["IMPLEMENTATION_STEP"]
 
 
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_tells_runs_of_one_id_apart_by_their_paths(
+    good: Path, bad: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(good, broken)
+    (broken / "member-0.ndjson").write_text("no event\n")
+    paths = [str(broken), str(good), str(bad)]
+
+    assert run(["verify", *paths]) == 1
+    shown = capsys.readouterr().out
+    assert run(["verify", *paths, "--format", "junit"]) == 1
+    suite = ElementTree.fromstring(capsys.readouterr().out)
+    assert run(["verify", *paths, "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+
+    names = [f"good ({path})" for path in paths]
+    assert [name in line for name, line in zip(names, shown.splitlines(), strict=False)] == [
+        True
+    ] * 3
+    assert f"remark: 3 runs have the id good: {', '.join(paths)}\n" in shown
+    assert [case.get("name") for case in suite.findall("testcase")] == names
+    assert report["sharedIds"] == [{"runId": "good", "paths": paths}]
+    assert [one["verdict"] for one in report["runs"]] == ["MALFORMED", "CONFORMS", "DIVERGES"]
+
+
 @pytest.mark.tlc
 def test_verify_asks_tlc_and_remembers_what_it_said(
     good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -224,7 +224,8 @@ def test_exit_code_nothing_checked_is_no_pass() -> None:
     assert exit_code([]) == 2
     assert exit_code([Verdict.CONFORMS, Verdict.INCOMPLETE]) == 3
     assert exit_code([Verdict.DIVERGES, Verdict.INCOMPLETE]) == 1
-    assert exit_code([Verdict.DIVERGES, Verdict.MALFORMED]) == 2
+    assert exit_code([Verdict.DIVERGES, Verdict.MALFORMED]) == 1
+    assert exit_code([Verdict.INCOMPLETE, Verdict.MALFORMED]) == 2
 
 
 # --- what a verdict does not depend on ------------------------------------------------------------

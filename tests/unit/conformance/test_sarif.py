@@ -110,7 +110,7 @@ def test_every_result_has_what_the_schema_requires(log: dict[str, Any]) -> None:
             assert " " not in physical["artifactLocation"]["uri"]
             assert all(number >= 1 for number in physical.get("region", {}).values())
     assert log["columnKind"] == "unicodeCodePoints"
-    assert log["invocations"] == [{"executionSuccessful": False, "exitCode": 2}]
+    assert log["invocations"] == [{"executionSuccessful": False, "exitCode": 1}]
 
 
 def test_a_rule_is_named_by_class_and_what_is_broken(

@@ -16,6 +16,7 @@ from canvass.corpus.summary import (
     Cluster,
     Coverage,
     Listed,
+    SharedId,
     Summary,
     exit_code,
     new_clusters,
@@ -70,7 +71,7 @@ def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
     [
         ({"CONFORMS": 2}, 10, 0),
         ({"CONFORMS": 2, "DIVERGES": 1, "INCOMPLETE": 1}, 10, 1),
-        ({"CONFORMS": 2, "DIVERGES": 1, "MALFORMED": 1}, 10, 2),
+        ({"CONFORMS": 2, "DIVERGES": 1, "MALFORMED": 1}, 10, 1),
         ({"CONFORMS": 2, "MALFORMED": 1, "INCOMPLETE": 1}, 10, 2),
         ({"CONFORMS": 2, "INCOMPLETE": 1}, 10, 3),
         ({"CONFORMS": 2}, 0, 2),
@@ -200,6 +201,17 @@ def test_an_example_is_a_link_beside_the_page() -> None:
     )
 
     assert seen.links == ["examples/1.html"]
+
+
+def test_the_page_remarks_on_ids_that_several_runs_have() -> None:
+    shared = [SharedId(HOSTILE, 2, ["monday/run", "tuesday/run"])]
+
+    seen = Seen(render(summary(shared_ids=shared, shared_id_count=1)))
+
+    assert "Ids that several runs have" in seen.text
+    assert "monday/run" in seen.text
+    assert "tuesday/run" in seen.text
+    assert "script" not in seen.tags
 
 
 def test_the_page_says_what_was_left_out_and_what_is_new() -> None:

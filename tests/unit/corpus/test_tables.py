@@ -12,7 +12,7 @@ from canvass.corpus import summary as summaries
 from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.summary import Summary, summarise
+from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
 from canvass.corpus.tables import Gone, Told, write_tables
 from canvass.corpus.told import Stage, stage_of, write_rows, write_tasks
 
@@ -91,22 +91,39 @@ def test_what_was_told_again_replaces_what_was_told_first(tmp_path: Path) -> Non
     assert rows_of(tmp_path, "coverage", "name", "events") == [("OnVote", 4)]
 
 
-def test_of_runs_with_one_id_the_first_by_place_stands(tmp_path: Path) -> None:
-    told = stage(
+def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
+    found = stage(
         tmp_path / "first",
         [verdict("z", "a", "DIVERGES"), divergence("z", "a", "OnVote", 1), verdict("z", None)],
-        [verdict("b", "a", "DIVERGES"), divergence("b", "a", "OnVote", 2), verdict("b", None)],
+        [verdict("b", "a", "MALFORMED", 0), verdict("b", None), verdict("c", "x")],
+        [verdict("c", "a", "DIVERGES"), divergence("c", "a", "OnVote", 2)],
     )
 
-    write_tables(Told(told), tmp_path)
+    write_tables(Told(found), tmp_path)
 
-    assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict", "reason") == [
-        ("z", "a", "MALFORMED", "AMBIGUOUS: the id is that of the run in b"),
-        ("z", None, "CONFORMS", None),
-        ("b", "a", "DIVERGES", None),
-        ("b", None, "CONFORMS", None),
+    assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
+        ("z", "a", "DIVERGES"),
+        ("z", None, "CONFORMS"),
+        ("b", "a", "MALFORMED"),
+        ("b", None, "CONFORMS"),
+        ("c", "x", "CONFORMS"),
+        ("c", "a", "DIVERGES"),
     ]
-    assert rows_of(tmp_path, "divergences", "source", "step") == [("b", 2)]
+    assert rows_of(tmp_path, "divergences", "source", "step") == [("z", 1), ("c", 2)]
+    summary = summary_of(tmp_path)
+    assert [(one.count, one.runs) for one in summary.clusters] == [(2, 2)]
+    assert summary.shared_ids == [SharedId("a", 3, ["b", "c", "z"])]
+    assert summary.shared_id_count == 1
+    assert exit_code(summary) == 1
+
+
+def test_only_the_first_sources_of_a_shared_id_are_named(tmp_path: Path) -> None:
+    rows = [verdict(f"run-{n:02}", "same") for n in range(20, 0, -1)]
+
+    write_tables(Told(stage(tmp_path / "first", rows)), tmp_path)
+
+    (shared,) = summary_of(tmp_path).shared_ids
+    assert shared == SharedId("same", 20, [f"run-{n:02}" for n in range(1, 6)])
 
 
 def test_a_summary_counts_and_gives_the_same_examples_in_any_order(

@@ -79,8 +79,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Verify corpora on Spark and write tables, summary and report.
 
-        Exit code 0: all runs conform. 1: one diverges. 2: something is no trace, nothing was
-        checked, or Spark or the oracle cannot run. 3: runs are incomplete. 130: interrupted.
+        Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
+        nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.
 
         canvass batch verify CORPUS --out REPORT
 
@@ -214,6 +214,8 @@ def _write(
 
 def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
     """Write the result for a person: verdicts, then the clusters of divergences."""
+    from canvass.conformance.report import shared_id_remark
+
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
     console.print(f"{summary.runs:,} runs, {summary.events:,} events: {counts or 'none'}")
@@ -222,7 +224,7 @@ def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
         console.print(
             f"  {one.divergence_class} {one.name}: {one.count:,} in {one.runs:,} runs{mark},"
-            f" such as {one.example_run_id} member {one.example_member_id}"
+            f" such as {_place(one)} member {one.example_member_id}"
             f" step {one.example_step}: {one.example_reason}"
         )
     if summary.cluster_count > 20:
@@ -230,7 +232,19 @@ def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
     for row in summary.listed[:20]:
         if row.verdict in ("MALFORMED", "INCOMPLETE"):
             console.print(f"  {row.verdict} {row.source}: {row.reason}")
+    for shared in summary.shared_ids[:5]:
+        console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
+    if summary.shared_id_count > 5:
+        console.print(f"  and {summary.shared_id_count - 5:,} more ids that several runs have")
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
     console.print(f"{summary.events_per_second:,.0f} events/s; report: {out / 'report.html'}")
+
+
+def _place(cluster: Cluster) -> str:
+    """Name the example of a cluster: by its path, and within a data set by its id too."""
+    path = Path(cluster.example_source)
+    if path.suffix == ".parquet" and not path.is_dir():
+        return f"{path} {cluster.example_run_id}"
+    return str(path)

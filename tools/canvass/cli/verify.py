@@ -98,8 +98,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check that runs are behaviours of the spec.
 
-        Exit code 0: all conform. 1: one diverges. 3: steps are missing, and what is there conforms.
-        2: one is no trace, or nothing was checked, or TLC could not run. 130: interrupted.
+        Exit code 0: all conform. 1: one diverges. 2: one is malformed and none diverges, or nothing
+        was checked, or TLC could not run. 3: steps are missing, and what is there conforms. 130:
+        interrupted.
         """
         from canvass.cli.judging import make_judge
         from canvass.conformance.check import check_units, units_of
@@ -234,13 +235,21 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     from rich.text import Text
 
     from canvass.cli.divergence import show_divergence
-    from canvass.conformance.report import about, show_command, summary
+    from canvass.conformance.report import (
+        about,
+        run_names,
+        shared_id_remark,
+        show_command,
+        summary,
+    )
+    from canvass.conformance.verdict import shared_ids
 
     console = result_console()
-    width = max((len(run.run_id) for run in runs), default=0)
-    for run in runs:
+    names = run_names(runs)
+    width = max(map(len, names), default=0)
+    for run, run_name in zip(runs, names, strict=True):
         name = run.verdict.value
-        line = f"{run.run_id:<{width}}  {run.events:>9,} events  {about(run)}"
+        line = f"{run_name:<{width}}  {run.events:>9,} events  {about(run)}"
         console.print(Text(f"{name:<10}  ", _STYLE[name]), Text(line.rstrip()), sep="")
     wrong = [run for run in runs if run.divergences]
     for run, explanation in zip(wrong, explained, strict=False):
@@ -251,4 +260,6 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
     console.print()
+    for shared in shared_ids(runs)[:MAX_REPORTS]:
+        console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
     console.print(Text(summary(counts)))
