@@ -17,6 +17,7 @@ from canvass.conformance.explain import explain
 from canvass.conformance.guards import failing_parts, guard_of
 from canvass.conformance.judge import Judge
 from canvass.conformance.operators import find_operator
+from canvass.graph.oracle import Answer, OracleError
 from canvass.graph.steps import Step
 from canvass.traces.actions import ACTIONS, Action
 from support import corruptions, random_steps
@@ -53,6 +54,24 @@ def test_guards_every_action_that_can_be_disabled_has_one() -> None:
         guards[action] = guard_of(operator)
 
     assert {action for action, guard in guards.items() if guard is None} == ALWAYS_ENABLED
+
+
+def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_path: Path) -> None:
+    """What TLC said of the step before is not lost with it."""
+
+    def fail(*_: object) -> list[Answer]:
+        raise OracleError("no Java")
+
+    record_run(tmp_path / "good", Rules.of("1.50"), 0, 300, faults=0.0)
+    bad = corrupted(tmp_path / "good", tmp_path / "bad", corruptions.commit_too_far)
+    found = check_run(bad, Judge(ask_core))
+    (first, *_) = found.divergences
+
+    told = explain(load(bad, found.run_id), first, Judge(fail))
+
+    assert told.divergence == first
+    assert told.changed
+    assert told.note == "TLC could not be asked: no Java"
 
 
 @pytest.mark.tlc

@@ -20,7 +20,7 @@ from canvass.conformance.causality import order_causes
 from canvass.conformance.monitors import LOG_STREAM, PROPERTIES, violations
 from canvass.conformance.sequence import KEPT
 from canvass.spec.files import spec_root
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, join_values, run, to_python
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
 from support.sequences import Happening, sequence_of
 
@@ -88,7 +88,7 @@ def walk(revision: str, walks: int, length: int, *, seed: int = 7) -> dict[int, 
     options = TlcOptions(check_deadlock=False, library=(spec_root(),), seed=seed, timeout_s=200)
     found: dict[int, list[Step]] = {number: [] for number in range(1, walks + 1)}
     with run(WALK, config, options) as tlc:
-        for value in join_values(tlc.user_output()):
+        for value in tlc.printed_values():
             number, *printed = to_python(value)
             found[number].append(_step(*printed))
         assert tlc.wait().outcome is Outcome.SUCCESS

@@ -23,6 +23,7 @@ from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import Divergence, DivergenceClass
 from canvass.graph.canonical import OutOfDomain, check_domain
 from canvass.graph.steps import Sends, Step
+from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from canvass.traces.names import wire_name
@@ -111,7 +112,11 @@ def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
         for action in ACTIONS
         if not _takes_message(action)
     ]
-    answers = judge.oracle(own, [small.step, *others])
+    try:
+        answers = judge.oracle(own, [small.step, *others])
+        failing = () if answers[0].enabled else judge.guards(small.step, own)
+    except TlcError as error:
+        return {"note": f"TLC could not be asked: {error}"}
     alternatives = []
     for state, sends in answers[0].outcomes:
         after, sent = small.restore(state, sends)
@@ -123,7 +128,7 @@ def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
             if answer.enabled
         ),
         "action_enabled": answers[0].enabled,
-        "failing": () if answers[0].enabled else judge.guards(small.step, own),
+        "failing": failing,
         "alternatives": tuple(sorted(alternatives, key=len)),
     }
 

@@ -20,7 +20,7 @@ from canvass.conformance.operators import Operator, find_operator
 from canvass.graph.oracle import Ruleset, step_text
 from canvass.graph.steps import Step
 from canvass.spec.files import spec_root
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, join_values, run, to_python
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
 
 _ROOT_MODULE: Final = "GuardProbe"
 _GUARD: Final = re.compile(
@@ -102,7 +102,7 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
         module.write_text(text, encoding="utf-8")
         options = TlcOptions(heap_mib=512, stack_mib=64, library=(spec_root(),))
         with run(module, TlcConfig(constants=constants), options) as tlc:
-            printed = [to_python(value) for value in join_values(tlc.user_output())]
+            printed = [to_python(value) for value in tlc.printed_values()]
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS or len(printed) != 1:
         return (False,) * len(guard.parts)

@@ -28,7 +28,7 @@ from canvass.conformance.tlc_engine_runs import (
 )
 from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
 from canvass.spec.files import spec_root
-from canvass.tlc import Outcome, TlcConfig, TlcOptions, join_values, run
+from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
 from canvass.traces.errors import TraceError
 
 BATCH_EVENTS: Final = 10_000
@@ -189,7 +189,7 @@ def _ask(rules: Rules, traces: Sequence[TraceRun], options: EngineOptions) -> li
             library=(spec_root(),),
         )
         with run(module, config_of(rules), limits) as tlc:
-            answers = read_answers(join_values(tlc.user_output()), len(traces))
+            answers = read_answers(tlc.printed_values(), len(traces))
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS:
         about = f"{len(traces)} runs" if len(traces) > 1 else f"run {traces[0].run.run_id}"

@@ -24,7 +24,7 @@ from canvass.graph.steps import (
     state_cells,
 )
 from canvass.spec.files import spec_root
-from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, join_values, run
+from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
@@ -116,14 +116,15 @@ def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Ans
         module.write_text(module_text(steps), encoding="utf-8")
         options = TlcOptions(heap_mib=heap_mib, stack_mib=512, library=(spec_root(),))
         with run(module, rules.config(), options) as tlc:
-            for value in join_values(tlc.user_output()):
+            for value in tlc.printed_values():
                 number, answer = _answer(value, rules.member_count)
                 given[number] = answer
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS or len(given) != len(steps):
-        raise OracleError(
-            f"the oracle answered for {len(given)} of {len(steps)} steps: {result.message}"
-        )
+        reason = result.message
+        if tlc.foreign_lines:
+            reason += f"; TLC's output has the line {tlc.foreign_lines[0]!a}"
+        raise OracleError(f"the oracle answered for {len(given)} of {len(steps)} steps: {reason}")
     return [given[number] for number in range(1, len(steps) + 1)]
 
 
@@ -192,7 +193,8 @@ def _state(state: Member) -> list[int]:
 
 
 def _answer(value: Value, member_count: int) -> tuple[int, Answer]:
-    assert isinstance(value, Seq)
+    if not isinstance(value, Seq) or len(value) != 4:
+        raise OracleError(f"TLC printed what the oracle does not: {value!a}")
     number, count, right, outcomes = value
     assert isinstance(number, int)
     assert isinstance(outcomes, Set)

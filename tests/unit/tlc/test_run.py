@@ -23,6 +23,7 @@ from canvass.tlc import (
     Value,
     check,
     find_jar,
+    find_java,
     format_value,
     from_python,
     join_values,
@@ -145,6 +146,48 @@ def test_a_flood_of_output_is_streamed_without_being_held(tmp_path: Path) -> Non
     )
     # The text alone has 1.5 MB, and its values ten times that; the memory of atoms is bounded.
     assert peak < 15_000_000
+
+
+def java_with(folder: Path, *words: str) -> Path:
+    """A Java launcher that adds words of its own before those that it is given."""
+    launcher = folder / "java"
+    launcher.write_text(f'#!/bin/sh\nexec {find_java().path} {" ".join(words)} "$@"\n')
+    launcher.chmod(0o755)
+    return launcher
+
+
+def test_warnings_of_java_are_not_among_the_lines_of_tlc(tmp_path: Path) -> None:
+    """A Java that is asked for large pages, which this machine has not, warns of it."""
+    (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    java = java_with(tmp_path, "-XX:+UseLargePages", "-XX:LargePageSizeInBytes=3")
+
+    log = tmp_path / "log"
+    with TLC.run(tmp_path / "Printer.tla", SIMPLE, java=java, log=log) as running:
+        values = list(running.printed_values())
+
+    assert running.result.ok
+    assert len(values) == 3
+    assert "[warning]" not in log.read_text()
+
+
+def test_a_line_that_is_not_of_the_specification_is_no_value(tmp_path: Path) -> None:
+    (tmp_path / "Helper.tla").write_text("---- MODULE Helper ----\nCount == 3\n====\n")
+    (tmp_path / "Printer.tla").write_text(PRINTER)
+    line = "[0.731s][warning][os,thread] Failed to start thread"
+    java = tmp_path / "java"
+    java.write_text(
+        f'#!/bin/sh\n{find_java().path} "$@" |'
+        f" sed '/<<\"edge\", 1,/i {line}'\nexit ${{PIPESTATUS:-0}}\n"
+    )
+    java.chmod(0o755)
+
+    with TLC.run(tmp_path / "Printer.tla", SIMPLE, java=java) as running:
+        values = list(running.printed_values())
+
+    assert running.result.ok
+    assert len(values) == 3
+    assert list(running.foreign_lines) == [line]
 
 
 def test_a_simulation_with_a_seed_is_a_success() -> None:

@@ -141,6 +141,10 @@ class TlcOptions:
         return [
             "-XX:+UseParallelGC",
             "-XX:-UsePerfData",
+            # By default Java writes its own warnings to stdout, among the lines of TLC.
+            "-XX:+DisplayVMOutputToStderr",
+            "-Xlog:disable",
+            "-Xlog:all=warning:stderr",
             f"-Xmx{self.heap_mib}m",
             *stack,
             "-Dfile.encoding=UTF-8",

@@ -28,7 +28,9 @@ from canvass.tlc.jar import Jar, find_jar
 from canvass.tlc.java import Java, clean_environment, find_java
 from canvass.tlc.options import TlcOptions
 from canvass.tlc.output import OutputReader
+from canvass.tlc.parse import join_values
 from canvass.tlc.results import CheckResult, Outcome
+from canvass.tlc.values import Value
 from canvass.tlc.verdict import OUTPUT_LINES, Verdict
 from canvass.tlc.workspace import prepare
 
@@ -46,6 +48,8 @@ class TlcRun(Iterator[Event]):
     ----------
     argv : tuple of str
         The command.
+    foreign_lines : deque of str
+        The last lines among the printed values that belong to no value.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class TlcRun(Iterator[Event]):
             java if isinstance(java, Java) else find_java(java),
         )
         self.argv = tuple(self._workspace.argv)
+        self.foreign_lines: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._reader = OutputReader()
         self._verdict = Verdict(self._workspace.config.properties)
         self._stderr: deque[str] = deque(maxlen=OUTPUT_LINES)
@@ -123,6 +128,14 @@ class TlcRun(Iterator[Event]):
         for event in self:
             if isinstance(event, UserOutput):
                 yield event.line
+
+    def printed_values(self) -> Iterator[Value]:
+        """Run to the end and yield the values that the specification prints.
+
+        A line that belongs to no value is not of the specification: it is kept in
+        ``foreign_lines``, as are the lines of a value that such a line interrupts.
+        """
+        return join_values(self.user_output(), self.foreign_lines.append)
 
     def wait(self) -> CheckResult:
         """Run to the end, pass over the events, and return the result."""
