@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -276,6 +277,39 @@ def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_pa
         ("run", "b", False),
         ("run", "logs", True),
     ]
+
+
+def test_what_is_no_run_is_told_where_it_is_opened_and_hides_nothing(
+    good_run: Path, tmp_path: Path
+) -> None:
+    corpus, files = tmp_path / "corpus", tmp_path / "files"
+    shutil.copytree(good_run, corpus / "good")
+    shutil.copytree(good_run, corpus / "not so good")
+    (corpus / "link").symlink_to(good_run)
+    files.mkdir()
+    (files / "bad.parquet").write_bytes(b"no")
+    (tmp_path / "notes.txt").write_text("no")
+    paths = [corpus, files, tmp_path / "notes.txt", tmp_path / "absent"]
+
+    sources = list(Opener(Checker(core_judge())).open_all(paths))
+
+    assert [one.title for one in sources] == [
+        "good",
+        "link",
+        "not so good",
+        "bad.parquet",
+        "notes.txt",
+        "absent",
+    ]
+    assert sources[0].content.get().opened.total > 0
+    for source, reason in zip(
+        sources[1:],
+        ("a symbolic link", "no name for a run folder", "BAD_SCHEMA", "notes.txt", "no such file"),
+        strict=True,
+    ):
+        with pytest.raises(Exception, match=reason) as raised:
+            source.content.get()
+        assert type(raised.value).__module__.startswith("canvass.")
 
 
 def test_the_page_is_a_table_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

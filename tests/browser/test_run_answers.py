@@ -10,11 +10,13 @@ import pytest
 
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
+from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
 from canvass.graph.oracle import Answer
 from canvass.lanes.model import Mark
 from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
+from support.judging import core_judge
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "aeron" / "b-leader-killed"
 
@@ -264,6 +266,20 @@ def test_a_run_that_cannot_be_checked_is_shown_and_it_says_why(good_run: Path) -
         assert (run.verdict, run.checking) == (None, False)
         assert run.note == "not checked: TlcError: there is no Java"
         assert server.get(api.Lanes, "/run/good/lanes").events
+
+
+def test_a_divergence_is_told_also_if_tlc_cannot_explain_it(bad_run: Path, tmp_path: Path) -> None:
+    def fails(*_: object) -> list[Answer]:
+        raise TlcError("there is no Java")
+
+    check_units([bad_run], core_judge(tmp_path))
+    with serving([bad_run], judge=Judge(fails, cache=tmp_path, digest="the core")) as server:
+        run = settled(server, "bad")
+
+        assert run.verdict == "DIVERGES"
+        assert run.divergence is not None
+        assert run.divergence.name == "Canvass"
+        assert run.divergence.note == "TLC could not be asked: there is no Java"
 
 
 def test_event_logs_of_a_cluster_are_imported_when_they_are_asked_for() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from canvass.conformance.diagnose import diagnose, load
 from canvass.conformance.judge import Judge
-from canvass.conformance.screen import ASK_AT, RunState, Screening
+from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
 from canvass.traces.run import Corpus
 
@@ -61,28 +61,34 @@ def check_corpus(
     return check_units(list(units_of(paths)), judge or Judge(), progress)
 
 
-def units_of(paths: Iterable[Path]) -> Iterator[Path]:
+def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
     """Give the run folders and data set files of some corpora.
+
+    Each is given once, also if it is named twice. What stands among them and can be no run is given
+    as the error that says why.
 
     Raises
     ------
     TraceError
         If a corpus is none.
     """
+    given = set[Path]()
     for path in paths:
-        corpus = Corpus(path)
-        yield from corpus.folders
-        yield from corpus.files
+        for unit in Corpus(path).units:
+            place = path_of(unit).absolute()
+            if place not in given:
+                given.add(place)
+                yield unit
 
 
 def check_units(
-    units: Iterable[Path], judge: Judge, progress: Progress | None = None
+    units: Iterable[Unit], judge: Judge, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check run folders and files of data sets."""
     screening = Screening(judge)
     listed = list(units)
-    for number, path in enumerate(listed, 1):
-        screening.add(path)
+    for number, unit in enumerate(listed, 1):
+        screening.add(unit)
         if progress is not None:
             progress(number, len(listed), screening.events)
         if len(screening.open_steps) >= ASK_AT:

@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.check import Progress, check_units, settle_all
 from canvass.conformance.judge import Judge
-from canvass.conformance.screen import Screening
+from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.steps import Example
 from canvass.conformance.verdict import CorpusVerdict, Counts
 
 
 def check_in_processes(
-    units: Sequence[Path], judge: Judge, jobs: int, progress: Progress | None = None
+    units: Sequence[Unit], judge: Judge, jobs: int, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check run folders and files of data sets in several processes.
 
@@ -54,7 +53,7 @@ def check_in_processes(
     runs = [run for part in found for run in part.runs]
     for place, run in enumerate(runs):
         by_path.setdefault(run.path, []).append(place)
-    ordered = [runs[place] for path in units for place in by_path.get(str(path), [])]
+    ordered = [runs[place] for unit in units for place in by_path.get(str(path_of(unit)), [])]
     counts = Counts(
         runs=len(ordered),
         events=sum(part.counts.events for part in found),
@@ -68,12 +67,12 @@ def check_in_processes(
 
 
 def _screen(
-    units: list[Path], judge: Judge
+    units: list[Unit], judge: Judge
 ) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None]:
     """Give the distinct keys, the steps that nobody knows, and, without any, the verdicts."""
     screening = Screening(judge)
-    for path in units:
-        screening.add(path)
+    for unit in units:
+        screening.add(unit)
     screening.flush()
     examples = list(screening.open_steps.values())
     settled = None if examples else settle_all(screening, judge)

@@ -22,6 +22,7 @@ from canvass.conformance.verdict import (
     SharedId,
     shared_ids,
 )
+from canvass.lanes.model import visible
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
@@ -62,13 +63,16 @@ def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
 def run_names(runs: Sequence[RunVerdict]) -> list[str]:
     """Name runs for a list of them: by the id, and by the path too if several runs have the id."""
     shared = {one.run_id for one in shared_ids(runs)}
-    return [f"{run.run_id} ({run.path})" if run.run_id in shared else run.run_id for run in runs]
+    return [
+        visible(f"{run.run_id} ({run.path})" if run.run_id in shared else run.run_id)
+        for run in runs
+    ]
 
 
 def shared_id_remark(run_id: str, count: int, paths: Sequence[str]) -> str:
     """Say that several runs have one id, with the first of their paths."""
     shown = ", ".join(paths[:_MAX_PATHS]) + (", ..." if count > _MAX_PATHS else "")
-    return f"remark: {count:,} runs have the id {run_id}: {shown}"
+    return visible(f"remark: {count:,} runs have the id {run_id}: {shown}")
 
 
 def about(run: RunVerdict) -> str:

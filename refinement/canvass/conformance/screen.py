@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,13 @@ from canvass.traces.schema import Run
 
 ASK_AT: Final = 20_000
 """Distinct steps that wait before the oracle is asked; at the end it is asked for the rest."""
+Unit: TypeAlias = Path | TraceError
+"""A run folder, a file of a data set, or why something that stands among them is neither."""
+
+
+def path_of(unit: Unit) -> Path:
+    """Give where a unit is."""
+    return Path(unit.file) if isinstance(unit, TraceError) else unit
 
 
 @dataclass(slots=True, eq=False)
@@ -95,12 +102,15 @@ class Screening:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def add(self, path: Path) -> None:
+    def add(self, unit: Unit) -> None:
         """Screen a run folder, or all runs of a file of a data set."""
-        if path.suffix == ".parquet" and not path.is_dir():
-            self._add_file(path)
+        if isinstance(unit, TraceError):
+            path = path_of(unit)
+            self.runs.append(RunState(path, path.name, malformed=str(unit)))
+        elif unit.suffix == ".parquet" and not unit.is_dir():
+            self._add_file(unit)
         else:
-            self._add_folder(path)
+            self._add_folder(unit)
 
     def _add_folder(self, path: Path) -> None:
         state = RunState(path, path.name)

@@ -18,6 +18,7 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
+from canvass.conformance.screen import Unit, path_of
 from canvass.conformance.tlc_engine_answers import Answer, divergences_of, read_answers
 from canvass.conformance.tlc_engine_runs import (
     EngineError,
@@ -67,7 +68,7 @@ class _Unit:
 
 
 def check_with_tlc(
-    units: Iterable[Path],
+    units: Iterable[Unit],
     options: EngineOptions | None = None,
     progress: Progress | None = None,
 ) -> CorpusVerdict:
@@ -89,7 +90,7 @@ def check_with_tlc(
     """
     started = time.perf_counter()
     limits = options or EngineOptions()
-    listed = [unit for path in units for unit in _read(path)]
+    listed = [unit for named in units for unit in _read(named)]
     waiting = [unit for unit in listed if unit.verdict is None]
     done = events = 0
     for rules, batch in _batches(waiting):
@@ -110,19 +111,17 @@ def check_with_tlc(
 # --- what TLC need not be asked about -------------------------------------------------------------
 
 
-def _read(path: Path) -> Iterator[_Unit]:
-    read = 0
+def _read(unit: Unit) -> list[_Unit]:
+    """Read the runs of a folder or file; a file that is broken anywhere gives no run."""
     try:
-        if path.suffix == ".parquet" and not path.is_dir():
-            for trace in read_file(path):
-                read += 1
-                yield _unit(trace)
-        else:
-            yield _unit(read_folder(path))
+        if isinstance(unit, TraceError):
+            raise unit
+        if unit.suffix == ".parquet" and not unit.is_dir():
+            return [_unit(trace) for trace in read_file(unit)]
+        return [_unit(read_folder(unit))]
     except TraceError as error:
-        if read:
-            raise
-        yield _Unit(RunVerdict(path.name, str(path), Verdict.MALFORMED, reason=str(error)))
+        path = path_of(unit)
+        return [_Unit(RunVerdict(path.name, str(path), Verdict.MALFORMED, reason=str(error)))]
 
 
 def _unit(trace: TraceRun) -> _Unit:

@@ -29,6 +29,7 @@ def runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
     for path in paths:
         try:
             corpus = Corpus(root / path)
+            corpus.need_paths()
         except TraceError as error:
             raise pytest.UsageError(f"canvass_runs: {error}") from None
         if corpus.files:

@@ -171,6 +171,23 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
     return found
 
 
+def _is_file(path: Path) -> bool:
+    """Whether a path is that of a file of a data set, not of a run folder."""
+    return path.suffix == ".parquet" and not path.is_dir()
+
+
+def _unit(parent: Path, entry: os.DirEntry[str]) -> Path | TraceError | None:
+    """Give what an entry of a folder of runs is; None if it is neither folder nor data set."""
+    path = parent / entry.name
+    if entry.is_symlink():
+        return TraceError(Code.BAD_NAME, str(path), 0, 0, "a symbolic link")
+    if not entry.is_dir(follow_symlinks=False):
+        return path if entry.name.endswith(".parquet") else None
+    if _RUN_FOLDER.fullmatch(entry.name):
+        return path
+    return TraceError(Code.BAD_NAME, str(path), 0, 0, "no name for a run folder")
+
+
 class Corpus:
     """Runs to be checked: one run folder, a folder of them, a data set, or one of its files.
 
@@ -181,10 +198,9 @@ class Corpus:
 
     Attributes
     ----------
-    folders
-        Paths of the run folders, in order of their names.
-    files
-        Paths of the Parquet files, in order of their names.
+    units
+        What is to be checked, in order of the names: paths of run folders and Parquet files, and
+        for what no run can be the error that says why.
     facts
         What is missing from the runs that were read to their ends.
     runs
@@ -193,38 +209,53 @@ class Corpus:
     Raises
     ------
     TraceError
-        If there is nothing to check, or something that is neither a run nor a file of a data set:
-        nothing is passed over in silence but hidden names and plain files beside run folders.
+        If there is nothing to check, or run folders stand beside Parquet files. Nothing is passed
+        over in silence but hidden names and plain files beside run folders.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.folders: list[Path] = []
-        self.files: list[Path] = []
+        self.units: list[Path | TraceError] = []
         self.facts: list[Fact] = []
         self.runs = 0
         self._ids: set[str] = set()
-        if path.suffix == ".parquet" and not path.is_dir():
-            self.files.append(path)
+        if _is_file(path):
+            self.units.append(path)
             return
         entries = sorted(_entries(path), key=lambda entry: entry.name)
         if any(entry.name == RUN_FILE for entry in entries):
-            self.folders.append(path)
+            self.units.append(path)
             return
-        for entry in entries:
-            found = path / entry.name
-            if entry.is_symlink():
-                raise TraceError(Code.BAD_NAME, str(found), 0, 0, "a symbolic link")
-            if entry.is_dir(follow_symlinks=False):
-                if not _RUN_FOLDER.fullmatch(entry.name):
-                    raise TraceError(Code.BAD_NAME, str(found), 0, 0, "no name for a run folder")
-                self.folders.append(found)
-            elif entry.name.endswith(".parquet"):
-                self.files.append(found)
+        self.units += [unit for entry in entries if (unit := _unit(path, entry)) is not None]
         if self.folders and self.files:
             raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
-        if not self.folders and not self.files:
+        if not self.units:
             raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
+
+    @property
+    def folders(self) -> list[Path]:
+        """Paths of the run folders, in order of their names."""
+        return [unit for unit in self._paths() if not _is_file(unit)]
+
+    @property
+    def files(self) -> list[Path]:
+        """Paths of the Parquet files, in order of their names."""
+        return [unit for unit in self._paths() if _is_file(unit)]
+
+    def _paths(self) -> Iterator[Path]:
+        return (unit for unit in self.units if isinstance(unit, Path))
+
+    def need_paths(self) -> None:
+        """Check that there is nothing that no run can be.
+
+        Raises
+        ------
+        TraceError
+            For the first such thing.
+        """
+        for unit in self.units:
+            if isinstance(unit, TraceError):
+                raise unit
 
     def _enter(self, run: Run, name: str) -> None:
         if run.run_id in self._ids:
@@ -233,7 +264,14 @@ class Corpus:
         self.runs += 1
 
     def run_folders(self) -> Iterator[RunFolder]:
-        """Open one run folder after the other; take its facts over when it was read."""
+        """Open one run folder after the other; take its facts over when it was read.
+
+        Raises
+        ------
+        TraceError
+            If the corpus holds something that no run can be.
+        """
+        self.need_paths()
         for path in self.folders:
             folder = RunFolder(path)
             self._enter(folder.run, str(path))

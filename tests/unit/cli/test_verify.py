@@ -85,6 +85,55 @@ def test_verify_a_malformed_run_exits_with_2(
     assert "member-0.ndjson:1:" in shown
 
 
+@pytest.mark.usefixtures("without_tlc")
+@pytest.mark.parametrize("options", [(), ("--jobs", "2")])
+def test_verify_what_can_be_no_run_is_a_row_among_the_others(
+    good: Path,
+    bad: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+) -> None:
+    """A folder of another name, a link, a folder that is empty, a file that is no data set."""
+    runs, files = tmp_path / "runs", tmp_path / "files"
+    shutil.copytree(good, runs / "b")
+    shutil.copytree(bad, runs / "z")
+    shutil.copytree(good, runs / "a b\n")
+    (runs / "empty").mkdir()
+    (runs / "link").symlink_to(good)
+    files.mkdir()
+    (files / "x.parquet").write_bytes(b"no")
+
+    assert run(["verify", *options, str(runs), str(files)]) == 1
+
+    told = capsys.readouterr()
+    rows = [line.split(maxsplit=1) for line in told.out.splitlines() if "  0 events" in line]
+    assert [row[0] for row in rows] == ["MALFORMED"] * 4
+    for text, (_, row) in zip(
+        (
+            "a b\\n: BAD_NAME",
+            "empty/run.json: NOT_FOUND",
+            "link: BAD_NAME",
+            "x.parquet: BAD_SCHEMA",
+        ),
+        rows,
+        strict=True,
+    ):
+        assert text in row
+    assert "CONFORMS    good" in told.out
+    assert "DIVERGES    good" in told.out
+    assert told.err == ""
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_a_run_that_is_named_twice_is_one_run(
+    good: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(good), str(good)]) == 0
+
+    assert "1 run, 600 events" in capsys.readouterr().out
+
+
 def test_verify_nothing_to_check_exits_with_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -209,6 +209,21 @@ def test_a_folder_with_a_hostile_name_is_refused(tmp_path: Path, name: str) -> N
     assert "\n" not in str(error)
 
 
+def test_what_can_be_no_run_stands_among_the_units_with_the_reason(tmp_path: Path) -> None:
+    good = make_run(tmp_path / "good")
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "link").symlink_to(good)
+
+    corpus = Corpus(tmp_path)
+
+    assert [str(unit) for unit in corpus.units] == [
+        f"{tmp_path}/a b: BAD_NAME: no name for a run folder",
+        str(good),
+        f"{tmp_path}/link: BAD_NAME: a symbolic link",
+    ]
+    assert corpus.folders == [good]
+
+
 def test_links_are_not_followed(tmp_path: Path) -> None:
     outside = make_run(tmp_path / "outside")
     inside = make_run(tmp_path / "corpus" / "r")

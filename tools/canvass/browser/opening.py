@@ -42,6 +42,8 @@ class Opener:
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._refused: dict[Path, Exception] = {}
+        """What stands in a corpus and is no run, with the reason."""
 
     def close(self) -> None:
         """Remove what was imported."""
@@ -49,11 +51,31 @@ class Opener:
             self._scratch.cleanup()
 
     def open_all(self, paths: Sequence[Path]) -> Iterator[Source]:
-        """Give the sources of all paths; those that show something if there are none."""
-        for path in paths:
-            yield from self.open(path)
+        """Give the sources of all paths; those that show something if there are none.
+
+        What cannot be opened is a source that says why.
+
+        Raises
+        ------
+        OpenError, TraceError, CounterexampleError
+            If nothing can be opened: what is wrong with the first path.
+        """
+        from canvass.browser.counterexamples import CounterexampleError
+        from canvass.traces.errors import TraceError
+
         if not paths:
             yield from self.samples()
+        errors: list[Exception] = []
+        found: list[Source] = []
+        for path in paths:
+            try:
+                found += self.open(path)
+            except (OpenError, TraceError, CounterexampleError) as error:
+                errors.append(error)
+                found.append(broken_source(path, error))
+        if errors and len(errors) == len(paths):
+            raise errors[0]
+        yield from found
 
     def open(self, path: Path) -> Iterator[Source]:
         """Give the sources of a path.
@@ -82,15 +104,16 @@ class Opener:
 
     def _corpus(self, path: Path) -> Iterator[Source]:
         from canvass.corpus.plan import UnitKind, list_units
-        from canvass.traces.parquet import DatasetFile
 
         found: list[tuple[Path, str]] = []
         for unit in list_units([path]):
             if unit.kind is UnitKind.FILE:
-                with DatasetFile(unit.location) as opened:
-                    found += [(unit.location, run_id) for run_id in opened.runs]
-            elif unit.kind is not UnitKind.REFUSED:
-                found.append((unit.location, unit.location.name))
+                found += self._runs_of(unit.location)
+                continue
+            if unit.kind is UnitKind.REFUSED:
+                reason = f"{unit.code}: {unit.reason}"
+                self._refused[unit.location] = OpenError(f"{unit.path}: {reason}")
+            found.append((unit.location, unit.location.name))
         if not found:
             raise OpenError(f"{path}: there is no run in it")
         if len(found) > CHOICES:
@@ -98,6 +121,18 @@ class Opener:
         else:
             for place, run_id in found:
                 yield self.source_of(place, run_id)
+
+    def _runs_of(self, file: Path) -> list[tuple[Path, str]]:
+        """Give the runs of a file of a data set; the file itself if it is none."""
+        from canvass.traces.errors import TraceError
+        from canvass.traces.parquet import DatasetFile
+
+        try:
+            with DatasetFile(file) as opened:
+                return [(file, run_id) for run_id in opened.runs]
+        except TraceError as error:
+            self._refused[file] = error
+            return [(file, file.name)]
 
     def corpus_source(self, path: Path, found: Sequence[tuple[Path, str]]) -> Source:
         """Give the source of a corpus, which gives those of its runs."""
@@ -110,6 +145,8 @@ class Opener:
 
     def source_of(self, path: Path, run_id: str) -> Source:
         """Give the source of a run folder, of a run of a data set, or of a folder with logs."""
+        if path in self._refused:
+            return broken_source(path, self._refused[path])
         if path.is_dir() and not (path / "run.json").is_file():
             return self.aeron_source(path)
         return self.run_source(path, run_id)
@@ -204,6 +241,15 @@ def graph_source(folder: Path) -> Source:
         return OpenGraph(folder)
 
     return Source("graph", folder.resolve().name, shown(folder), folder, Lazy(make))
+
+
+def broken_source(path: Path, error: Exception) -> Source:
+    """Give the source of something that cannot be read; whoever opens it is told why."""
+
+    def make() -> object:
+        raise error
+
+    return Source("run", path.name or str(path), shown(path), path, Lazy(make))
 
 
 def counterexample_source(path: Path) -> Source:

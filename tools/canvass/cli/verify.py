@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
     from canvass.conformance.judge import Judge
+    from canvass.conformance.screen import Unit
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
 
 _MAX_EXPLAINED: Final = 200_000
@@ -127,7 +128,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _check_with_tlc(
-    units: Sequence[Path], timeout: float | None, heap: str | None, told: Progress | None
+    units: Sequence[Unit], timeout: float | None, heap: str | None, told: Progress | None
 ) -> CorpusVerdict:
     from canvass.cli.check import heap_mib
     from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
