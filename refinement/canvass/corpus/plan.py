@@ -18,6 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from canvass.traces.aeron_log.naming import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUNS
 from canvass.traces.run import RUN_FILE
@@ -33,7 +34,6 @@ TASK_COST: Final = 1 << 29
 and more than a task costs to start.
 """
 
-_AERON_LOG: Final = re.compile(r"member-[0-9]+\.log(?:\.[0-9]+)?(?:\.gz|\.zst)?")
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -124,7 +124,7 @@ def _units_of(path: Path) -> list[Unit]:
     if path.suffix == ".parquet" and path.is_file():
         return [_file_unit(path)]
     entries = _entries(path)
-    if any(entry.name == RUN_FILE or _AERON_LOG.fullmatch(entry.name) for entry in entries):
+    if any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in entries):
         return [_folder_unit(path)]
     units = [unit for entry in entries if (unit := _unit_of(entry, path)) is not None]
     kinds = {unit.kind for unit in units}
@@ -140,9 +140,12 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
         with os.scandir(path) as listed:
             entries = [entry for entry in listed if not entry.name.startswith(".")]
     except FileNotFoundError:
-        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "there is no such folder") from None
+        raise TraceError(
+            Code.NOT_FOUND, str(path), 0, 0, "there is no such file or folder"
+        ) from None
     except (OSError, ValueError) as error:
-        raise TraceError(Code.UNREADABLE, str(path), 0, 0, str(error)) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TraceError(Code.UNREADABLE, str(path), 0, 0, reason) from None
     if len(entries) > MAX_RUNS:
         raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
     return sorted(entries, key=lambda entry: entry.name)
@@ -176,7 +179,7 @@ def _folder_unit(path: Path) -> Unit:
     except OSError:
         found = []  # Its reader says what is wrong with it.
     names = [entry.name for entry in found]
-    if RUN_FILE not in names and any(map(_AERON_LOG.fullmatch, names)):
+    if RUN_FILE not in names and any(map(is_log_name, names)):
         kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
     return Unit(kind, str(path), cost)
 

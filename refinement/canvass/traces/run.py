@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from canvass.traces.aeron_log.naming import is_log_name
 from canvass.traces.column_reader import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
@@ -67,9 +68,12 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         name = str(path / RUN_FILE)
+        entries = sorted(_entries(path), key=lambda entry: entry.name)
+        if all(entry.name != RUN_FILE for entry in entries):
+            raise TraceError(Code.NOT_FOUND, name, 0, 0, _lacking(entries))
         self.run = decode_run(read_small(path / RUN_FILE, name, MAX_RUN_JSON_BYTES), name)
         self.streams: dict[int, Path] = {}
-        for entry in sorted(_entries(path), key=lambda entry: entry.name):
+        for entry in entries:
             if entry.name.startswith("member-"):
                 self._add(entry.name)
         absent = [k for k in range(self.run.member_count) if k not in self.streams]
@@ -148,6 +152,13 @@ class RunFolder:
         return LoadedRun(self.run, events, tuple(self.facts))
 
 
+def _lacking(entries: Sequence[os.DirEntry[str]]) -> str:
+    """Say what a folder without ``run.json`` is."""
+    if any(is_log_name(entry.name) for entry in entries):
+        return "event logs of Aeron, not a run: `canvass import aeron` makes a run of them"
+    return "there is no such file, so that the folder is no run"
+
+
 def _entries(path: Path) -> list[os.DirEntry[str]]:
     """List a folder, hidden names left out.
 
@@ -165,9 +176,12 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
                 if len(found) > MAX_RUNS:
                     raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
     except FileNotFoundError:
-        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "there is no such folder") from None
+        raise TraceError(
+            Code.NOT_FOUND, str(path), 0, 0, "there is no such file or folder"
+        ) from None
     except (OSError, ValueError) as error:
-        raise TraceError(Code.UNREADABLE, str(path), 0, 0, str(error)) from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TraceError(Code.UNREADABLE, str(path), 0, 0, reason) from None
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,26 @@ def test_a_missing_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
     assert code == 3
     assert "missing: the log of member 1 is not there" in capsys.readouterr().out
+
+
+def test_a_line_that_cannot_be_read_is_named_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    place = next(k for k, line in enumerate(logs[1]) if " COMMIT_POSITION" in line)
+    logs[1][place] = re.sub(r"logPosition=\d+", "logPosition=99999999999999999999", logs[1][place])
+    folder = write_logs(tmp_path / "logs", logs)
+    (folder / "config.json").write_text("garbage")
+
+    code = run(["import", "aeron", str(folder), "--out", str(tmp_path / "run")])
+
+    shown = capsys.readouterr().out
+    column = logs[1][place].index("99999999999999999999") + 1
+    where = f"{folder}/member-1.log:{place + 1}:{column}"
+    assert code == 3
+    assert f"missing: {where}: not a 64-bit integer: " in shown
+    assert "(BAD_VALUE)" in shown
+    assert "not read, as the names are not of logs: config.json\n" in shown
 
 
 def test_of_many_lines_that_are_missing_some_are_shown(

@@ -149,13 +149,43 @@ def test_a_folder_gives_its_members_and_says_what_is_missing(tmp_path: Path) -> 
     write(tmp_path, "member-0.log", LOG)
     write(tmp_path, "member-2.log.gz", LOG.replace(b"memberId=0", b"memberId=2"))
     write(tmp_path, "config.json", b"{}")
-    (tmp_path / "member-3.log").symlink_to(tmp_path / "member-0.log")
     logs = read_cluster([tmp_path])
 
     assert list(logs.members) == [0, 2]
     assert logs.members[2].member_id == 2
     assert logs.missing == (1,)
-    assert logs.ignored == ("config.json", "member-3.log")
+    assert logs.ignored == ("config.json",)
+
+
+def test_a_log_that_is_a_link_or_a_pipe_is_refused_and_not_missing(tmp_path: Path) -> None:
+    write(tmp_path, "member-0.log", LOG)
+    (tmp_path / "member-1.log").symlink_to(tmp_path / "member-0.log")
+    link = refused(tmp_path)
+    (tmp_path / "member-1.log").unlink()
+    os.mkfifo(tmp_path / "member-1.log")
+    pipe = refused(tmp_path)
+
+    assert (link.code, pipe.code) == (LogCode.UNREADABLE, LogCode.UNREADABLE)
+    assert "member-1.log: a symbolic link" in str(link)
+    assert "member-1.log: not a regular file" in str(pipe)
+
+
+@pytest.mark.parametrize("name", ["member-9.log", "member-99999999999.log.gz"])
+def test_a_log_of_a_member_that_no_cluster_has_is_refused_unread(tmp_path: Path, name: str) -> None:
+    for member_id in range(3):
+        (tmp_path / f"member-{member_id}.log").write_bytes(b"\x00" * 2000)
+    (tmp_path / name).write_bytes(b"\x00" * 2000)
+
+    error = refused(tmp_path)
+
+    assert error.code is LogCode.TOO_MANY_MEMBERS
+    assert "members are numbered from 0 to 8" in str(error)
+
+
+def test_a_file_whose_lines_are_of_a_member_that_no_cluster_has_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "any.log", LOG.replace(b"memberId=0", b"memberId=12"))
+
+    assert refused(path).code is LogCode.TOO_MANY_MEMBERS
 
 
 def test_files_named_one_by_one_say_themselves_whose_they_are(tmp_path: Path) -> None:

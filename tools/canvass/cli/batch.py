@@ -161,6 +161,7 @@ def _verify(
     from importlib.metadata import version
 
     from canvass.cli.batch_progress import BatchProgress
+    from canvass.cli.given import need_runs
     from canvass.cli.judging import make_judge
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
@@ -168,6 +169,7 @@ def _verify(
     from canvass.corpus.session import one_line_failures, open_session
     from canvass.corpus.summary import summarise
 
+    need_runs(corpora, "canvass batch verify", logs=True)
     if graph is not None:
         make_judge([graph], cache)  # Refuses a graph of another state of the spec.
     units = list_units(corpora)

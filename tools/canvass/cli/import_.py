@@ -76,6 +76,7 @@ def aeron(
     code 0 if every line is explained, 1 if the run ends with a line that nothing explains, 3 if
     lines or logs are missing, or the search for an explanation met its bound.
     """
+    from canvass.cli.given import need_logs
     from canvass.traces.aeron_import.importer import import_logs
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
     from canvass.traces.aeron_log.vocabulary import events_named
@@ -87,6 +88,7 @@ def aeron(
     if revision and revision not in REVISIONS:
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
+    need_logs(logs)
     summary = import_logs(logs, out, effort=effort, events=enabled, revision=revision)
     if output_format is Format.JSON:
         write_json(summary)
@@ -102,6 +104,8 @@ _SHOWN: Final = 20
 
 def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     from rich.table import Table
+
+    from canvass.lanes.model import visible
 
     console = result_console()
     table = Table(box=None, pad_edge=False)
@@ -121,6 +125,10 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     ):
         for name, count in counts.items():
             console.print(f"{what} {name}: {count}")
+    if summary.ignored:
+        more = f" and {len(summary.ignored) - _SHOWN} more" if len(summary.ignored) > _SHOWN else ""
+        names = ", ".join(visible(name) for name in summary.ignored[:_SHOWN])
+        console.print(f"not read, as the names are not of logs: {names}{more}")
     if summary.foreign_lines:
         console.print(f"lines that are not the log's: {summary.foreign_lines}")
     for sentence in summary.missing[:_SHOWN]:

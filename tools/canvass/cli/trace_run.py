@@ -66,11 +66,21 @@ def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tup
     return found[0]
 
 
-def runs_of(path: Path) -> list[tuple[Path, str]]:
-    """Give the runs of a corpus: where each is, and its id."""
+def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path, str]]:
+    """Give the runs of a corpus: where each is, and its id.
+
+    Raises
+    ------
+    CommandError
+        If the path can hold no runs; it names the command that is meant.
+    TraceError
+        If a run is no trace.
+    """
+    from canvass.cli.given import need_runs
     from canvass.traces.parquet import DatasetFile
     from canvass.traces.run import Corpus, RunFolder
 
+    need_runs([path], command)
     corpus = Corpus(path)
     found = [(folder, RunFolder(folder).run.run_id) for folder in corpus.folders]
     for file in corpus.files:

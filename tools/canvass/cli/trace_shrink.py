@@ -52,7 +52,7 @@ def shrink(
 
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
-    place, name = single(run, runs_of(run), run_id)
+    place, name = single(run, runs_of(run, "canvass trace shrink"), run_id)
     judge = make_judge(graph or [], cache)
     (found,) = (one for one in check_units([place], judge).runs if one.run_id == name)
     if not found.divergences:

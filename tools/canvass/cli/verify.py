@@ -103,6 +103,7 @@ def register(app: typer.Typer) -> None:
         was checked, or TLC could not run. 3: steps are missing, and what is there conforms. 130:
         interrupted.
         """
+        from canvass.cli.given import need_runs
         from canvass.cli.judging import make_judge
         from canvass.conformance.check import check_units, units_of
         from canvass.conformance.parallel import check_in_processes
@@ -111,6 +112,7 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter("--graph and --jobs are for --engine steps")
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
+        need_runs(paths, "canvass verify")
         judge = make_judge(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
         with _progress() as told:

@@ -30,7 +30,8 @@ from canvass.traces.aeron_import.summary import (
     add_counts,
 )
 from canvass.traces.aeron_import.unheard import Unheard
-from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.logs import MemberLog, read_cluster
+from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import Run, encode
 
@@ -129,16 +130,14 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
     missing = [f"the log of member {k} is not there" for k in imported.logs.missing]
     members = []
     for member_id, log in imported.logs.members.items():
-        lines = damaged = 0
+        lines = 0
         for life in log.lives:
             add_counts(events, life.events)
             add_counts(unknown, life.unknown_events)
             foreign += life.foreign
             lines += sum(life.events.values())
-            damaged += life.damaged + life.truncated
         add_counts(fields, log.unknown_fields)
-        if damaged:
-            missing.append(f"{damaged} lines of member {member_id} cannot be read")
+        missing += [_unread(log, line) for line in log.records if isinstance(line, TruncatedLine)]
         proposal = imported.proposals.get(member_id)
         if proposal is None:
             continue
@@ -189,12 +188,17 @@ def summarise(imported: Imported, run_id: str, seconds: float) -> ImportSummary:
         dict(sorted(unknown.items())),
         dict(sorted(fields.items())),
         foreign,
+        list(imported.logs.ignored),
         missing,
         None if failure is None else _place(imported, failure),
         None if stopped is None else _place(imported, stopped),
         round(seconds, 3),
         round(total / seconds) if seconds else 0,
     )
+
+
+def _unread(log: MemberLog, line: TruncatedLine) -> str:
+    return f"{log.files[line.file]}:{line.line}:{line.column}: {line.reason} ({line.code})"
 
 
 def _unheard(imported: Imported, member_id: int, place: Unheard) -> str:

@@ -63,6 +63,8 @@ class ImportSummary(Struct, rename=wire_name):
     unknown_fields: dict[str, int]
     foreign_lines: int
     """Lines that are not the log's."""
+    ignored: list[str]
+    """Names of files in the folder that are not read."""
     missing: list[str]
     """What is not there, one sentence each."""
     contradiction: Place | None

@@ -7,13 +7,13 @@ their lines say whose they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.naming import LogName, parse_log_name
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -32,12 +32,11 @@ from canvass.traces.aeron_log.records import (
 )
 from canvass.traces.aeron_log.source import LogSource
 from canvass.traces.aeron_log.summary import LifeSummary
+from canvass.traces.limits import MAX_MEMBERS
 
 # Made once: to join types takes longer than to ask for them.
 _OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
 _OF_A_LEADER: Final = (CommitPosition, NewLeadershipTerm, ElectionStateChange)
-
-_NAME: Final = re.compile(r"member-([0-9]{1,9})\.log(?:\.([0-9]{1,9}))?(\.gz|\.zst)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,9 @@ def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> Clu
         raise AeronLogError(place, 0, 0, LogCode.NO_LOG, reason)
     by_member: dict[int, list[Path]] = {}
     for group in groups:
-        by_member.setdefault(_member_of(group), []).extend(group)
+        member_id = _member_of(group)
+        _check_member(member_id, group[0])
+        by_member.setdefault(member_id, []).extend(group)
     members = {
         member_id: read_member(_in_order(files), components)
         for member_id, files in sorted(by_member.items())
@@ -169,8 +170,8 @@ def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> Clu
 
 def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
     """Files of each member, and what else is there."""
-    groups: dict[str, list[Path]] = {}
-    taken: set[tuple[str, str | None]] = set()
+    groups: dict[int, list[Path]] = {}
+    taken: set[LogName] = set()
     ignored = []
     try:
         paths = sorted(folder.iterdir())
@@ -178,17 +179,27 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
         reason = error.strerror or "cannot be listed"
         raise AeronLogError(str(folder), 0, 0, LogCode.UNREADABLE, reason) from None
     for path in paths:
-        name = _NAME.fullmatch(path.name)
-        if name is None or path.is_symlink() or not path.is_file():
+        name = parse_log_name(path.name)
+        if name is None:
             ignored.append(path.name)
             continue
-        part = (name[1], name[2])
-        if part in taken:
+        _check_member(name.member_id, path)
+        if path.is_symlink():
+            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "a symbolic link")
+        if not path.is_file():
+            raise AeronLogError(str(path), 0, 0, LogCode.UNREADABLE, "not a regular file")
+        if name in taken:
             reason = "the same log is there plain and compressed"
             raise AeronLogError(str(path), 0, 0, LogCode.DUPLICATE_LOG, reason)
-        taken.add(part)
-        groups.setdefault(name[1], []).append(path)
+        taken.add(name)
+        groups.setdefault(name.member_id, []).append(path)
     return list(groups.values()), tuple(ignored)
+
+
+def _check_member(member_id: int, path: Path) -> None:
+    if member_id >= MAX_MEMBERS:
+        reason = f"a log of member {member_id}; members are numbered from 0 to {MAX_MEMBERS - 1}"
+        raise AeronLogError(str(path), 0, 0, LogCode.TOO_MANY_MEMBERS, reason)
 
 
 def _first(path: Path) -> tuple[LifeStart | None, ClusterEvent | None]:

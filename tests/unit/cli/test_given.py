@@ -1,0 +1,137 @@
+"""A path that a command cannot take is refused in one line, with the command that is meant."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.rules import Rules
+from support.aeron_runs import SAMPLES
+from support.driven_cluster import record_run
+
+Command = Callable[..., tuple[int, str, str]]
+LOGS = SAMPLES[0]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of each kind of thing that a person may name."""
+    root = tmp_path_factory.mktemp("given")
+    record_run(root / "run", Rules.of("1.50"), 0, 60, faults=0.0, run_id="run")
+    shutil.copytree(LOGS, root / "logs")
+    for name in ("monday", "tuesday"):
+        shutil.copytree(LOGS, root / "folders" / name)
+    (root / "report").mkdir()
+    (root / "report" / "summary.json").write_text("{}")
+    for name in ("coverage", "divergences", "verdicts"):
+        (root / "report" / name).mkdir()
+    (root / "graph").mkdir()
+    (root / "graph" / "manifest.json").write_text("{}")
+    (root / "notes.txt").write_text("notes")
+    (root / "part.parquet").write_bytes(b"no")
+    os.mkfifo(root / "pipe")
+    (root / "link").symlink_to("nowhere")
+    return root
+
+
+NO_RUN = {
+    "logs": "event logs of Aeron, not a run: `canvass import aeron logs --out my-run` makes one",
+    "logs/member-0.log.gz": "`canvass import aeron logs --out my-run` makes one",
+    "folders": "`canvass batch verify folders --out my-report` imports and checks all of them",
+    "report": "a report of `canvass batch verify`, not a run: `canvass browse report` shows it",
+    "graph": "a state graph, not a run: `canvass verify RUN --graph graph` uses it",
+    "run/run.json": "a file of a run: name its folder, `{command} run`",
+    "run/member-1.ndjson": "a file of a run: name its folder, `{command} run`",
+    "notes.txt": "a file that is no Parquet data set",
+    "pipe": "neither a file nor a folder, but a named pipe",
+    "link": "a link to nowhere, which cannot be opened",
+    "none": "there is no such file or folder",
+}
+
+
+@pytest.mark.parametrize("name", NO_RUN)
+@pytest.mark.parametrize("words", [("verify",), ("trace", "show")])
+def test_what_is_no_run_is_refused_with_the_command_that_is_meant(
+    place: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command(*words, name)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"canvass: {name}: ")
+    assert NO_RUN[name].format(command=f"canvass {' '.join(words)}") in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["report", "graph", "run/run.json", "notes.txt", "pipe", "link"])
+def test_batch_refuses_the_same_before_spark_starts(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command("batch", "verify", name, "--out", "out")
+
+    assert (code, out) == (2, "")
+    assert NO_RUN[name].format(command="canvass batch verify") in err
+    assert err.count("\n") == 1
+    assert not (place / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("folders", "`canvass import aeron folders/monday --out my-run` imports one"),
+        ("run", "a run, not event logs: `canvass verify run` checks it"),
+        ("run/member-1.ndjson", "a file of a run: name its folder, `canvass verify run`"),
+        ("report", "`canvass browse report` shows it"),
+        ("graph", "`canvass graph stats graph` describes it"),
+        ("part.parquet", "a Parquet file of runs: `canvass verify part.parquet` checks it"),
+        ("pipe", "a named pipe"),
+        ("link", "a link to nowhere"),
+        ("none", "there is no such file or folder"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_the_command_that_is_meant(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    monkeypatch.chdir(place)
+
+    code, out, err = command("import", "aeron", name, "--out", "out")
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"canvass: {name}: ")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+def test_the_command_that_is_meant_can_be_typed(
+    place: Path, command: Command, tmp_path: Path
+) -> None:
+    logs = tmp_path / "my logs"
+    shutil.copytree(LOGS, logs)
+
+    _, _, err = command("verify", logs)
+
+    assert f"`canvass import aeron '{logs}' --out my-run`" in err
+
+
+def test_a_log_folder_among_runs_is_a_row_that_says_what_it_is(
+    place: Path, command: Command, tmp_path: Path
+) -> None:
+    shutil.copytree(place / "logs", tmp_path / "a")
+    (tmp_path / "b").mkdir()
+
+    code, out, _ = command("verify", tmp_path)
+
+    assert code == 2
+    assert "a/run.json: NOT_FOUND: event logs of Aeron, not a run: `canvass import aeron`" in out
+    assert "b/run.json: NOT_FOUND: there is no such file, so that the folder is no run" in out
