@@ -5,14 +5,19 @@ Here are the settings, each with its reason. What is run on a session is elsewhe
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from canvass.tlc import JavaError, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +114,8 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
     builder = _builder().appName(app)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     chosen = master if master is not None or submitted else DEFAULT_MASTER
+    if chosen is not None and not chosen.startswith("sc://"):
+        _need_java()
     with tempfile.TemporaryDirectory(prefix="canvass-spark-") as scratch:
         connect = chosen is not None and chosen.startswith("sc://")
         for name, value in (SETTINGS if connect else LAUNCH_SETTINGS | SETTINGS).items():
@@ -130,8 +137,10 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
             builder = builder.config("spark.local.dir", scratch)
             builder = builder.config("spark.sql.warehouse.dir", scratch)
         before = _active()
+        held = HeldInterrupt()
         try:
-            session = builder.getOrCreate()
+            with held:
+                session = builder.getOrCreate()
         except (ImportError, SystemExit) as error:
             # A program without a file pyspark takes for a doctest, which it ends without an error.
             needed = "canvass[connect]" if connect else "canvass[spark]"
@@ -140,10 +149,74 @@ def open_session(master: str | None = None, *, app: str = "canvass") -> Iterator
         except Exception as error:
             raise SparkUnavailable(_first_line(error)) from error
         try:
-            yield session
+            with _without_interrupt_reports():
+                held.release()
+                yield session
         finally:
             if before is None:
                 _stop(session)
+
+
+def _need_java() -> None:
+    """Ask for Java before Spark starts: Spark itself says only that its gateway has ended."""
+    try:
+        find_java()
+    except JavaError as error:
+        raise SparkUnavailable(str(error)) from None
+
+
+class HeldInterrupt:
+    """Holds the first Ctrl-C back within a ``with`` block; the second one interrupts at once.
+
+    A driver that is interrupted while its JVM starts leaves the JVM behind, which then prints what
+    it misses.
+    """
+
+    def __init__(self) -> None:
+        self._held = False
+        self._before: Any = None
+        self._owns = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> None:
+        if self._owns:
+            self._before = signal.signal(signal.SIGINT, self._hold)
+
+    def __exit__(self, *_: object) -> None:
+        # Spark puts a handler of its own in place, which speaks to the JVM amid another call.
+        if self._owns:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _hold(self, *_: object) -> None:
+        if self._held:
+            raise KeyboardInterrupt
+        self._held = True
+
+    def release(self) -> None:
+        """Raise the interrupt that was held back, if there was one.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If Ctrl-C was pressed within the block.
+        """
+        if self._held:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _without_interrupt_reports() -> Iterator[None]:
+    """Keep py4j from logging an interrupt with a traceback."""
+    root = logging.getLogger()
+    root.addFilter(_is_no_interrupt)
+    try:
+        yield
+    finally:
+        root.removeFilter(_is_no_interrupt)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    raised = record.exc_info[0] if record.exc_info else None
+    return raised is None or not issubclass(raised, KeyboardInterrupt)
 
 
 def _stop(session: SparkSession) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+
 import pytest
 from pyspark.errors import PySparkException, PySparkImportError
 
 from canvass.corpus import session
 from canvass.corpus.session import (
+    HeldInterrupt,
     JobFailed,
     SparkUnavailable,
     failure_line,
@@ -42,6 +47,33 @@ def test_the_reason_of_a_failure_is_one_line(text: str, line: str) -> None:
     assert failure_line(text) == line
 
 
+def test_an_interrupt_while_spark_starts_waits_until_it_can_be_stopped() -> None:
+    held = HeldInterrupt()
+    done = False
+    with held:
+        os.kill(os.getpid(), signal.SIGINT)
+        done = True
+
+    assert done
+    with pytest.raises(KeyboardInterrupt):
+        held.release()
+
+
+def test_a_second_interrupt_while_spark_starts_does_not_wait() -> None:
+    with HeldInterrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_without_an_interrupt_nothing_is_held() -> None:
+    held = HeldInterrupt()
+    with held:
+        pass
+
+    held.release()
+
+
 def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
     with pytest.raises(JobFailed, match="no such host"), one_line_failures():
         raise PySparkException("no such host")
@@ -72,6 +104,13 @@ class Nowhere:
 
     def getOrCreate(self) -> None:  # noqa: N802 (as in pyspark)
         raise self.error
+
+
+class Opened(Nowhere):
+    """A builder of a session that can only be stopped."""
+
+    def getOrCreate(self) -> None:  # noqa: N802 (as in pyspark)
+        pass
 
 
 def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
@@ -113,3 +152,30 @@ def test_without_what_connect_needs_it_is_said_what_to_install(
         pass
 
     assert "\n" not in str(raised.value)
+
+
+def test_an_interrupt_is_not_logged_with_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As py4j does on the root logger, whatever the call that it interrupts."""
+    monkeypatch.setattr(session, "_builder", Opened)
+    monkeypatch.setattr(session, "_stop", lambda _: None)
+
+    with open_session("local[1]"):
+        for error in (KeyboardInterrupt(), ValueError("kept")):
+            try:
+                raise error
+            except BaseException:
+                logging.exception("while sending command")  # noqa: LOG015 - as py4j does
+
+    raised = [record.exc_info[0] for record in caplog.records if record.exc_info]
+    assert raised == [ValueError]
+
+
+def test_java_is_asked_for_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_builder", Opened)
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+
+    reason = r"no Java at /nowhere.*install OpenJDK"
+    with pytest.raises(SparkUnavailable, match=reason), open_session("local[1]"):
+        pass

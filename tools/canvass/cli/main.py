@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, EXIT_INTERRUPTED, complain
+from canvass.cli.output import EXIT_CLOSED_PIPE, EXIT_ERROR, EXIT_INTERRUPTED, complain
 
 COMMAND_MODULES = (
     "canvass.cli.doctor",
@@ -95,10 +95,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of stdout has gone, as `| head` does; the flush at exit must not say so again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_ERROR
+        return EXIT_CLOSED_PIPE
     except SystemExit as ended:
         # Typer ends with 1 if the reader of stdout goes while it writes: as if a check had failed.
-        return ended.code if isinstance(ended.code, int) and ended.code != 1 else EXIT_ERROR
+        if ended.code == 1:
+            return EXIT_CLOSED_PIPE
+        return ended.code if isinstance(ended.code, int) else EXIT_ERROR
     except Exception as error:  # noqa: BLE001 - the one place where errors become lines
         return _explain(error)
     if code == EXIT_INTERRUPTED:

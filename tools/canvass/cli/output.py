@@ -23,6 +23,8 @@ EXIT_ERROR: Final = 2
 """The work could not be done, or there was none."""
 EXIT_INTERRUPTED: Final = 130
 """Ctrl-C: 128 + SIGINT."""
+EXIT_CLOSED_PIPE: Final = 141
+"""The reader of stdout has gone, as ``| head`` does: 128 + SIGPIPE."""
 
 
 class Format(str, Enum):
