@@ -19,7 +19,9 @@ from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVe
 from canvass.traces.run import Corpus
 
 Progress = Callable[[int, int, int], object]
-"""Called after each unit that was read: units read, units in all, events so far."""
+"""Called after each batch of events: units read, units in all, events so far."""
+Asking = Callable[[int], object]
+"""Called before TLC is asked about so many steps."""
 
 
 def check_run(path: Path, judge: Judge | None = None) -> RunVerdict:
@@ -82,19 +84,36 @@ def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
 
 
 def check_units(
-    units: Iterable[Unit], judge: Judge, progress: Progress | None = None
+    units: Iterable[Unit],
+    judge: Judge,
+    progress: Progress | None = None,
+    asking: Asking | None = None,
 ) -> CorpusVerdict:
     """Check run folders and files of data sets."""
-    screening = Screening(judge)
     listed = list(units)
+    done = 0
+
+    def tell() -> None:
+        if progress is not None:
+            progress(done, len(listed), screening.events)
+
+    screening = Screening(judge, on_batch=tell)
     for number, unit in enumerate(listed, 1):
         screening.add(unit)
-        if progress is not None:
-            progress(number, len(listed), screening.events)
+        done = number
+        tell()
         if len(screening.open_steps) >= ASK_AT:
-            screening.ask()
-    screening.ask()
+            _ask(screening, asking)
+            tell()
+    screening.flush()
+    _ask(screening, asking)
     return settle_all(screening, judge)
+
+
+def _ask(screening: Screening, asking: Asking | None) -> None:
+    if asking is not None and screening.open_steps:
+        asking(len(screening.open_steps))
+    screening.ask()
 
 
 def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance.check import Progress, check_units, settle_all
+from canvass.conformance.check import Asking, Progress, check_units, settle_all
 from canvass.conformance.judge import Judge
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.steps import Example
@@ -19,7 +19,11 @@ from canvass.conformance.verdict import CorpusVerdict, Counts
 
 
 def check_in_processes(
-    units: Sequence[Unit], judge: Judge, jobs: int, progress: Progress | None = None
+    units: Sequence[Unit],
+    judge: Judge,
+    jobs: int,
+    progress: Progress | None = None,
+    asking: Asking | None = None,
 ) -> CorpusVerdict:
     """Check run folders and files of data sets in several processes.
 
@@ -33,15 +37,17 @@ def check_in_processes(
     parts: list[CorpusVerdict | None] = [None] * len(shares)
     lent = replace(judge, answers=judge.cached())
     keys = []
+    done = events = 0
     with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
         screened = {pool.submit(_screen, share, lent): n for n, share in enumerate(shares)}
-        for done, future in enumerate(as_completed(screened), 1):
-            own_keys, examples, settled = future.result()
+        for future in as_completed(screened):
+            own_keys, examples, settled, count = future.result()
             keys.append(own_keys)
             parts[screened[future]] = settled
-            _ask(judge, examples)
+            done, events = done + len(shares[screened[future]]), events + count
             if progress is not None:
-                progress(done, len(shares), 0)
+                progress(done, len(units), events)
+            _ask(judge, examples, asking)
         lent = replace(judge, answers=judge.cached())
         again = {
             n: pool.submit(check_units, shares[n], lent)
@@ -68,18 +74,22 @@ def check_in_processes(
 
 def _screen(
     units: list[Unit], judge: Judge
-) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None]:
-    """Give the distinct keys, the steps that nobody knows, and, without any, the verdicts."""
+) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
+    """Give the distinct keys, the steps that nobody knows, without any the verdicts, and how many
+    events there are.
+    """
     screening = Screening(judge)
     for unit in units:
         screening.add(unit)
     screening.flush()
     examples = list(screening.open_steps.values())
     settled = None if examples else settle_all(screening, judge)
-    return screening.keys, examples, settled
+    return screening.keys, examples, settled, screening.events
 
 
-def _ask(judge: Judge, examples: list[Example]) -> None:
+def _ask(judge: Judge, examples: list[Example], asking: Asking | None) -> None:
     unknown = judge.unknown(examples)
     if unknown:
+        if asking is not None:
+            asking(len(unknown))
         judge.ask(unknown)

@@ -9,7 +9,7 @@ runs that need it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -72,6 +72,8 @@ class Screening:
     ----------
     judge
         What is known of steps. Only `ask` asks its oracle.
+    on_batch
+        Called after each batch of events.
 
     Attributes
     ----------
@@ -85,8 +87,9 @@ class Screening:
         Distinct steps by where their answers came from.
     """
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, on_batch: Callable[[], object] = lambda: None) -> None:
         self.judge = judge
+        self._on_batch = on_batch
         self.started = time.perf_counter()
         self.found_in_graph = self.found_in_cache = self.asked = 0
         self.runs: list[RunState] = []
@@ -184,6 +187,7 @@ class Screening:
             states = {run_id: known[run_id] for known, c in sound for run_id in c.runs}
             batch = join([({r: _run(known[r]) for r in c.runs}, c) for known, c in sound])
             self._screen(batch, [states[run_id] for run_id in batch.columns.runs])
+            self._on_batch()
         ending, self._ending = self._ending, []
         for state in ending:
             if state.parts:

@@ -160,9 +160,10 @@ def _verify(
 ) -> Summary:
     from importlib.metadata import version
 
-    from canvass.cli.batch_progress import BatchProgress
+    from canvass.cli.batch_progress import told
     from canvass.cli.given import need_runs
     from canvass.cli.judging import make_judge
+    from canvass.cli.stages import Stages
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import list_units
@@ -173,7 +174,7 @@ def _verify(
     if graph is not None:
         make_judge([graph], cache)  # Refuses a graph of another state of the spec.
     units = list_units(corpora)
-    with BatchProgress() as progress:
+    with Stages(each=True) as progress:
         progress.stage(f"{len(units):,} units listed; starting Spark")
         with open_session(master) as session, one_line_failures():
             job = CorpusJob(
@@ -185,7 +186,7 @@ def _verify(
                 say=progress.stage,
             )
             started = time.monotonic()
-            progress.watch(job.so_far)
+            progress.detail(lambda seconds: told(job.so_far(), seconds))
             job.run(units)
             summary = summarise(
                 job,

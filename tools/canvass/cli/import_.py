@@ -77,6 +77,7 @@ def aeron(
     lines or logs are missing, or the search for an explanation met its bound.
     """
     from canvass.cli.given import need_logs
+    from canvass.cli.stages import Stages
     from canvass.traces.aeron_import.importer import import_logs
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
     from canvass.traces.aeron_log.vocabulary import events_named
@@ -89,7 +90,10 @@ def aeron(
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
     need_logs(logs)
-    summary = import_logs(logs, out, effort=effort, events=enabled, revision=revision)
+    with Stages() as stages:
+        summary = import_logs(
+            logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
+        )
     if output_format is Format.JSON:
         write_json(summary)
     else:

@@ -6,15 +6,14 @@ The command line and what becomes of the verdicts are here; the checking is in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, progress_console, result_console, write_json
+from canvass.cli.output import EXIT_ERROR, result_console, write_json
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
@@ -105,6 +104,8 @@ def register(app: typer.Typer) -> None:
         """
         from canvass.cli.given import need_runs
         from canvass.cli.judging import make_judge
+        from canvass.cli.stages import Stages
+        from canvass.cli.verify_progress import VerifyProgress
         from canvass.conformance.check import check_units, units_of
         from canvass.conformance.parallel import check_in_processes
 
@@ -115,13 +116,16 @@ def register(app: typer.Typer) -> None:
         need_runs(paths, "canvass verify")
         judge = make_judge(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
-        with _progress() as told:
+        far = VerifyProgress(total=len(units))
+        with Stages() as stages:
+            stages.stage("checking")
+            stages.detail(far.words)
             if engine is Engine.TLC:
-                found = _check_with_tlc(units, timeout, heap, told)
+                found = _check_with_tlc(units, timeout, heap, far.read)
             elif jobs > 1 and len(units) > 1:
-                found = check_in_processes(units, judge, jobs, told)
+                found = check_in_processes(units, judge, jobs, far.read, far.ask)
             else:
-                found = check_units(units, judge, told)
+                found = check_units(units, judge, far.read, far.ask)
         if html is None and output is not VerifyFormat.HTML:
             _write(found, judge, output)
         else:
@@ -197,32 +201,6 @@ def _write(
             write_json(to_report(found, explained))
         else:
             _show(found.runs, found.counts, explained)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """Show progress on stderr if that is a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    console = progress_console()
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("checking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[events]:,} events"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, events=0)
-
-        def told(done: int, total: int, events: int) -> None:
-            bar.update(task, completed=done, total=total, events=events)
-
-        yield told
 
 
 def _explained(runs: Sequence[RunVerdict], judge: Judge) -> list[Explanation]:

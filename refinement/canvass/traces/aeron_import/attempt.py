@@ -7,7 +7,7 @@ a log, the last lines before a kill; lines cut out of the middle are told by `ho
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -34,6 +34,13 @@ fewer may be false.
 
 _ROUNDS: Final = 10
 """How often leaders are driven anew to have written what others have recorded."""
+
+
+Say = Callable[[str], object]
+
+
+def no_words(_: str) -> None:
+    """Say nothing."""
 
 
 @dataclass(slots=True)
@@ -73,11 +80,14 @@ class Setting:
         How far the clocks of two members may be wrong against each other.
     effort
         Of the search, as a factor of its bounds.
+    say
+        Is told what begins, in a few words.
     """
 
     rules: Rules
     slack_ns: int
     effort: int = EFFORT
+    say: Say = no_words
 
 
 def attempt(
@@ -174,6 +184,8 @@ def _drive_all(
     waiting = set(members)
     for _ in range(_ROUNDS):
         for member_id in sorted(waiting):
+            count = len(members[member_id].records)
+            setting.say(f"explaining {count:,} lines of member {member_id}")
             ends = lost.missing_before(member_id)
             proposals[member_id], failed[member_id] = drive(
                 setting.rules, plan, members[member_id], ends, setting.effort, excuse=excuse

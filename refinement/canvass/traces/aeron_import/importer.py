@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from canvass.traces.aeron_import.attempt import Say, no_words
 from canvass.traces.aeron_import.driver import Failure
 from canvass.traces.aeron_import.events import iter_events
 from canvass.traces.aeron_import.proposal import Proposal
@@ -51,6 +52,7 @@ def import_logs(
     effort: int = EFFORT,
     events: Collection[str] | None = None,
     revision: str = "",
+    say: Say = no_words,
 ) -> ImportSummary:
     """Import the logs of a cluster into a new run folder.
 
@@ -66,6 +68,8 @@ def import_logs(
         How much is searched for an explanation, as a factor of the ordinary bounds.
     events, revision
         As for `propose`.
+    say
+        Is told what begins, in a few words.
 
     Raises
     ------
@@ -84,7 +88,9 @@ def import_logs(
     # Nothing here forms cycles; looking for them takes a third of the time.
     gc.disable()
     try:
-        imported = propose(read_cluster(paths), effort=effort, events=events, revision=revision)
+        logs = read_cluster(paths, say=say)
+        imported = propose(logs, effort=effort, events=events, revision=revision, say=say)
+        say("writing the run")
         write_run(imported, out, run_id)
     finally:
         if collecting:

@@ -16,10 +16,12 @@ from canvass.cluster.rules import Rules
 from canvass.traces.aeron_import.agreement import is_circular
 from canvass.traces.aeron_import.attempt import (
     Attempt,
+    Say,
     Setting,
     attempt,
     cut_at,
     mark_cut_off,
+    no_words,
 )
 from canvass.traces.aeron_import.boots import join_boots, settle_boots
 from canvass.traces.aeron_import.clocks import align
@@ -105,6 +107,7 @@ def propose(
     effort: int = EFFORT,
     events: Collection[str] | None = None,
     revision: str = "",
+    say: Say = no_words,
 ) -> Imported:
     """Propose a run that explains the logs.
 
@@ -119,6 +122,8 @@ def propose(
     effort
         The factor of the bounds of the search. Where it meets one, it is tried once more with
         wider ones.
+    say
+        Is told what begins, in a few words.
 
     Raises
     ------
@@ -134,12 +139,12 @@ def propose(
     vocabularies = vocabularies_of(logs, events)
     rules = Rules(highest + 1, revision or revision_of(vocabularies))
     silent = find_silent(vocabularies, declared=events is not None)
-    found = _propose(rules, logs, effort, silent)
+    found = _propose(rules, logs, effort, silent, say)
     offsets = {proposal.evidence.offset_ns for proposal in found.proposals.values()}
     booted = any(proposal.evidence.boots for proposal in found.proposals.values())
     if (booted or len(offsets) > 1) and not _is_whole(found):
         # The clocks are known but roughly: where they stand to each other may be what does not fit.
-        other = _propose(rules, logs, effort, silent, likely=True)
+        other = _propose(rules, logs, effort, silent, say, likely=True)
         found = other if _is_whole(other) else found
     found.silent = silent
     if found.failure is None:
@@ -166,6 +171,7 @@ def _propose(
     logs: ClusterLogs,
     effort: int,
     silent: Mapping[int, Collection[str]],
+    say: Say,
     *,
     likely: bool = False,
 ) -> Imported:
@@ -184,7 +190,7 @@ def _propose(
         if evidence.closings:
             set_segments(evidence)
     slack_ns = _SLACK_NS if booted or len(set(offsets.values())) > 1 else 0
-    setting = Setting(rules, slack_ns, effort)
+    setting = Setting(rules, slack_ns, effort, say)
     found = _explain(setting, logs, members)
     if found.failure is None and is_circular(found.proposals):
         found = _in_order(setting, logs, members) or found
@@ -323,6 +329,7 @@ def _first_false(
     low, high, good = -1, len(stamps) - 1, within
     while high - low > 1:
         middle = (low + high) // 2
+        setting.say("looking for the first line that nothing explains")
         within = attempt(setting, cut_at(members, stamps[middle]), whole=False)
         if within.first is None:
             low, good = middle, within

@@ -7,7 +7,7 @@ their lines say whose they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -130,7 +130,11 @@ def read_member(files: Sequence[Path], components: Collection[str] = ()) -> Memb
     return MemberLog(member_id, tuple(files), records, parser.lives, parser.unknown_fields)
 
 
-def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> ClusterLogs:
+def read_cluster(
+    paths: Sequence[Path],
+    components: Collection[str] = (),
+    say: Callable[[str], object] = lambda _: None,
+) -> ClusterLogs:
     """Read the logs of a cluster's members.
 
     Parameters
@@ -139,6 +143,8 @@ def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> Clu
         One folder, or files. Several files of one member may stand in any order.
     components
         As for `LogParser`.
+    say
+        Is told what begins, in a few words.
 
     Raises
     ------
@@ -159,10 +165,10 @@ def read_cluster(paths: Sequence[Path], components: Collection[str] = ()) -> Clu
         member_id = _member_of(group)
         _check_member(member_id, group[0])
         by_member.setdefault(member_id, []).extend(group)
-    members = {
-        member_id: read_member(_in_order(files), components)
-        for member_id, files in sorted(by_member.items())
-    }
+    members = {}
+    for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
+        say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
+        members[member_id] = read_member(_in_order(files), components)
     heard = set().union(*(_heard_of(log.records) for log in members.values()))
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)

@@ -1,0 +1,105 @@
+"""What commands say of their progress on stderr, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.stages import Stages
+from canvass.cli.verify_progress import VerifyProgress
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import check_units
+from canvass.traces.aeron_import.importer import import_logs
+from support.aeron_runs import SAMPLES
+from support.driven_cluster import record_run
+from support.judging import core_judge
+
+
+class Clock:
+    """A clock that goes on by a second whenever somebody waits, and ends the wait at last."""
+
+    def __init__(self, seconds: int) -> None:
+        self.now = 0.0
+        self._left = seconds
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        self._left -= 1
+        return self._left < 0
+
+    def is_set(self) -> bool:
+        return self._left < 0
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: int
+) -> list[str]:
+    """What is written while a command is in one stage for so many seconds."""
+    clock = Clock(seconds)
+    monkeypatch.setattr(time, "monotonic", clock.monotonic)
+    progress = Stages()
+    progress.stage("reading")
+    progress.detail(lambda so_far: f"after {so_far:.0f} seconds")
+    monkeypatch.setattr(progress._ended, "wait", clock.wait)
+    progress._look()
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_short_command_writes_nothing_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(monkeypatch, capsys, 9) == []
+
+
+def test_a_long_stage_is_told_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(monkeypatch, capsys, 25) == [
+        "canvass: [ 10.0 s] reading: after 10 seconds",
+        "canvass: [ 20.0 s] reading: after 20 seconds",
+    ]
+
+
+def test_verify_tells_runs_events_and_an_estimate() -> None:
+    far = VerifyProgress(total=4)
+    begun = far.words(1.0)
+    far.read(1, 4, 5_000)
+    some = far.words(20.0)
+    far.ask(741)
+    asking = far.words(21.0)
+    far.read(4, 4, 20_000)
+
+    assert begun == "0 of 4 runs and files, 0 events"
+    assert some == "1 of 4 runs and files, 5,000 events, about 1 min 0 s left"
+    assert asking == "1 of 4 runs and files, 5,000 events, asking TLC about 741 distinct steps"
+    assert far.words(30.0) == "4 of 4 runs and files, 20,000 events"
+
+
+def test_checking_tells_how_far_it_is_and_what_tlc_is_asked(tmp_path: Path) -> None:
+    runs = [tmp_path / name for name in ("a", "b")]
+    for seed, folder in enumerate(runs):
+        record_run(folder, Rules.of("1.50"), seed, 100, faults=0.0, run_id=folder.name)
+    read: list[tuple[int, int, int]] = []
+    asked: list[int] = []
+
+    found = check_units(runs, core_judge(), lambda *far: read.append(far), asked.append)
+
+    assert read[0][:2] == (1, 2)
+    assert read[-1] == (2, 2, found.counts.events)
+    assert asked == [found.counts.asked_of_oracle]
+
+
+def test_an_import_tells_what_it_reads_explains_and_writes(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    import_logs([SAMPLES[0]], tmp_path / "run", say=said.append)
+
+    assert said[:3] == [f"reading the log of member {k} ({k + 1} of 3)" for k in range(3)]
+    assert said[3].startswith("explaining ")
+    assert said[3].endswith(" lines of member 0")
+    assert said[-1] == "writing the run"
