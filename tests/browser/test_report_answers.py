@@ -156,3 +156,33 @@ def test_a_damaged_report_is_told_in_one_line(tmp_path: Path) -> None:
 
         assert reply.status == 422
         assert "summary.json" in reply.problem().message
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"run": ["a"]},
+        {"source": ["a"], "run_id": ["a"], "verdict": ["b"], "events": ["many"], "reason": [""]},
+        {"source": [[1]], "run_id": ["a"], "verdict": ["b"], "events": [1], "reason": [""]},
+    ],
+)
+def test_a_table_of_another_schema_is_told_in_one_line(
+    tmp_path: Path, bad_run: Path, columns: dict[str, list[object]]
+) -> None:
+    row: dict[str, object] = {
+        "source": str(bad_run),
+        "run_id": "bad",
+        "verdict": "DIVERGES",
+        "events": 300,
+        "reason": "",
+    }
+    report = write_report(tmp_path / "report", [row, row], bad_run)
+    for part in (report / "verdicts").iterdir():
+        pq.write_table(pa.table(columns), part)
+    with serving([report]) as server:
+        reply = server.ask("/report/report")
+
+        assert reply.status == 422
+        assert reply.problem().code == "unreadable"
+        assert "verdicts: not the table of runs of a report" in reply.problem().message
+        assert "\n" not in reply.problem().message

@@ -6,6 +6,7 @@ that time and memory are bounded whatever is asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from canvass.graph.interned import Kind
 from canvass.graph.naming import names_in, said
-from canvass.graph.syntax import Binary, Items, Node, Quantified, Unary
+from canvass.graph.syntax import Binary, Items, Node, Quantified, Unary, parts_of
 from canvass.graph.tokens import PredicateError
 from canvass.graph.vectors import Nodes, Numbers, Truths, Vector, present
 
@@ -32,6 +33,9 @@ Owners = NDArray[np.int64]
 
 def quantified(evaluator: Evaluator, node: Quantified) -> Vector:
     """Evaluate ``any``, ``all`` or ``count``."""
+    least = float(_least_pairs(evaluator, node, frozenset()).sum())
+    if evaluator.spent[0] + least > MAX_PAIRS:
+        _too_much(node.at)
     counts, sizes = _tally(evaluator, node)
     if node.operator == "any":
         return Truths(counts > 0)
@@ -62,14 +66,49 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
 
 def _pairs(evaluator: Evaluator, node: Quantified) -> int:
     """Count the pairs before any is made."""
-    match node.domain:
+    return int(_sizes(evaluator, node.domain).sum())
+
+
+def _sizes(evaluator: Evaluator, domain: Node) -> NDArray[np.int64]:
+    """Count for each state the values that are gone through, if a listed one is there each time."""
+    match domain:
         case Items(items=items):
-            return len(items) * evaluator.count
-        case Binary(operator="..") as domain:
-            return int(_range(evaluator, domain)[2].sum())
+            return np.full(evaluator.count, len(items), dtype=np.int64)
+        case Binary(operator="..") as limits:
+            _, there, widths = _range(evaluator, limits)
+            sizes = np.zeros(evaluator.count, dtype=np.int64)
+            sizes[there] = widths
+            return sizes
         case _:
-            vector = _collection(evaluator, node.domain)[0]
-            return int(evaluator.kernel.sizes(vector.nodes).values.sum())
+            vector = _collection(evaluator, domain)[0]
+            return evaluator.kernel.sizes(vector.nodes).values
+
+
+def _least_pairs(
+    evaluator: Evaluator, node: Quantified, bound: frozenset[str]
+) -> NDArray[np.float64]:
+    """Count for each state the pairs that a quantifier and those in it go through at least.
+
+    Of those within it that depend on what is bound, nothing is known before. No pair is made.
+    """
+    if any(name.name in bound for name in names_in([node.domain])):
+        return np.zeros(evaluator.count)
+    sizes = _sizes(evaluator, node.domain).astype(np.float64)
+    inner = bound | {node.variable}
+    for within in _surely_asked(node.body):
+        sizes = sizes + sizes * _least_pairs(evaluator, within, inner)
+    return sizes
+
+
+def _surely_asked(node: Node) -> Iterator[Quantified]:
+    """Give the outermost quantifiers of an expression that are evaluated in every case."""
+    if isinstance(node, Quantified):
+        yield node
+    elif isinstance(node, Binary) and node.operator in ("and", "or", "=>"):
+        yield from _surely_asked(node.left)
+    else:
+        for part in parts_of(node):
+            yield from _surely_asked(part)
 
 
 def _too_much(at: int) -> NoReturn:

@@ -139,6 +139,20 @@ def test_what_is_none_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     assert str(refusal.value).startswith(str(path))
 
 
+@pytest.mark.parametrize("digits", [4_301, 100_000])
+def test_an_integer_with_too_many_digits_is_refused_in_plain_words(
+    tmp_path: Path, digits: int
+) -> None:
+    path = tmp_path / "c.json"
+    path.write_text('{"states": [{"x": {"#bigint": "-' + "9" * digits + '"}}]}')
+    with pytest.raises(CounterexampleError) as refusal:
+        read_counterexample(path)
+
+    assert str(refusal.value) == (
+        f"{path}: not a counterexample: a #bigint has {digits:,} digits; at most 4,300 are read"
+    )
+
+
 def test_bytes_that_are_no_text_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_bytes(b"\xff\xfe{}")
     for name in ("c.json", "none.json"):

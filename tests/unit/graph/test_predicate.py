@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from canvass.graph import quantify
 from canvass.graph.dump_view import DumpView
 from canvass.graph.predicate import PredicateError, parse
 from canvass.graph.project import values_at
@@ -236,3 +237,31 @@ def test_strings_that_no_state_has_are_named(cluster: DumpView) -> None:
         "column 29: no state has the string 'CLOSE'; did you mean CLOSED",
         "column 38: no state has the string 'INIT'; there are CANVASS, CLOSED",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "any(a in 0..999: any(b in 0..999: any(c in 0..999: a + b = c)))",
+        "count(a in 0..9999: all(b in 0..9999: a = b)) = 3",
+        "not all(a in {1, 2}: count(b in 0..99999: any(c in 0..999: b = c)) > n) and on",
+        "any(a in 0..9: any(c in 0..9999: any(d in 0..9999: c = d)) or a = 1)",
+    ],
+)
+def test_quantifiers_that_go_through_too_much_are_refused_before_they_begin(
+    cluster: DumpView, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    spent: list[object] = []
+    monkeypatch.setattr(quantify, "_bound_values", lambda *given: spent.append(given))
+
+    with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
+        parse(text).mask(cluster)
+
+    assert spent == []
+
+
+def test_a_quantifier_that_is_asked_in_few_states_is_not_refused(cluster: DumpView) -> None:
+    """The right side of `and` counts only where it is asked."""
+    text = "any(a in 0..9: a = 99 and any(b in 0..9999999: b = a))"
+
+    assert parse(text).mask(cluster).tolist() == [False, False]

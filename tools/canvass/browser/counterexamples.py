@@ -22,6 +22,8 @@ from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
 SCHEMA: Final = "canvass.counterexample/1"
+MAX_DIGITS: Final = 4_300
+"""Of an integer: what Python turns into a number without a limit being raised."""
 MAX_BYTES: Final = 256 << 20
 """Of a file: a state of the cluster takes some 10 kB, so that this holds some 25,000."""
 
@@ -112,7 +114,9 @@ def read_counterexample(path: Path) -> Told:
         raise CounterexampleError(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise CounterexampleError(f"{path}: not JSON: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except TypeError as error:
+        raise CounterexampleError(f"{path}: not a counterexample: {error}") from None
+    except (KeyError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise CounterexampleError(f"{path}: not a counterexample: {reason}") from None
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
@@ -204,12 +208,24 @@ def plain(value: Any) -> Any:
         return {name: plain(one) for name, one in value.items()}
     inside = value[special]
     if special == "#bigint":
-        return int(inside)
+        return _big_integer(inside)
     if special in ("#tup", "#set"):
         return [plain(one) for one in inside]
     if special == "#map":
         return {value_text(plain(key)): plain(one) for key, one in inside}
     return str(inside)
+
+
+def _big_integer(text: Any) -> int:
+    """Read an integer of ITF."""
+    if not isinstance(text, str) or not text.removeprefix("-").isascii():
+        raise TypeError("a #bigint is a string of digits")
+    digits = len(text.removeprefix("-"))
+    if digits > MAX_DIGITS:
+        raise TypeError(f"a #bigint has {digits:,} digits; at most {MAX_DIGITS:,} are read")
+    if not text.removeprefix("-").isdecimal():
+        raise TypeError("a #bigint is a string of digits")
+    return int(text)
 
 
 def acting(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:

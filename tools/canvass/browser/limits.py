@@ -11,6 +11,8 @@ HEAD_BYTES: Final = 16 * 1024
 """Of a request: browsers send less than 2 KiB, and a predicate in the query is at most 4 KiB."""
 CONNECTIONS: Final = 32
 """At once: a browser opens six, and several tabs share them."""
+BACKLOG: Final = 1024
+"""Connections that the system holds until the server takes them, so that a rush refuses nobody."""
 SECONDS: Final = 10.0
 """For a whole request to come in, for an idle connection, and for an answer to be taken."""
 WORKERS: Final = 4

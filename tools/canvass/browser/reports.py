@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from canvass.browser import api
-from canvass.browser.guard import bad_request
+from canvass.browser.guard import Refusal, bad_request
 from canvass.browser.limits import shortened
 from canvass.browser.opening import shown
 from canvass.browser.sources import Lazy
@@ -45,14 +45,27 @@ class OpenReport:
         self._runs: Lazy[Any] = Lazy(self._read_runs)
 
     def _read_runs(self) -> Any:
-        """Read the table of runs; of a report without one, what its summary lists."""
+        """Read the table of runs; of a report without one, what its summary lists.
+
+        Raises
+        ------
+        Refusal
+            If the table cannot be read, or has not the columns of a report.
+        """
+        kinds = [(name, pa.int64() if name == "events" else pa.string()) for name in _COLUMNS]
+        schema = pa.schema(kinds)
         verdicts = self.folder / "verdicts"
         if verdicts.is_dir():
-            table = ds.dataset(verdicts, format="parquet").to_table(columns=list(_COLUMNS))
+            try:
+                found = ds.dataset(verdicts, format="parquet").to_table(columns=list(_COLUMNS))
+                table = found.cast(schema)
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                reason = (str(error).splitlines() or ["?"])[0]
+                message = f"{verdicts}: not the table of runs of a report: {reason}"
+                raise Refusal(422, "unreadable", shortened(message)) from None
         else:
             rows = [{name: getattr(one, name) for name in _COLUMNS} for one in self.summary.listed]
-            kinds = [(name, pa.int64() if name == "events" else pa.string()) for name in _COLUMNS]
-            table = pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+            table = pa.Table.from_pylist(rows, schema=schema)
         # What is wrong comes first, and the same report is always in the same order.
         rank = pc.index_in(table["verdict"], pa.array(("DIVERGES", "MALFORMED", "INCOMPLETE")))
         table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))

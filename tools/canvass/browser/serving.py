@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+from itertools import count
 from typing import Any, Final
 
 import h11
@@ -17,9 +18,10 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from canvass.browser.guard import HEADERS
-from canvass.browser.limits import CONNECTIONS, HEAD_BYTES, SECONDS
+from canvass.browser.limits import BACKLOG, CONNECTIONS, HEAD_BYTES, SECONDS
 
 LOOPBACK: Final = "127.0.0.1"
+_ARRIVALS: Final = count()
 TOKEN_BYTES: Final = 16
 """128 bits."""
 
@@ -45,7 +47,7 @@ def listen(port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((LOOPBACK, port))
-        opened.listen(CONNECTIONS)  # Who has the address may ask before the loop runs.
+        opened.listen(BACKLOG)  # Who has the address may ask before the loop runs.
     except OSError as error:
         opened.close()
         raise ListenError(f"port {port}: {error.strerror}; --port 0 takes a free one") from None
@@ -60,14 +62,23 @@ class Protocol(H11Protocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._deadline: asyncio.TimerHandle | None = None
+        self._number = next(_ARRIVALS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless there are too many."""
+        """Take a connection.
+
+        If there are too many, the one that has asked for nothing the longest makes room; if all are
+        being answered, the new one is closed.
+        """
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
-            transport.abort()
-            return
-        self._arm()
+            every = (one for one in self.connections if isinstance(one, Protocol))
+            idle = [one for one in every if not one._is_answering()]
+            oldest = min(idle, key=lambda one: one._number)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+        if self in self.connections:
+            self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""
@@ -149,6 +160,6 @@ def make_server(application: ASGIApp) -> uvicorn.Server:
         h11_max_incomplete_event_size=HEAD_BYTES,
         timeout_keep_alive=int(SECONDS),
         timeout_graceful_shutdown=1,
-        backlog=CONNECTIONS,
+        backlog=BACKLOG,
     )
     return uvicorn.Server(config)
