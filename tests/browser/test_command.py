@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -133,10 +134,21 @@ def test_what_cannot_be_opened_is_told_in_one_line(
     (tmp_path / "deep.json").write_text("[" * 100_000)
     (tmp_path / "empty").mkdir()
     (tmp_path / "line\nbreak").mkdir()
-    for name in ("none", "text.txt", "deep.json", "empty", "line\nbreak"):
+    (tmp_path / "link").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    for name, reason in {
+        "none": "there is no such file or folder",
+        "text.txt": "there is no counterexample",
+        "deep.json": "not JSON",
+        "empty": "neither runs nor a data set",
+        "line\nbreak": "neither runs nor a data set",
+        "link": "a link to nowhere, which cannot be opened",
+        "pipe": "neither a file nor a folder, but a pipe",
+    }.items():
         code, line = said(capsys, [str(tmp_path / name)])
         assert code == 2
         assert line.startswith("canvass: ")
+        assert reason in line
 
 
 @pytest.mark.usefixtures("built")

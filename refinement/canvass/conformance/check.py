@@ -95,7 +95,7 @@ def check_units(
 
     def tell() -> None:
         if progress is not None:
-            progress(done, len(listed), screening.events)
+            progress(done, len(listed), screening.read)
 
     screening = Screening(judge, on_batch=tell)
     for number, unit in enumerate(listed, 1):

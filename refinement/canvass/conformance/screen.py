@@ -251,6 +251,11 @@ class Screening:
         state.facts = whole.facts
         state.wrong |= bool(whole.order.found.any()) or bool(whole.broken)
 
+    @property
+    def read(self) -> int:
+        """How many events were read so far, with those that wait to be screened."""
+        return self.events + self._waiting_events
+
     # --- judging ----------------------------------------------------------------------------------
 
     @property

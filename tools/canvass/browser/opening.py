@@ -94,7 +94,11 @@ class Opener:
             source.content.get()  # What it is only its content tells.
             yield source
         elif not path.exists():
+            if path.is_symlink():
+                raise OpenError(f"{path}: a link to {path.readlink()}, which cannot be opened")
             raise OpenError(f"{path}: there is no such file or folder")
+        elif not path.is_dir() and not path.is_file():
+            raise OpenError(f"{path}: neither a file nor a folder, but a pipe, socket or device")
         elif (path / "manifest.json").is_file():
             yield graph_source(path)
         elif (path / "summary.json").is_file():
