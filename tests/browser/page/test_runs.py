@@ -203,3 +203,27 @@ def test_a_step_that_is_not_allowed_is_in_no_graph_and_says_why(open_page: Open,
     expect(page.locator(".empty")).to_contain_text("does not allow")
     page.locator(".empty").get_by_role("button").click()
     expect(page.locator(".divergence")).to_be_visible()
+
+
+def test_what_a_step_adds_is_shown_with_its_values_and_is_one_change(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    """The first leader enters its term into a recording log that was empty."""
+    run = server.store.content("run", ids["sample"]).opened
+    steps = (run.step(row, "") for row in run.lanes.rows)
+    told = next(
+        s for s in steps if s.before and not s.before["recordingLog"] and s.after["recordingLog"]
+    )
+    (entry,) = told.after["recordingLog"]
+    page = open_page(f"/run/{ids['sample']}/step/{told.member}/{told.step}")
+    tree = page.locator(".tree:has([data-path='recordingLog'])")
+
+    group = tree.locator("[data-path='recordingLog']")
+    expect(group.locator("> summary")).to_contain_text("1 change")
+    expect(group.locator("> summary")).not_to_contain_text("differ")
+    added = group.locator("[data-path='recordingLog.0']")
+    expect(added.locator("> summary .tree-sign")).to_have_text("+")
+    for name, value in entry.items():
+        row = added.locator(f"[data-path='recordingLog.0.{name}']")
+        expect(row.locator(".tree-sign")).to_have_text("+")
+        expect(row.locator("ins")).to_have_text(str(value))

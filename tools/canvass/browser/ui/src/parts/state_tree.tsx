@@ -33,12 +33,14 @@ function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
   if (row.inner.length > 0) {
     const inner = onlyDifferent ? row.inner.filter((one) => one.differing > 0) : row.inner;
     return (
-      <details class="tree-group" open={row.inner.length <= 12 || row.differing > 0}>
+      <details
+        class={`tree-group is-${row.difference}`} data-path={row.path}
+        open={row.inner.length <= 12 || row.differing > 0}
+      >
         <summary>
+          <span class="tree-sign" title={WORD[row.difference]}>{groupSign(row.difference)}</span>
           <span class="tree-name">{row.name}</span>
-          <span class="soft">
-            {row.differing > 0 ? `${row.differing} differ` : `${row.inner.length}`}
-          </span>
+          <span class="soft">{row.differing > 0 ? changes(row.differing) : `${row.inner.length}`}</span>
         </summary>
         <div class="tree-inner">
           {inner.map((one) => <Row key={one.path} row={one} onlyDifferent={onlyDifferent} />)}
@@ -59,4 +61,13 @@ function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
       </span>
     </div>
   );
+}
+
+/** A group bears a sign only if it is there or gone as a whole; else its rows do. */
+function groupSign(difference: Difference): string {
+  return difference === "changed" ? "" : SIGN[difference];
+}
+
+function changes(count: number): string {
+  return count === 1 ? "1 change" : `${count} changes`;
 }

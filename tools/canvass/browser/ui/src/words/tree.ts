@@ -12,7 +12,7 @@ export interface TreeRow {
   readonly before: string;
   readonly difference: Difference;
   readonly inner: readonly TreeRow[];
-  /** How many rows below differ. */
+  /** How many values differ; one that is there or gone as a whole is one change. */
   readonly differing: number;
 }
 
@@ -59,19 +59,18 @@ function rowsOf(now: Parts, base: Parts | null, prefix: string): TreeRow[] {
     rowOf(name, `${prefix}${name}`, value, base === null ? undefined : base.get(name), base !== null),
   );
   for (const [name, value] of base ?? []) {
-    if (!now.has(name)) {
-      rows.push({
-        name,
-        path: `${prefix}${name}`,
-        text: "",
-        before: lineOf(value),
-        difference: "removed",
-        inner: [],
-        differing: 1,
-      });
-    }
+    if (!now.has(name)) rows.push(removedRow(name, `${prefix}${name}`, value));
   }
   return rows;
+}
+
+/** A row of what is not there any more; its parts, if it does not fit into a line. */
+function removedRow(name: string, path: string, value: Json): TreeRow {
+  const before = lineOf(value);
+  const parts = partsOf(value) ?? new Map<string, Json>();
+  const inner = before.length <= LINE ? []
+    : [...parts].map(([part, one]) => removedRow(part, `${path}.${part}`, one));
+  return { name, path, text: "", before, difference: "removed", inner, differing: 1 };
 }
 
 function rowOf(
@@ -87,11 +86,13 @@ function rowOf(
       name, path, text: line, before, difference: known, inner: [], differing: known === "same" ? 0 : 1,
     };
   }
-  const inner = rowsOf(parts, compared && base !== undefined ? (partsOf(base) ?? new Map()) : null, `${path}.`);
-  const differing = inner.reduce((sum, row) => sum + row.differing, 0);
+  const was = partsOf(base);
+  const inner = rowsOf(parts, compared ? (was ?? new Map<string, Json>()) : null, `${path}.`);
+  // What was a single value has become one with parts.
+  if (was === null && base !== undefined) inner.unshift(removedRow("before", `${path}.before`, base));
   return {
     name, path, text: "", before: "", difference: known, inner,
-    differing: known === "added" ? Math.max(1, differing) : differing,
+    differing: known === "added" ? 1 : countDiffering(inner),
   };
 }
 
