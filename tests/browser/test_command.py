@@ -291,7 +291,7 @@ def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_pa
     ]
 
 
-def test_what_is_no_run_is_told_where_it_is_opened_and_hides_nothing(
+def test_what_is_no_run_says_so_where_it_is_opened_and_hides_nothing(
     good_run: Path, tmp_path: Path
 ) -> None:
     corpus, files = tmp_path / "corpus", tmp_path / "files"

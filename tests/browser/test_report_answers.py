@@ -166,7 +166,7 @@ def test_a_damaged_report_is_told_in_one_line(tmp_path: Path) -> None:
         {"source": [[1]], "run_id": ["a"], "verdict": ["b"], "events": [1], "reason": [""]},
     ],
 )
-def test_a_table_of_another_schema_is_told_in_one_line(
+def test_a_table_of_another_schema_is_refused_in_one_line(
     tmp_path: Path, bad_run: Path, columns: dict[str, list[object]]
 ) -> None:
     row: dict[str, object] = {

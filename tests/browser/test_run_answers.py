@@ -268,7 +268,7 @@ def test_a_run_that_cannot_be_checked_is_shown_and_it_says_why(good_run: Path) -
         assert server.get(api.Lanes, "/run/good/lanes").events
 
 
-def test_a_divergence_is_told_also_if_tlc_cannot_explain_it(bad_run: Path, tmp_path: Path) -> None:
+def test_a_divergence_is_shown_also_if_tlc_cannot_explain_it(bad_run: Path, tmp_path: Path) -> None:
     def fails(*_: object) -> list[Answer]:
         raise TlcError("there is no Java")
 

@@ -67,11 +67,11 @@ def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_pa
     found = check_run(bad, Judge(ask_core))
     (first, *_) = found.divergences
 
-    told = explain(load(bad, found.run_id), first, Judge(fail))
+    explained = explain(load(bad, found.run_id), first, Judge(fail))
 
-    assert told.divergence == first
-    assert told.changed
-    assert told.note == "TLC could not be asked: no Java"
+    assert explained.divergence == first
+    assert explained.changed
+    assert explained.note == "TLC could not be asked: no Java"
 
 
 @pytest.mark.tlc

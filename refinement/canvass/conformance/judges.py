@@ -1,4 +1,4 @@
-"""How those who verify come by a judge: state graphs, a cache and TLC put together.
+"""What verification asks about steps: state graphs, a cache and TLC put together.
 
 Nothing here checks anything.
 """
@@ -17,7 +17,7 @@ from canvass.spec.files import spec_root
 
 
 def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
-    """Make a judge.
+    """Put together what answers for steps.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class ConformanceChecker:
         self._share(judge)
 
     def _share(self, judge: Judge) -> None:
-        """Write what a judge knows as arrays that the workers of a machine map, and share."""
+        """Write the known answers as arrays that the workers of a machine map, and share."""
         folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
         folder.mkdir()
         judge.cached().save(folder)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STEPS_PER_BATCH: Final = 2000
-"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to judge."""
+"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
 
 ANSWERS_DDL: Final = "key binary, answer binary"
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
@@ -97,7 +97,7 @@ class SoFar(NamedTuple):
     events: int
     """Events that were checked, in all stages."""
     diverging: int
-    """Runs that were seen to diverge, without those that the oracle still has to judge."""
+    """Runs that were seen to diverge, without those that the oracle still has to check."""
 
 
 class OutputExists(Exception):

@@ -211,11 +211,11 @@ def test_what_a_step_adds_is_shown_with_its_values_and_is_one_change(
     """The first leader enters its term into a recording log that was empty."""
     run = server.store.content("run", ids["sample"]).opened
     steps = (run.step(row, "") for row in run.lanes.rows)
-    told = next(
+    grown = next(
         s for s in steps if s.before and not s.before["recordingLog"] and s.after["recordingLog"]
     )
-    (entry,) = told.after["recordingLog"]
-    page = open_page(f"/run/{ids['sample']}/step/{told.member}/{told.step}")
+    (entry,) = grown.after["recordingLog"]
+    page = open_page(f"/run/{ids['sample']}/step/{grown.member}/{grown.step}")
     tree = page.locator(".tree:has([data-path='recordingLog'])")
 
     group = tree.locator("[data-path='recordingLog']")

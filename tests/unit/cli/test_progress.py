@@ -56,7 +56,7 @@ def test_a_short_command_writes_nothing_where_there_is_no_terminal(
     assert shown(monkeypatch, capsys, 9) == []
 
 
-def test_a_long_stage_is_told_every_ten_seconds(
+def test_a_long_stage_is_shown_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shown(monkeypatch, capsys, 25) == [

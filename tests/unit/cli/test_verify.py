@@ -106,8 +106,8 @@ def test_verify_what_can_be_no_run_is_a_row_among_the_others(
 
     assert run(["verify", *options, str(runs), str(files)]) == 1
 
-    told = capsys.readouterr()
-    rows = [line.split(maxsplit=1) for line in told.out.splitlines() if "  0 events" in line]
+    shown = capsys.readouterr().out
+    rows = [line.split(maxsplit=1) for line in shown.splitlines() if "  0 events" in line]
     assert [row[0] for row in rows] == ["MALFORMED"] * 4
     for text, (_, row) in zip(
         (
@@ -120,8 +120,8 @@ def test_verify_what_can_be_no_run_is_a_row_among_the_others(
         strict=True,
     ):
         assert text in row
-    assert "CONFORMS    good" in told.out
-    assert "DIVERGES    good" in told.out
+    assert "CONFORMS    good" in shown
+    assert "DIVERGES    good" in shown
 
 
 @pytest.mark.usefixtures("without_tlc")

@@ -248,7 +248,7 @@ def graph_source(folder: Path) -> Source:
 
 
 def broken_source(path: Path, error: Exception) -> Source:
-    """Give the source of something that cannot be read; whoever opens it is told why."""
+    """Give the source of something that cannot be read; whoever opens it sees why."""
 
     def make() -> object:
         raise error

@@ -1,4 +1,4 @@
-"""What a path on a command line is, told by names alone, and which command is meant for it.
+"""What a path on a command line is, by names alone, and which command is meant for it.
 
 No file is opened here. A path that a command cannot take is refused with the command that can.
 """

@@ -1,4 +1,4 @@
-"""How commands that verify come by a judge from their options; heavy imports only when asked."""
+"""What answers for steps, as options name it; heavy imports only when needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
-    """Make a judge; see `canvass.conformance.judges.make_judge`."""
+    """See `canvass.conformance.judges`."""
     from canvass.conformance import judges
 
     return judges.make_judge(graphs, cache, keep=keep)

@@ -193,7 +193,7 @@ def select(
 def run_model(
     root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
 ) -> ModelRun:
-    """Run TLC on a model and judge what it found.
+    """Run TLC on a model and compare what it found.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class Setting:
     effort
         Of the search, as a factor of its bounds.
     say
-        Is told what begins, in a few words.
+        Called with what begins, in a few words.
     """
 
     rules: Rules

@@ -69,7 +69,7 @@ def import_logs(
     events, revision
         As for `propose`.
     say
-        Is told what begins, in a few words.
+        Called with what begins, in a few words.
 
     Raises
     ------

@@ -123,7 +123,7 @@ def propose(
         The factor of the bounds of the search. Where it meets one, it is tried once more with
         wider ones.
     say
-        Is told what begins, in a few words.
+        Called with what begins, in a few words.
 
     Raises
     ------

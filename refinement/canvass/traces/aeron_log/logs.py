@@ -144,7 +144,7 @@ def read_cluster(
     components
         As for `LogParser`.
     say
-        Is told what begins, in a few words.
+        Called with what begins, in a few words.
 
     Raises
     ------
