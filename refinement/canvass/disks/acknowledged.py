@@ -60,8 +60,8 @@ class Acknowledgements:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    opened = gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb")
-    with opened as file:
+    opener = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rb") as file:
         while line := file.readline(MAX_LINE + 1):
             yield line
 
@@ -131,24 +131,22 @@ def check_acknowledgements(
         if len(there) < quorum:
             short.setdefault(tuple(there), []).append(key)
     found = []
-    for there, keys in sorted(short.items()):
+    for members, keys in sorted(short.items()):
         keys.sort(key=lambda key: given.lines[key])
         first, number = keys[0], sum(given.entries[key] for key in keys)
-        where = f"on member {', '.join(map(str, there))} only" if there else "on no disk"
+        where = f"on member {', '.join(map(str, members))} only" if members else "on no disk"
         text = (
             f"{number:,} acknowledged entries are {where} (the first: session {first[0]}, "
             f"timestamp {first[1]})"
         )
-        if not there:
+        if not members:
             consequence = "they are lost"
         else:
             consequence = "an election without these members loses them"
-        kind = Kind.MISSING if len(there) + unknown >= quorum else Kind.LOST
+        kind = Kind.MISSING if len(members) + unknown >= quorum else Kind.LOST
         if kind is Kind.MISSING:
             consequence += f"; {unknown} disks were not given"
-        found.append(
-            Finding(kind, ALL_MEMBERS, given.file, given.lines[first], text, consequence)
-        )
+        found.append(Finding(kind, ALL_MEMBERS, given.file, given.lines[first], text, consequence))
     found += _position(given, comparison, quorum, unknown)
     return found
 

@@ -103,7 +103,7 @@ def read_catalog(file: str, data: Bytes) -> Catalog:
     -----
     Source: ``Catalog.buildIndex``.
     """
-    buffer = memoryview(data)
+    buffer = data.data
     header = layouts.CATALOG_HEADER.read(file, buffer, 0)
     major = header["version"] >> layouts.MAJOR_VERSION_SHIFT
     if major != ARCHIVE_MAJOR_VERSION:
@@ -116,9 +116,7 @@ def read_catalog(file: str, data: Bytes) -> Catalog:
     return Catalog(header["nextRecordingId"], found)
 
 
-def _recordings(
-    file: str, buffer: memoryview, offset: int, alignment: int
-) -> Iterator[Recording]:
+def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> Iterator[Recording]:
     table, head_length = layouts.RECORDING_DESCRIPTOR, layouts.DESCRIPTOR_HEADER_LENGTH
     while offset + head_length <= len(buffer):
         head = layouts.DESCRIPTOR_HEADER.read(file, buffer, offset)
@@ -138,9 +136,7 @@ def _recordings(
             offset=offset,
             state=layouts.RECORDING_STATES[head["state"]],
             checksum=head["checksum"],
-            checksum_matches=_matches(
-                head["checksum"], bytes(buffer[at : at + length]), written
-            ),
+            checksum_matches=_matches(head["checksum"], bytes(buffer[at : at + length]), written),
             recording_id=values["recordingId"],
             start_timestamp=values["startTimestamp"],
             stop_timestamp=values["stopTimestamp"],

@@ -87,7 +87,9 @@ class Comparison:
 
 def compare(disks: Sequence[MemberDisk]) -> Comparison:
     """Compare the logs of all disks that have one."""
-    logs = {disk.member_id: disk.log for disk in disks if disk.log is not None and disk.log.segments}
+    logs = {
+        disk.member_id: disk.log for disk in disks if disk.log is not None and disk.log.segments
+    }
     agreed = {(i, j): agreement(logs[i], logs[j]) for i, j in combinations(sorted(logs), 2)}
     proofs = tuple(proof for disk in disks for proof in _proofs(disk))
     return Comparison(logs, agreed, proofs)
@@ -142,7 +144,7 @@ def differences(
     return [
         *_same_term(comparison),
         *_two_histories(comparison),
-        *_snapshots_beyond(disks, comparison),
+        *_snapshots_beyond(disks),
         *_durability(disks, comparison, member_count),
     ]
 
@@ -171,7 +173,7 @@ def _same_term(comparison: Comparison) -> Iterator[Finding]:
 
 def _two_histories(comparison: Comparison) -> Iterator[Finding]:
     """Two logs that differ, and both were committed beyond that."""
-    reached = {}
+    reached: dict[int, list[Proof]] = {}
     for proof in comparison.proofs:
         reached.setdefault(proof.member_id, []).append(proof)
     for (i, j), position in comparison.agreed.items():
@@ -194,7 +196,7 @@ def _two_histories(comparison: Comparison) -> Iterator[Finding]:
         yield Finding(Kind.DIVERGED, ALL_MEMBERS, a.file, a.offset, text, consequence)
 
 
-def _snapshots_beyond(disks: Sequence[MemberDisk], comparison: Comparison) -> Iterator[Finding]:
+def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
     """A snapshot of a term, beyond where the term ends for another member."""
     ends: dict[int, tuple[LogEntry, MemberDisk]] = {}
     for disk in disks:
@@ -242,6 +244,8 @@ def _durability(
         consequence = "an election without these members loses it"
         if len(holders) + unknown >= quorum:
             consequence += f"; {unknown} disks were not given"
-            yield Finding(Kind.MISSING, proof.member_id, proof.file, proof.offset, text, consequence)
+            yield Finding(
+                Kind.MISSING, proof.member_id, proof.file, proof.offset, text, consequence
+            )
         else:
             yield Finding(Kind.LOST, proof.member_id, proof.file, proof.offset, text, consequence)

@@ -118,7 +118,7 @@ class MemberDisk:
 
 
 def log_recording_id(disk: MemberDisk) -> int:
-    """The recording of the log: that of the TERM entries, else the one that looks like it, or -1."""
+    """The recording of the log: that of the TERM entries, else the likely one, or -1."""
     ids = {entry.recording_id for entry in disk.terms}
     if ids:
         return min(ids)

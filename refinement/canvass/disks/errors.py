@@ -6,7 +6,7 @@ _SHOWN = 300
 
 
 def printable(text: str) -> str:
-    """The text in one line, without control characters, not longer than a few hundred characters."""
+    """The text in one line, without control characters, cut after a few hundred characters."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SHOWN])
 
 

@@ -89,7 +89,7 @@ def _crc(table: Table, data: NDArray[np.uint8], start: int, end: int) -> int:
     value = np.uint32(0xFFFFFFFF)
     for at in range(start, end):
         value = table[(value ^ data[at]) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
-    return np.int64(value ^ np.uint32(0xFFFFFFFF))  # type: ignore[return-value]
+    return int(value ^ np.uint32(0xFFFFFFFF))
 
 
 def crc32c(data: bytes) -> int:
@@ -112,7 +112,7 @@ def frame_end(halves: Halves, offset: int, limit: int) -> tuple[int, int]:
         if length <= 0:
             break
         last = offset
-        offset += (np.int64(length) + 31) & ~31
+        offset += (int(length) + 31) & ~31
     return offset, last
 
 
@@ -128,13 +128,13 @@ def checksums_match(
     """
     seen = 0
     while offset + 32 <= limit and seen < count:
-        length = np.int64(halves[offset >> 2])
+        length = int(halves[offset >> 2])
         if length < 32 or offset + length > limit:
             break
         aligned = (length + 31) & ~31
         end = min(offset + aligned, limit)
         if (halves[(offset >> 2) + 1] >> 16) & 0xFFFF == 1 and length > 32:
-            found = np.int64(np.uint32(halves[(offset >> 2) + 3]))
+            found = int(np.uint32(halves[(offset >> 2) + 3]))
             if found != _crc(table, data, offset + 32, end):
                 return False
             seen += 1
@@ -183,7 +183,7 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
     """
     while offset < limit:
         half = offset >> 2
-        length = np.int64(halves[half])
+        length = int(halves[half])
         if length == 0:
             return NO_FRAME, offset
         if length < 32:
@@ -198,14 +198,14 @@ def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of th
         if halves[half + 2] != at & (term_length - 1):
             return BAD_TERM_OFFSET, offset
         expected = (initial_term_id + at // term_length) & 0xFFFFFFFF
-        if np.int64(np.uint32(halves[half + 5])) != expected:
+        if int(np.uint32(halves[half + 5])) != expected:
             return BAD_TERM_ID, offset
         state[S_LAST] = at
         if kind == 0 or length == 32:
             offset += aligned
             continue
         if table.size > 0:
-            found = np.int64(np.uint32(halves[half + 3]))
+            found = int(np.uint32(halves[half + 3]))
             if found != _crc(table, data, offset + 32, offset + aligned):
                 return BAD_CHECKSUM, offset
         if is_log:
@@ -285,7 +285,6 @@ def agree(
     offset: int,
     limit: int,
     other_words: Words,
-    other_halves: Halves,
     other_offset: int,
     other_limit: int,
 ) -> tuple[int, bool]:
@@ -306,8 +305,8 @@ def agree(
     high = np.int64(-1) << 32
     low = np.int64(0xFFFFFFFF)
     while offset < limit and other_offset < other_limit:
-        length = np.int64(halves[offset >> 2])
-        if length < 32 or length != halves[other_offset >> 2]:
+        length = int(halves[offset >> 2])
+        if length < 32:
             return offset - start, True
         aligned = (length + 31) & ~31
         if offset + aligned > limit or other_offset + aligned > other_limit:
@@ -347,20 +346,20 @@ def session_messages(
     """
     while offset < limit and count < rows.shape[0]:
         half = offset >> 2
-        length = np.int64(halves[half])
+        length = int(halves[half])
         if length < 32:
             break
         flags = (halves[half + 1] >> 8) & 0xFF
         kind = (halves[half + 1] >> 16) & 0xFFFF
-        if kind == 1 and flags & 0x80 and length >= 64:
-            if halves[half + 9] & 0xFFFF == 111 and (halves[half + 8] >> 16) & 0xFFFF == 1:
-                word = (offset >> 3) + 5
-                rows[count, 0] = position + offset
-                rows[count, 1] = words[word + 1]
-                rows[count, 2] = words[word + 2]
-                rows[count, 3] = words[word]
-                rows[count, 4] = words[word + 3] if length >= 72 else 0
-                count += 1
+        begins = kind == 1 and flags & 0x80 and length >= 64
+        if begins and halves[half + 9] & 0xFFFF == 111 and (halves[half + 8] >> 16) & 0xFFFF == 1:
+            word = (offset >> 3) + 5
+            rows[count, 0] = position + offset
+            rows[count, 1] = words[word + 1]
+            rows[count, 2] = words[word + 2]
+            rows[count, 3] = words[word]
+            rows[count, 4] = words[word + 3] if length >= 72 else 0
+            count += 1
         offset += (length + 31) & ~31
     return count
 
@@ -383,7 +382,7 @@ def next_frame(
             and halves[half + 1] & 0xFF == 0
             and (halves[half + 1] >> 16) & 0xFFFF <= 1
             and halves[half + 2] == at & (term_length - 1)
-            and np.int64(np.uint32(halves[half + 5]))
+            and int(np.uint32(halves[half + 5]))
             == (initial_term_id + at // term_length) & 0xFFFFFFFF
             and (at & (term_length - 1)) + halves[half] <= term_length
         ):

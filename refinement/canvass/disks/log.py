@@ -1,7 +1,7 @@
 """The recording of the log: its segments, where it ends, and which entries and terms it holds.
 
-Every frame is looked at once. What is wrong with a frame is kept with its file and offset; what that
-means for the member is said in `canvass.disks.soundness`.
+Every frame is looked at once. What is wrong with a frame is kept with its file and offset; the
+consequence for the member is said in `canvass.disks.soundness`.
 """
 
 from __future__ import annotations
@@ -412,7 +412,6 @@ def agreement(a: RecordedLog, b: RecordedLog) -> int:
             mine[1],
             mine[2],
             theirs[0].words,
-            theirs[0].halves,
             theirs[1],
             theirs[2],
         )

@@ -58,7 +58,7 @@ def read_recording_log(file: str, data: Bytes) -> tuple[LogEntry, ...]:
     A rest that is shorter than an entry is not read, as in Aeron. Source:
     ``RecordingLog.captureEntriesFromBuffer``.
     """
-    return tuple(_entries(file, memoryview(data)))
+    return tuple(_entries(file, data.data))
 
 
 def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
@@ -117,7 +117,7 @@ def read_node_state(file: str, data: Bytes) -> NodeState:
     -----
     Source: ``NodeStateFile.loadInitialState``.
     """
-    buffer = memoryview(data)
+    buffer = data.data
     header = layouts.NODE_STATE_HEADER.read(file, buffer, 0)
     if header["version"] >> layouts.MAJOR_VERSION_SHIFT != 0:
         raise DiskError(file, 0, f"version {_version(header['version'])} is not 0.x")
@@ -184,7 +184,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
     From release 1.45 on an SBE header stands before the header, before that it does not. Source:
     ``ClusterMarkFile.headerOffset``.
     """
-    buffer = memoryview(data)
+    buffer = data.data
     head = layouts.SBE_HEADER.read(file, buffer, 0)
     has_header = (
         head["templateId"] == layouts.MARK_FILE_TEMPLATE

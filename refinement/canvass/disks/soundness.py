@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from canvass.disks.catalog import Recording
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
-from canvass.disks.errors import DiskError
 from canvass.disks.files import CATALOG, MARK_FILE, RECORDING_LOG
 from canvass.disks.findings import Finding, Kind
 from canvass.disks.layouts import NULL_VALUE, VERSION_FAILED
@@ -19,7 +19,7 @@ from canvass.disks.log import RecordedLog
 from canvass.disks.small_files import LogEntry
 from canvass.disks.snapshots import check_snapshot
 
-NO_RECORDING = "the member does not start: \"unknown recording id\""
+NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
 
 
 def check(disk: MemberDisk) -> list[Finding]:
@@ -85,45 +85,37 @@ def _terms(disk: MemberDisk) -> Iterator[Finding]:
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
         elif end != base:
             text = f"term {term} ends at {end:,} and term {next_term} begins at {base:,}"
-            consequence = "members that replicate from this leader truncate or stop at the wrong place"
+            consequence = (
+                "members that replicate from this leader truncate or stop at the wrong place"
+            )
             yield _at(disk, Kind.DAMAGED, following, text, consequence)
 
 
 def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
-    services = {e.service_id for e in disk.entries if e.type == "SNAPSHOT"}
-    terms = {entry.leadership_term_id: entry for entry in disk.terms}
-    for entry in disk.entries:
-        if entry.type != "SNAPSHOT":
-            continue
-        what = f"the snapshot of {_whose(entry)} at {entry.log_position:,}"
+    """The snapshots against the terms, the log and the archive; one finding for all services."""
+    taken = [entry for entry in disk.entries if entry.type == "SNAPSHOT"]
+    for entry in taken:
         if entry.recording_id < 0:
-            text = f"{what} has recording id {entry.recording_id}"
+            text = (
+                f"the snapshot of {_whose(entry)} at {entry.log_position:,} has recording id "
+                f"{entry.recording_id}"
+            )
             yield _at(disk, Kind.DAMAGED, entry, text, NO_RECORDING)
-        elif disk.catalog is not None:
-            yield from _snapshot_recording(disk, entry, what)
-        term = terms.get(entry.leadership_term_id)
-        if term is not None and NULL_VALUE != term.log_position < entry.log_position:
-            text = (
-                f"{what} is of term {entry.leadership_term_id}, which ends at "
-                f"{term.log_position:,} (offset {term.offset})"
-            )
-            consequence = (
-                "what the services had processed beyond that has been truncated; the member starts "
-                f"at {entry.log_position:,} and cannot join a log without it"
-            )
-            yield _at(disk, Kind.LOST, entry, text, consequence)
-        elif term is not None and term.term_base_log_position != entry.term_base_log_position:
-            text = (
-                f"{what} has term base {entry.term_base_log_position:,}, the term's entry "
-                f"{term.term_base_log_position:,}"
-            )
-            yield _at(disk, Kind.DAMAGED, entry, text, "the member announces a wrong term base")
-        if entry.service_id == CONSENSUS_MODULE_SERVICE_ID and disk.log is not None and disk.terms:
-            if entry.log_position > disk.log.end:
-                text = f"{what} is beyond the end of the log, {disk.log.end:,}"
-                consequence = "the member starts there, and cannot join before the log is that long"
-                yield _at(disk, Kind.DAMAGED, entry, text, consequence)
-    yield from _snapshot_sets(disk, services)
+    for entry in disk.snapshots:
+        yield from _snapshot_against_terms(disk, entry)
+    last = disk.snapshot
+    if last is None:
+        return
+    loaded = [entry for entry in taken if entry.log_position == last.log_position]
+    services = {entry.service_id for entry in taken}
+    missing = sorted(services - {entry.service_id for entry in loaded})
+    if missing:
+        text = f"the snapshot at {last.log_position:,} lacks that of service {missing[0]}"
+        consequence = 'the member does not start: "snapshot missing for service"'
+        yield _at(disk, Kind.DAMAGED, last, text, consequence)
+    if disk.catalog is not None:
+        known = [entry for entry in loaded if entry.recording_id >= 0]
+        yield from check_snapshot(disk, disk.catalog, known)
 
 
 def _whose(entry: LogEntry) -> str:
@@ -132,34 +124,30 @@ def _whose(entry: LogEntry) -> str:
     return f"service {entry.service_id}"
 
 
-def _snapshot_recording(disk: MemberDisk, entry: LogEntry, what: str) -> Iterator[Finding]:
-    assert disk.catalog is not None
-    is_loaded = disk.snapshot is not None and entry.log_position == disk.snapshot.log_position
-    recording = disk.catalog.find(entry.recording_id)
-    if recording is None:
-        text = f"{what} is recording {entry.recording_id}, which the archive does not have"
-        kind = Kind.DAMAGED if is_loaded else Kind.NOTE
-        yield _at(disk, kind, entry, text, NO_RECORDING if is_loaded else "it is not the last one")
-        return
-    if is_loaded:
-        yield from check_snapshot(disk, entry, recording, what)
-
-
-def _snapshot_sets(disk: MemberDisk, services: set[int]) -> Iterator[Finding]:
-    """A snapshot is loaded only with those of all services at the same position."""
-    last = disk.snapshot
-    if last is None:
-        return
-    there = {
-        entry.service_id
-        for entry in disk.entries
-        if entry.type == "SNAPSHOT" and entry.log_position == last.log_position
-    }
-    missing = sorted(services - there)
-    if missing:
-        text = f"the snapshot at {last.log_position:,} lacks that of service {missing[0]}"
-        consequence = "the member does not start: \"snapshot missing for service\""
-        yield _at(disk, Kind.DAMAGED, last, text, consequence)
+def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Finding]:
+    """A snapshot is of a term, within it, and within the log."""
+    of_term = [one for one in disk.terms if one.leadership_term_id == entry.leadership_term_id]
+    what = f"the snapshot at {entry.log_position:,} of term {entry.leadership_term_id}"
+    for term in of_term[:1]:
+        if NULL_VALUE != term.log_position < entry.log_position:
+            path = disk.path(RECORDING_LOG)
+            text = f"{what}: the term ends at {term.log_position:,} ({path}:{term.offset})"
+            consequence = (
+                "what the services had processed beyond that has been truncated; the member cannot "
+                "join a shorter log, and in a longer one its services have processed other entries"
+            )
+            yield _at(disk, Kind.LOST, entry, text, consequence)
+            return
+        if term.term_base_log_position != entry.term_base_log_position:
+            text = (
+                f"{what} has term base {entry.term_base_log_position:,}, the term's entry "
+                f"{term.term_base_log_position:,}"
+            )
+            yield _at(disk, Kind.DAMAGED, entry, text, "the member announces a wrong term base")
+    if disk.log is not None and disk.terms and entry.log_position > disk.log.end:
+        text = f"{what} is beyond the end of the log, {disk.log.end:,}"
+        consequence = "the member starts there, and cannot join before the log is that long"
+        yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
 
 def _catalog(disk: MemberDisk) -> Iterator[Finding]:
@@ -178,7 +166,7 @@ def _catalog(disk: MemberDisk) -> Iterator[Finding]:
         seen.add(one.recording_id)
     if seen and 0 != disk.catalog.next_recording_id <= max(seen):
         text = f"the next recording id is {disk.catalog.next_recording_id}, {max(seen)} is in use"
-        consequence = "the archive refuses to start: \"invalid nextRecordingId\""
+        consequence = 'the archive refuses to start: "invalid nextRecordingId"'
         yield Finding(Kind.DAMAGED, disk.member_id, path, 8, text, consequence)
     for entry in disk.terms[-1:]:
         if disk.catalog.find(entry.recording_id) is None:
@@ -197,8 +185,7 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
             "behind that"
         )
         consequence = (
-            "the archive refuses to start until `ArchiveTool verify` truncates the log at "
-            f"{last:,}"
+            f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last:,}"
         )
         offset = log.place(last)[1]
         yield Finding(Kind.DAMAGED, disk.member_id, log.refuses, offset, text, consequence)
@@ -235,7 +222,7 @@ def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
             f"{'none' if disk.snapshot is None else f'at {disk.snapshot_position:,}'}"
         )
         consequence = (
-            "the member cannot replay: \"requested replay start position is less than recording "
+            'the member cannot replay: "requested replay start position is less than recording '
             'start position"'
         )
         path = disk.path(CATALOG)
@@ -295,6 +282,3 @@ def _mark_file(disk: MemberDisk) -> Iterator[Finding]:
         total = sum(record.count for record in mark.errors)
         text = f"{len(mark.errors)} distinct errors, {total:,} in all; the latest: {latest.text}"
         yield Finding(Kind.NOTE, disk.member_id, path, latest.offset, text)
-
-
-__all__ = ["DiskError", "check"]
