@@ -19,7 +19,7 @@ from canvass.disks.files import (
     read_bytes,
 )
 from canvass.disks.findings import Finding, Kind
-from canvass.disks.layouts import CONSENSUS_MODULE, NULL_VALUE
+from canvass.disks.layouts import CONSENSUS_MODULE, NULL_VALUE, RECORDING_LOG_ALIGNMENT
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
     LogEntry,
@@ -59,6 +59,7 @@ class MemberDisk:
     mark: MarkFile | None = None
     catalog: Catalog | None = None
     log: RecordedLog | None = None
+    recording_log_length: int = 0
     findings: list[Finding] = field(default_factory=list)
 
     def path(self, name: str) -> str:
@@ -66,6 +67,17 @@ class MemberDisk:
         return str(self.files.files.get(name, self.files.folder / name))
 
     # What a member that starts on this disk believes (RecordingLog.createRecoveryPlan).
+
+    @property
+    def recording_log_end(self) -> int:
+        """Where the last whole entry of the recording log ends."""
+        alignment = RECORDING_LOG_ALIGNMENT
+        return self.recording_log_length - self.recording_log_length % alignment
+
+    @property
+    def recording_log_rest(self) -> int:
+        """Bytes at the end of the recording log that are no whole entry, and not zero."""
+        return self.recording_log_length % RECORDING_LOG_ALIGNMENT
 
     @property
     def entries(self) -> list[LogEntry]:
@@ -150,7 +162,10 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
             )
             return None
         try:
-            return reader(str(path), read_bytes(path))
+            data = read_bytes(path)
+            if name == RECORDING_LOG:
+                disk.recording_log_length = len(data)
+            return reader(str(path), data)
         except DiskError as error:
             disk.findings.append(_unreadable(error))
             return None

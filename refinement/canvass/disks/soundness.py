@@ -54,6 +54,20 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
             "the recording log is empty",
             "the member has never joined an election, or its entries were removed",
         )
+    rest = disk.recording_log_rest
+    if rest:
+        path, offset = disk.path(RECORDING_LOG), disk.recording_log_end
+        text = f"the last {rest} bytes are no whole entry"
+        consequence = "the member does not read them; what they said is gone"
+        yield Finding(Kind.DAMAGED, disk.member_id, path, offset, text, consequence)
+    for entry in entries:
+        if entry.type == "TERM" and not entry.is_valid:
+            text = f"the entry of term {entry.leadership_term_id} is marked invalid"
+            consequence = (
+                "no release does that: the member takes its log for one of an older term, and "
+                "cannot append a snapshot of that term"
+            )
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
     ids = {entry.recording_id for entry in disk.terms}
     for entry in disk.terms:
         if entry.recording_id < 0 or entry.recording_id != min(ids):
@@ -254,19 +268,40 @@ def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
             text = f"term {term} begins at {base:,}, beyond the end of the log, {log.end:,}"
             consequence = f"{base - log.end:,} recorded bytes are gone from this disk"
             yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+    yield from _terms_beyond(disk, log)
+
+
+def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
+    """Terms that the log holds and the recording log does not.
+
+    Notes
+    -----
+    The recording log is written when a replicated term is complete, so that a member that is
+    stopped can lack one. It cannot lack two.
+    """
+    if disk.recording_log is None:
+        return
     last = disk.last_term
-    for run in log.terms:
-        known = run.base != NULL_VALUE
-        if last is not None and known and run.term > last.leadership_term_id:
-            file, offset = log.place(run.start)
-            text = f"the log holds term {run.term}, the recording log ends with term " + str(
-                last.leadership_term_id
-            )
-            consequence = (
-                "the member was stopped while it replicated: it canvasses with the older term "
-                "though its log is newer (hazard HZ2)"
-            )
-            yield Finding(Kind.NOTE, disk.member_id, file, offset, text, consequence)
+    ends_with = "has no term" if last is None else f"ends with term {last.leadership_term_id}"
+    known = NULL_VALUE if last is None else last.leadership_term_id
+    beyond = [run for run in log.terms if run.base != NULL_VALUE and run.term > known]
+    if not beyond:
+        return
+    file, offset = log.place(beyond[0].start)
+    if len(beyond) == 1:
+        text = f"the log holds term {beyond[0].term}, the recording log {ends_with}"
+        consequence = (
+            "the member was stopped while it replicated: it canvasses with the older term though "
+            "its log is newer (hazard HZ2)"
+        )
+        yield Finding(Kind.NOTE, disk.member_id, file, offset, text, consequence)
+    else:
+        text = (
+            f"the log holds terms {beyond[0].term} to {beyond[-1].term}, the recording log "
+            f"{ends_with}"
+        )
+        consequence = "entries of the recording log are gone: the member canvasses with an old term"
+        yield Finding(Kind.DAMAGED, disk.member_id, file, offset, text, consequence)
 
 
 def _mark_file(disk: MemberDisk) -> Iterator[Finding]:
