@@ -151,24 +151,61 @@ def differences(
 
 def _same_term(comparison: Comparison) -> Iterator[Finding]:
     """A term has one leader: its bytes are the same in all logs."""
-    for (i, j), position in comparison.agreed.items():
-        mine, theirs = (comparison.logs[k].term_at(position) for k in (i, j))
-        if mine is None or theirs is None or mine.term != theirs.term:
+    pairs = {
+        pair: position
+        for pair, position in comparison.agreed.items()
+        if _differ_in_a_term(comparison, pair, position)
+    }
+    for (i, j), position in pairs.items():
+        odd, others = _odd_one(comparison, pairs, i, j)
+        if others and odd != i and odd != j:
             continue
-        file, offset = comparison.logs[i].place(position)
-        other, place = comparison.logs[j].place(position)
-        leaders = ""
-        if mine.leader != theirs.leader:
-            leaders = f": there it is led by member {mine.leader}, here by member {theirs.leader}"
-        text = (
-            f"members {i} and {j} hold different entries of term {mine.term} at {position:,} "
-            f"({other}:{place}){leaders}"
-        )
+        if others and min(others) not in (i, j):
+            continue  # Told of the pair with the first of the others.
+        log, other = (i, j) if odd in (i, ALL_MEMBERS) else (j, i)
+        file, offset = comparison.logs[log].place(position)
+        theirs, place = comparison.logs[other].place(position)
+        run = comparison.logs[log].term_at(position)
+        term = NULL_VALUE if run is None else run.term
+        if others:
+            named = " and ".join(map(str, others))
+            text = (
+                f"member {odd} holds another entry of term {term} at {position:,} than members "
+                f"{named}, which agree ({theirs}:{place})"
+            )
+        else:
+            text = (
+                f"members {i} and {j} hold different entries of term {term} at {position:,} "
+                f"({theirs}:{place})"
+            )
         consequence = (
             "no election repairs this: a member with the same log term is not truncated, and the "
             "services of the two process different entries"
         )
-        yield Finding(Kind.DIVERGED, ALL_MEMBERS, file, offset, text, consequence)
+        yield Finding(Kind.DIVERGED, odd, file, offset, text, consequence)
+
+
+def _differ_in_a_term(comparison: Comparison, pair: tuple[int, int], position: int) -> bool:
+    mine, theirs = (comparison.logs[k].term_at(position) for k in pair)
+    return mine is not None and theirs is not None and mine.term == theirs.term
+
+
+def _odd_one(
+    comparison: Comparison, pairs: Mapping[tuple[int, int], int], i: int, j: int
+) -> tuple[int, list[int]]:
+    """Which of two members differs from others that agree, and those; else nobody."""
+    position = pairs[i, j]
+    for odd, other in ((i, j), (j, i)):
+        against = [
+            k
+            for k in comparison.logs
+            if k != odd
+            and pairs.get((min(k, odd), max(k, odd))) == position
+            and comparison.agreement(k, other) > position
+        ]
+        if len(against) > 1:
+            return odd, sorted(against)
+    return ALL_MEMBERS, []
 
 
 def _two_histories(comparison: Comparison) -> Iterator[Finding]:

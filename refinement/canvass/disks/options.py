@@ -86,7 +86,10 @@ def _start(outlook: Outlook) -> Iterator[Option]:
 
 
 def _loss(one: Leadership) -> str:
-    worst = max(one.truncations, key=lambda cut: cut.possible_until - cut.start)
+    worst = max(
+        one.truncations,
+        key=lambda cut: (cut.committed_until - cut.start, cut.possible_until - cut.start),
+    )
     if worst.committed_until > worst.start:
         lost = f"{worst.start:,} to {worst.committed_until:,}, which was committed"
     else:

@@ -73,7 +73,9 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def may_lose(self) -> bool:
         """Whether bytes are truncated that were, or may have been, on a quorum."""
-        return any(one.possible_until > one.start for one in self.truncations)
+        return any(
+            max(one.committed_until, one.possible_until) > one.start for one in self.truncations
+        )
 
 
 class Outlook(msgspec.Struct, frozen=True, rename="camel"):
