@@ -55,7 +55,7 @@ class Acknowledgements:
 
     @property
     def with_payload(self) -> bool:
-        """Whether entries are told apart by what is in them."""
+        """Whether entries are distinguished by what is in them."""
         return any(key[2] for key in self.entries)
 
 

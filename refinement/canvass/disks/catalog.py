@@ -1,6 +1,6 @@
 """The reader of the archive's catalog: which recordings there are, and where each begins and ends.
 
-Whether what it says is true of the segments is judged in `canvass.disks.soundness`.
+Whether what it says is true of the segments is checked in `canvass.disks.soundness`.
 """
 
 from __future__ import annotations

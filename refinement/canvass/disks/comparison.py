@@ -161,7 +161,7 @@ def _same_term(comparison: Comparison) -> Iterator[Finding]:
         if others and odd != i and odd != j:
             continue
         if others and min(others) not in (i, j):
-            continue  # Told of the pair with the first of the others.
+            continue  # Reported for the pair with the first of the others.
         log, other = (i, j) if odd in (i, ALL_MEMBERS) else (j, i)
         file, offset = comparison.logs[log].place(position)
         theirs, place = comparison.logs[other].place(position)

@@ -170,6 +170,13 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
             disk.findings.append(_unreadable(error))
             return None
 
+    if files.is_empty:
+        disk.member_id = _member_id(disk, position)
+        text = "no file of a member is there"
+        consequence = "it counts as an empty disk: the member starts with neither log nor votes"
+        place = disk.member_id, str(files.folder), -1
+        disk.findings.append(Finding(Kind.MISSING, *place, text, consequence))
+        return disk
     disk.mark = read(MARK_FILE, read_mark_file)
     disk.recording_log = read(RECORDING_LOG, read_recording_log)
     disk.node_state = read(NODE_STATE, read_node_state)

@@ -2,7 +2,7 @@
 
 A `Layout` is a row of fixed-length fields, then strings with their lengths before them. All numbers
 are little endian. Fields that later schema versions added are absent from a shorter block. Nothing
-here opens a file or judges what it reads.
+here opens a file or checks what it reads.
 
 Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, agrona's
 ``DistinctErrorLog.java`` and the SBE schemas 101 (archive), 110 (mark file), 111 (cluster) and 112

@@ -182,8 +182,8 @@ class Explorer:
                     f"member {i} refuses: its log ends at {end:,} of term {term}, the candidate's "
                     f"at {own_end:,} of term {own_term}"
                 )
-        told = reasons(world.members)[1 + self.member_ids.index(candidate)]
-        return told.partition(": ")[2]
+        states = reasons(world.members)[1 + self.member_ids.index(candidate)]
+        return states.partition(": ")[2]
 
     def explore(self) -> list[Leadership]:
         """Play all elections, then let the other members join each leader."""
@@ -218,7 +218,7 @@ class Explorer:
             if k not in world.up:
                 world.start(k)
         world.settle(there, rounds=ROUNDS)
-        told = reasons(world.members)
+        states = reasons(world.members)
         stuck = {}
         for k in there:
             i = self.member_ids[k]
@@ -226,7 +226,7 @@ class Explorer:
                 continue
             why = self._cannot_follow(i, leader, world.logs[self.member_ids.index(leader)])
             if not why and not is_closed(world.members[k], Role.FOLLOWER):
-                why = told[1 + k].partition(": ")[2]
+                why = states[1 + k].partition(": ")[2]
             if why:
                 stuck[i] = why
         return stuck
@@ -404,11 +404,11 @@ def explore(
     can_lead = {one.leader_member_id for one in leaderships if one.quorums}
     never = {}
     for i in explorer.startable:
-        told = [
+        obstacles = [
             one.stuck.get(i, "") for one in leaderships if one.quorums and one.leader_member_id != i
         ]
-        if told and i not in can_lead and all(told):
-            never[i] = told[0]
+        if obstacles and i not in can_lead and all(obstacles):
+            never[i] = obstacles[0]
     size = quorum_size(len(member_ids))
     limit = "" if len(member_ids) <= MAX_MEMBERS else ", only the smallest quorums and the whole"
     return Outlook(

@@ -1,7 +1,7 @@
 """The readers of the small files: the recording log, the node state and the mark file.
 
 Each takes a file's name for its errors and the bytes, and gives what stands there. Whether it is
-sound is judged in `canvass.disks.soundness`.
+sound is checked in `canvass.disks.soundness`.
 """
 
 from __future__ import annotations

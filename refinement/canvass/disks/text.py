@@ -23,6 +23,7 @@ def lines(verdict: Verdict) -> Iterator[str]:
     for log in verdict.logs:
         yield from _disk(log, [one for one in verdict.findings if one.member_id == log.member_id])
     for i in verdict.without_disk:
+        yield f"  member {i}: no disk"
         yield from _findings([one for one in verdict.findings if one.member_id == i])
     yield ""
     yield "2. Where do the logs agree and differ?"

@@ -1,6 +1,6 @@
 """The verdict on the disks of a cluster: everything that is found, in the order of the questions.
 
-This is the package's one door: `judge` reads the disks and answers.
+This is the package's one door: `assess` reads the disks and answers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def load_disks(folders: Sequence[Path]) -> list[MemberDisk]:
     return sorted(disks, key=lambda disk: disk.member_id)
 
 
-def judge(
+def assess(
     folders: Sequence[Path],
     *,
     lost: Sequence[int] = (),
@@ -108,7 +108,7 @@ def judge(
     """
     disks = [disk for disk in load_disks(folders) if disk.member_id not in lost]
     if not disks:
-        raise DiskError(str(folders[0]) if folders else "", -1, "there is no disk to judge")
+        raise DiskError(str(folders[0]) if folders else "", -1, "there is no disk to assess")
     member_ids = _member_ids(disks, lost, member_count)
     comparison = comparing.compare(disks)
     found = [one for disk in disks for one in check(disk)]
@@ -180,4 +180,4 @@ def _absent(
     ]
 
 
-__all__ = ["Comparison", "Verdict", "judge", "load_disks"]
+__all__ = ["Comparison", "Verdict", "assess", "load_disks"]

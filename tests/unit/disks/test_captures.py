@@ -5,6 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from canvass.cluster.quorum import quorum_size
+from canvass.disks import kernels
+from canvass.disks.disk import MemberDisk
+from canvass.disks.findings import Kind
+from canvass.disks.log import session_messages
+from canvass.disks.verdict import assess, load_disks
 from support.aeron_disk_captures import (
     COMMITTED,
     captures,
@@ -13,13 +20,6 @@ from support.aeron_disk_captures import (
     recording_log_entries,
     write_acknowledgements,
 )
-
-from canvass.cluster.quorum import quorum_size
-from canvass.disks import kernels
-from canvass.disks.disk import MemberDisk
-from canvass.disks.findings import Kind
-from canvass.disks.log import session_messages
-from canvass.disks.verdict import judge, load_disks
 
 CAPTURES = captures()
 REFUSES = "1.52.2-chaos-100"
@@ -92,17 +92,17 @@ def test_lost_acknowledgements_are_found_and_no_others(capture: Path, tmp_path: 
     ]
     lost = sum(sum(value in one for one in held) < quorum_size(len(disks)) for value in answered)
 
-    verdict = judge([capture], client=client)
+    verdict = assess([capture], client=client)
 
-    told = [one for one in verdict.findings if "acknowledged" in one.text]
-    assert [one.kind for one in told] == ([Kind.LOST] if lost else [])
-    assert [one.text.split()[0] for one in told] == ([str(lost)] if lost else [])
+    texts = [one for one in verdict.findings if "acknowledged" in one.text]
+    assert [one.kind for one in texts] == ([Kind.LOST] if lost else [])
+    assert [one.text.split()[0] for one in texts] == ([str(lost)] if lost else [])
     accused = {LOST: 1, REFUSES: 1}.get(capture.name)
     assert verdict.exit_code in ({accused} if accused else {0, 3})
 
 
 def test_a_snapshot_of_truncated_entries_is_found_and_its_member_never_joins() -> None:
-    verdict = judge([COMMITTED / LOST])
+    verdict = assess([COMMITTED / LOST])
 
     assert verdict.verdict == "LOST"
     (found,) = [one for one in verdict.findings if one.kind is Kind.LOST]
@@ -114,7 +114,7 @@ def test_a_snapshot_of_truncated_entries_is_found_and_its_member_never_joins() -
 
 
 def test_an_archive_that_refused_to_start_is_found_with_the_place() -> None:
-    verdict = judge([COMMITTED / REFUSES])
+    verdict = assess([COMMITTED / REFUSES])
 
     assert verdict.verdict == "DAMAGED"
     (found,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
@@ -125,7 +125,7 @@ def test_an_archive_that_refused_to_start_is_found_with_the_place() -> None:
 
 
 def test_all_members_of_a_sound_cluster_can_lead_with_any_quorum() -> None:
-    verdict = judge([COMMITTED / "1.53-tight-242"])
+    verdict = assess([COMMITTED / "1.53-tight-242"])
 
     assert (verdict.verdict, verdict.revision, verdict.schema_version) == ("SOUND", "1.50", 17)
     assert [len(one.quorums) for one in verdict.outlook.leaderships] == [3, 3, 3]
@@ -133,7 +133,7 @@ def test_all_members_of_a_sound_cluster_can_lead_with_any_quorum() -> None:
 
 
 def test_a_member_that_missed_the_last_election_cannot_lead() -> None:
-    verdict = judge([COMMITTED / "1.44.7-kills-9119"])
+    verdict = assess([COMMITTED / "1.44.7-kills-9119"])
 
     assert (verdict.verdict, verdict.revision, verdict.schema_version) == ("SOUND", "1.49", 12)
     assert [len(one.quorums) for one in verdict.outlook.leaderships] == [3, 0, 3]

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.aeron_disk_captures import COMMITTED
 
 from canvass.disks.errors import DiskError
 from canvass.disks.files import NAMES
 from canvass.disks.findings import Finding, Kind
-from canvass.disks.verdict import judge
+from canvass.disks.verdict import assess
+from support.aeron_disk_captures import COMMITTED
 
 SOUND = COMMITTED / "1.53-tight-242"
 
@@ -43,12 +43,12 @@ def disks(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "disks"
     before = digests(tmp_path)
     with suppress(DiskError):
-        judge([tmp_path / "disks"])
+        assess([tmp_path / "disks"])
     assert digests(tmp_path) == before
 
 
 def grave(folder: Path) -> list[Finding]:
-    return [one for one in judge([folder]).findings if one.kind is not Kind.NOTE]
+    return [one for one in assess([folder]).findings if one.kind is not Kind.NOTE]
 
 
 def test_sound_disks_are_sound(disks: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_missing_file_is_named(disks: Path, name: str) -> None:
 def test_without_a_mark_file_the_folder_says_which_member_it_is(disks: Path) -> None:
     (disks / "raw-1" / "cluster-mark.dat").unlink()
 
-    verdict = judge([disks])
+    verdict = assess([disks])
 
     assert (verdict.member_ids, verdict.exit_code) == ([0, 1, 2], 0)
 
@@ -116,7 +116,7 @@ def test_a_truncated_recording_log_is_found(disks: Path, length: int) -> None:
     path = disks / "raw-1" / "recording.log"
     path.write_bytes(path.read_bytes()[:length])
 
-    verdict = judge([disks])
+    verdict = assess([disks])
 
     assert verdict.exit_code == 1
     assert any(one.kind is Kind.DAMAGED and one.member_id == 1 for one in verdict.findings)
@@ -126,11 +126,11 @@ def test_a_member_given_twice_is_refused(disks: Path) -> None:
     shutil.copytree(disks / "raw-1", disks / "raw-9")
 
     with pytest.raises(DiskError, match="this is member 1, and so is"):
-        judge([disks])
+        assess([disks])
 
 
 def test_a_lost_disk_leaves_what_the_others_hold(disks: Path) -> None:
-    verdict = judge([disks], lost=[2])
+    verdict = assess([disks], lost=[2])
 
     assert (verdict.exit_code, verdict.member_ids, verdict.without_disk) == (0, [0, 1], [2])
     assert verdict.with_empty is not None
@@ -151,7 +151,7 @@ def test_any_damage_is_judged_without_an_error(
             content[at] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
         (folder / path.name.removesuffix(".gz")).write_bytes(content)
 
-    verdict = judge([folder])
+    verdict = assess([folder])
 
     assert verdict.exit_code in (0, 1, 2, 3)
     for one in verdict.findings:

@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from canvass.disks.findings import Kind
+from canvass.disks.layouts import INVALID_FLAG
+from canvass.disks.verdict import Verdict, assess
 from support import aeron_disks
 from support.aeron_disks import (
     SEGMENT_LENGTH,
@@ -19,10 +22,6 @@ from support.aeron_disks import (
     write_disk,
     write_disks,
 )
-
-from canvass.disks.findings import Kind
-from canvass.disks.layouts import INVALID_FLAG
-from canvass.disks.verdict import Verdict, judge
 
 
 def found(verdict: Verdict, kind: Kind) -> list[str]:
@@ -47,11 +46,12 @@ def test_2147_a_commit_counted_with_the_log_of_another_term_is_lost(tmp_path: Pa
     client = tmp_path / "client.jsonl"
     client.write_text(json.dumps({"clusterSessionId": 1, "timestamp": TIME + 192}) + "\n")
 
-    without, answered = judge(folders), judge(folders, client=client)
+    without, answered = assess(folders), assess(folders, client=client)
 
     assert found(without, Kind.LOST) == []
     assert found(answered, Kind.LOST) == [
-        f"1 acknowledged entries are on member 2 only (the first: session 1, timestamp {TIME + 192})"
+        "1 acknowledged entries are on member 2 only "
+        f"(the first: session 1, timestamp {TIME + 192})"
     ]
     assert answered.exit_code == 1
     leads = {one.leader_member_id: one for one in answered.outlook.leaderships}
@@ -85,7 +85,7 @@ def test_1777_deleted_old_snapshots_do_no_harm_while_a_newer_one_is_valid(tmp_pa
         )
     )
 
-    assert judge([folder]).verdict == "SOUND"
+    assert assess([folder]).verdict == "SOUND"
 
     # If, by mistake, the newer entries are invalidated, the deleted ones are selected.
     path = folder / "cluster" / "recording.log"
@@ -95,13 +95,13 @@ def test_1777_deleted_old_snapshots_do_no_harm_while_a_newer_one_is_valid(tmp_pa
             4, "little"
         )
     path.write_bytes(data)
-    verdict = judge([folder])
+    verdict = assess([folder])
 
     assert verdict.verdict == "DAMAGED"
     assert verdict.outlook.cannot_start[0].startswith("unknown recording id: ")
-    told = found(verdict, Kind.DAMAGED)
-    assert any("which the archive does not have" in text for text in told)
-    assert any("the log starts at 65,536, and the last snapshot is at 96" in text for text in told)
+    texts = found(verdict, Kind.DAMAGED)
+    assert any("which the archive does not have" in text for text in texts)
+    assert any("the log starts at 65,536, and the last snapshot is at 96" in text for text in texts)
 
 
 def test_1146_a_term_entry_that_was_invalidated_is_named(tmp_path: Path) -> None:
@@ -112,10 +112,10 @@ def test_1146_a_term_entry_that_was_invalidated_is_named(tmp_path: Path) -> None
     invalid = entry(0, 0, 0, base) + entry(INVALID_FLAG, 1, base, -1)
     (folder / "cluster" / "recording.log").write_bytes(invalid)
 
-    verdict = judge([folder])
+    verdict = assess([folder])
 
-    (told,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
-    assert (told.offset, told.text) == (64, "the entry of term 1 is marked invalid")
+    (text,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
+    assert (text.offset, text.text) == (64, "the entry of term 1 is marked invalid")
     assert verdict.logs[0].log_leadership_term_id == 0
 
 
@@ -128,12 +128,12 @@ def test_604_a_snapshot_without_a_recording_keeps_the_member_from_starting(tmp_p
     path = folders[2] / "cluster" / "recording.log"
     path.write_bytes(path.read_bytes() + entry(1, 0, 0, snapshot.position, -1, -1))
 
-    verdict = judge(folders)
+    verdict = assess(folders)
 
-    (told,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
-    assert (told.member_id, told.offset) == (2, 64)
-    assert "recording id -1" in told.text
-    assert "unknown recording id" in told.consequence
+    (text,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
+    assert (text.member_id, text.offset) == (2, 64)
+    assert "recording id -1" in text.text
+    assert "unknown recording id" in text.consequence
     assert verdict.outlook.cannot_start == {2: "unknown recording id: -1 (of the last snapshot)"}
     assert verdict.outlook.leaderships[0].quorums == [[0, 1]]
 
@@ -154,7 +154,7 @@ def test_1533_members_that_lost_their_files_cannot_replicate_a_purged_log(tmp_pa
         folder.mkdir()
         folders.append(folder)
 
-    verdict = judge(folders)
+    verdict = assess(folders)
 
     assert verdict.verdict == "LOST", "what was committed is on one disk"
     leads = {one.leader_member_id: one for one in verdict.outlook.leaderships}

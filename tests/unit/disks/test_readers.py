@@ -1,4 +1,4 @@
-"""The readers of the single files: what is written is read, and any bytes give one line of error."""
+"""The readers of the files: what is written is read; any bytes give one line of error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import aeron_disks
-from support.aeron_disks import Term
 
 from canvass.disks import layouts
 from canvass.disks.catalog import Recording, read_catalog
@@ -21,13 +19,15 @@ from canvass.disks.kernels import CRC32_TABLE, CRC32C_TABLE, crc32c
 from canvass.disks.layouts import Layout
 from canvass.disks.log import RecordedLog, read_log, session_messages
 from canvass.disks.small_files import read_mark_file, read_node_state, read_recording_log
+from support import aeron_disks
+from support.aeron_disks import Term
 
 LAYOUTS = [value for value in vars(layouts).values() if isinstance(value, Layout)]
 i64 = st.integers(-(1 << 63), (1 << 63) - 1)
 Reader = Callable[[str, object], object]
 
 
-def array(data: bytes) -> np.ndarray:  # type: ignore[type-arg]
+def array(data: bytes) -> np.ndarray:
     return np.frombuffer(data, np.uint8)
 
 
@@ -152,9 +152,9 @@ def is_read_or_refused_in_one_line(reader: Callable[..., object], data: bytes) -
     try:
         reader("some-file", array(data))
     except DiskError as error:
-        told = str(error)
-        assert told.startswith("some-file")
-        assert "\n" not in told
+        text = str(error)
+        assert text.startswith("some-file")
+        assert "\n" not in text
 
 
 @pytest.mark.parametrize(("name", "reader", "sound"), READERS, ids=[one[0] for one in READERS])

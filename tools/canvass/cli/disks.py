@@ -48,22 +48,22 @@ def disks(
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
 ) -> None:
-    """Judge the disks of a cluster: are they sound, is anything lost, who can lead?
+    """Assess the disks of a cluster: are they sound, is anything lost, who can lead?
 
-    Reads what Aeron 1.44 to 1.53 writes, without Aeron. Nothing is written to the disks. Stop the
-    members first, or give copies; files may be gzipped.
+    Reads the files of Aeron 1.44 to 1.53, without Aeron. Writes nothing to the disks.
+    Stop the members first, or give copies; the files may be gzipped.
 
-    Exit code 0: sound. 1: something is lost, diverged or damaged. 2: a file cannot be read. 3: a
-    file is missing, the rest is sound.
+    Exit code 0: sound. 1: something is lost, diverged or damaged.
+    2: a file cannot be read. 3: a file is missing, the rest is sound.
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
     from canvass.disks.text import lines
-    from canvass.disks.verdict import judge
+    from canvass.disks.verdict import assess
 
     if revision is not None and revision not in REVISIONS:
         raise CommandError(f"--revision {revision} is none of {', '.join(REVISIONS)}")
-    verdict = judge(
+    verdict = assess(
         folders, lost=lost or (), member_count=members, client=client, revision=revision
     )
     if output_format is Format.JSON:
