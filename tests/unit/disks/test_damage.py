@@ -139,7 +139,7 @@ def test_a_lost_disk_leaves_what_the_others_hold(disks: Path) -> None:
 
 @settings(max_examples=20)
 @given(data=st.data())
-def test_any_damage_is_judged_without_an_error(
+def test_any_damage_is_assessed_without_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("damaged")
