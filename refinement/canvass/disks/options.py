@@ -51,6 +51,10 @@ def _winners(outlook: Outlook) -> dict[tuple[int, ...], list[Leadership]]:
 
 
 def _start(outlook: Outlook) -> Iterator[Option]:
+    """Which members to start first: a set is safe if all quorums within it are.
+
+    A member that is slow takes no part in an election, though it was started.
+    """
     winners = _winners(outlook)
     if not winners:
         yield Option(
@@ -59,10 +63,10 @@ def _start(outlook: Outlook) -> Iterator[Option]:
             f"{outlook.member_count} members",
         )
         return
-    risky = {key: [one for one in there if one.may_lose] for key, there in winners.items()}
-    safe = [key for key, bad in risky.items() if not bad]
+    risky = {key: bad for key, there in winners.items() if (bad := _risky(there))}
+    safe = [key for key in winners if not any(set(other) <= set(key) for other in risky)]
     useful = [key for key in safe if not set(key) & set(outlook.never_join)] or safe
-    if len(safe) == len(winners):
+    if not risky:
         yield Option(
             f"Start {_named(useful[0])}",
             "whoever leads, nothing is truncated that was or may have been committed",
@@ -76,13 +80,18 @@ def _start(outlook: Outlook) -> Iterator[Option]:
             "is truncated",
         )
     for key, bad in risky.items():
-        if bad:
-            yield Option(
-                f"Do not start {_named(key)} without the others"
-                if len(key) < outlook.member_count
-                else f"Do not start {_named(key)} all at once",
-                "; ".join(_loss(one) for one in bad[:2]),
-            )
+        if any(set(other) < set(key) for other in risky):
+            continue
+        yield Option(
+            f"Do not start {_named(key)} without the others"
+            if len(key) < outlook.member_count
+            else f"Do not start {_named(key)} all at once",
+            "; ".join(_loss(one) for one in bad[:2]),
+        )
+
+
+def _risky(leaderships: Sequence[Leadership]) -> list[Leadership]:
+    return [one for one in leaderships if one.may_lose]
 
 
 def _loss(one: Leadership) -> str:

@@ -22,8 +22,20 @@ from canvass.disks.snapshots import check_snapshot
 NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
 
 
-def check(disk: MemberDisk) -> list[Finding]:
-    """All that is found on one disk, in the order of its files."""
+ACTIVE_MS: Final = 10_000
+"""A mark file that was updated this recently counts as active, as for Aeron itself."""
+
+
+def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
+    """All that is found on one disk, in the order of its files.
+
+    Parameters
+    ----------
+    disk
+        The disk.
+    now_ms
+        The time, to notice a member that runs; -1 if that does not matter.
+    """
     return [
         *disk.findings,
         *_recording_log(disk),
@@ -32,7 +44,7 @@ def check(disk: MemberDisk) -> list[Finding]:
         *_catalog(disk),
         *_log(disk),
         *_terms_against_log(disk),
-        *_mark_file(disk),
+        *_mark_file(disk, now_ms),
     ]
 
 
@@ -304,11 +316,15 @@ def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
         yield Finding(Kind.DAMAGED, disk.member_id, file, offset, text, consequence)
 
 
-def _mark_file(disk: MemberDisk) -> Iterator[Finding]:
+def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
     mark = disk.mark
     if mark is None:
         return
     path = disk.path(MARK_FILE)
+    if mark.activity_timestamp > 0 and 0 <= now_ms - mark.activity_timestamp < ACTIVE_MS:
+        text = "the mark file was updated within the last 10 s: the member seems to run"
+        consequence = "what is read here may not be of one moment; stop the member first"
+        yield Finding(Kind.NOTE, disk.member_id, path, 0, text, consequence)
     if mark.version == VERSION_FAILED:
         text = "the mark file says that the last start failed"
         yield Finding(Kind.NOTE, disk.member_id, path, 0, text, "see the errors in it")

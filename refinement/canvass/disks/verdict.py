@@ -84,6 +84,7 @@ def assess(
     member_count: int | None = None,
     client: Path | None = None,
     revision: str | None = None,
+    now_ms: int = NULL_VALUE,
 ) -> Verdict:
     """Read the disks in some folders, and answer.
 
@@ -100,6 +101,8 @@ def assess(
         A file of what clients were answered, see `canvass.disks.acknowledged`.
     revision
         Of the protocol; by default that of the release that wrote the logs.
+    now_ms
+        The time, to notice members that run; -1 if that does not matter.
 
     Raises
     ------
@@ -111,7 +114,7 @@ def assess(
         raise DiskError(str(folders[0]) if folders else "", -1, "there is no disk to assess")
     member_ids = _member_ids(disks, lost, member_count)
     comparison = comparing.compare(disks)
-    found = [one for disk in disks for one in check(disk)]
+    found = [one for disk in disks for one in check(disk, now_ms)]
     found += _absent(disks, member_ids, lost)
     found += comparing.differences(disks, comparison, len(member_ids))
     if client is not None:

@@ -5,6 +5,7 @@ The command line only; the verdict is made in `canvass.disks.verdict`.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,12 @@ def disks(
     if revision is not None and revision not in REVISIONS:
         raise CommandError(f"--revision {revision} is none of {', '.join(REVISIONS)}")
     verdict = assess(
-        folders, lost=lost or (), member_count=members, client=client, revision=revision
+        folders,
+        lost=lost or (),
+        member_count=members,
+        client=client,
+        revision=revision,
+        now_ms=time.time_ns() // 1_000_000,
     )
     if output_format is Format.JSON:
         write_json(verdict)
