@@ -135,8 +135,9 @@ def check_acknowledgements(
         keys.sort(key=lambda key: given.lines[key])
         first, number = keys[0], sum(given.entries[key] for key in keys)
         where = f"on member {', '.join(map(str, members))} only" if members else "on no disk"
+        entries = "entry is" if number == 1 else "entries are"
         text = (
-            f"{number:,} acknowledged entries are {where} (the first: session {first[0]}, "
+            f"{number:,} acknowledged {entries} {where} (the first: session {first[0]}, "
             f"timestamp {first[1]})"
         )
         if not members:

@@ -33,6 +33,8 @@ MAX_MEMBERS: Final = 7
 """Members of a cluster of which all quorums are tried; of more only the smallest and the whole."""
 ROUNDS: Final = 400
 """Rounds after which an election counts as without an end. One takes 10 to 40."""
+MAX_TERMS: Final = 500
+"""Terms of a recording log up to which elections are played; a member replays each of them."""
 
 
 class Truncation(msgspec.Struct, frozen=True, rename="camel"):
@@ -172,7 +174,7 @@ class Explorer:
         disk = self.disks.get(member)
         return (NULL_VALUE, 0) if disk is None else (disk.log_term, disk.end)
 
-    def refusal(self, members: Sequence[int], candidate: int, world: World) -> str:
+    def refusal(self, members: Sequence[int], candidate: int, world: World | None = None) -> str:
         """Why a member does not win among others."""
         for i in members:
             if self.newer(i, candidate):
@@ -182,6 +184,7 @@ class Explorer:
                     f"member {i} refuses: its log ends at {end:,} of term {term}, the candidate's "
                     f"at {own_end:,} of term {own_term}"
                 )
+        assert world is not None, "nobody refuses, and the candidate has not won"
         states = reasons(world.members)[1 + self.member_ids.index(candidate)]
         return states.partition(": ")[2]
 
@@ -192,6 +195,9 @@ class Explorer:
         worlds: dict[int, World] = {}
         for members in self.quorums():
             for candidate in members:
+                if self.is_long:
+                    self._compare_only(members, candidate, wins, refused)
+                    continue
                 world = self.play(members, candidate)
                 if self.leads(world, candidate):
                     wins[candidate].append(list(members))
@@ -210,6 +216,24 @@ class Explorer:
             )
             for i in self.startable
         ]
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether there are too many terms to play elections."""
+        return any(len(disk.terms) > MAX_TERMS for disk in self.disks.values())
+
+    def _compare_only(
+        self,
+        members: Sequence[int],
+        candidate: int,
+        wins: dict[int, list[list[int]]],
+        refused: dict[int, dict[str, str]],
+    ) -> None:
+        """Who wins by the comparison of logs alone: nobody among the members has a newer one."""
+        if any(self.newer(i, candidate) for i in members):
+            refused[candidate][", ".join(map(str, members))] = self.refusal(members, candidate)
+        else:
+            wins[candidate].append(list(members))
 
     def _join(self, leader: int, world: World) -> dict[int, str]:
         """Start all other members, and say which do not join, and why."""
@@ -421,7 +445,9 @@ def explore(
         started_empty=sorted(empty),
         elections=explorer.elections,
         bounds=(
-            f"{explorer.elections} elections played: each quorum, each member of it as the "
+            f"more than {MAX_TERMS} terms: no election was played, only the logs were compared"
+            if explorer.is_long
+            else f"{explorer.elections} elections played: each quorum, each member of it as the "
             f"candidate{limit}; every message arrives; at most {ROUNDS} rounds each"
         ),
     )

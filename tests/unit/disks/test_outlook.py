@@ -142,3 +142,18 @@ def test_a_member_that_runs_is_noticed(tmp_path: Path) -> None:
 
     assert [one.kind for one in running.findings] == [Kind.NOTE]
     assert stopped.findings == []
+
+
+def test_with_very_many_terms_the_logs_alone_are_compared(tmp_path: Path) -> None:
+    terms = [Term(number, number % 3) for number in range(502)]
+    disks = [disk_of(0, terms), disk_of(1, terms), disk_of(2, terms[:-1])]
+
+    verdict = assess(write_disks(tmp_path, disks))
+
+    assert verdict.outlook.elections == 0
+    assert "more than 500 terms: no election was played" in verdict.outlook.bounds
+    assert quorums(verdict) == {
+        0: [[0, 1], [0, 2], [0, 1, 2]],
+        1: [[0, 1], [1, 2], [0, 1, 2]],
+        2: [],
+    }

@@ -50,10 +50,7 @@ def test_2147_a_commit_counted_with_the_log_of_another_term_is_lost(tmp_path: Pa
 
     assert found(without, Kind.LOST) == []
     assert found(answered, Kind.LOST) == [
-        (
-            "1 acknowledged entries are on member 2 only "
-            f"(the first: session 1, timestamp {TIME + 192})"
-        )
+        (f"1 acknowledged entry is on member 2 only (the first: session 1, timestamp {TIME + 192})")
     ]
     assert answered.exit_code == 1
     leads = {one.leader_member_id: one for one in answered.outlook.leaderships}
