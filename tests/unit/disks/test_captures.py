@@ -21,7 +21,14 @@ from support.aeron_disk_captures import (
     write_acknowledgements,
 )
 
-CAPTURES = captures()
+CAPTURES = [
+    pytest.param(
+        path,
+        id=path.name,
+        marks=[] if path.parent == COMMITTED else [pytest.mark.night],
+    )
+    for path in captures()
+]
 REFUSES = "1.52.2-chaos-100"
 LOST = "1.52.2-wipe-241"
 
@@ -30,7 +37,7 @@ def disks_of(capture: Path) -> list[MemberDisk]:
     return load_disks([capture])
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", CAPTURES)
 def test_recording_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
     for disk in disks_of(capture):
         assert disk.recording_log is not None
@@ -51,7 +58,7 @@ def test_recording_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
         assert found == recording_log_entries(capture, disk.member_id)
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", CAPTURES)
 def test_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
     for disk in disks_of(capture):
         log = disk.log
@@ -77,7 +84,7 @@ def test_logs_are_read_as_aeron_reads_them(capture: Path) -> None:
         assert log.end == int(printed[-1][1])
 
 
-@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", CAPTURES)
 def test_lost_acknowledgements_are_found_and_no_others(capture: Path, tmp_path: Path) -> None:
     client = tmp_path / "client.jsonl"
     answered = write_acknowledgements(capture, client)
