@@ -196,7 +196,19 @@ def _empty(outlook: Outlook, with_empty: Outlook | None) -> Iterator[Option]:
             f"its vote makes {_named(smallest)} a quorum: "
             + "; ".join(_loss(one) for one in bad if smallest in one.quorums),
         )
-    else:
+    stuck = {
+        i: one.stuck[i]
+        for one in with_empty.leaderships
+        if one.quorums and one.leader_member_id not in lost
+        for i in lost
+        if i in one.stuck
+    }
+    for i, why in stuck.items():
+        yield Option(
+            f"Copy the archive and cluster folders of a stopped member to member {i}",
+            f"with an empty disk it cannot join: it {why}",
+        )
+    if not new and not stuck:
         yield Option(
             f"Start {_named(lost)} with an empty disk when a leader serves",
             "it replays the whole log; it may vote again in a term in which it has voted "

@@ -70,6 +70,21 @@ def test_an_empty_disk_makes_a_quorum_that_loses_entries(tmp_path: Path) -> None
     ]
 
 
+def test_a_purged_log_is_no_source_for_an_empty_disk(tmp_path: Path) -> None:
+    terms = [Term(0, 0, (b"x" * 1000,) * 100)]
+    whole = disk_of(0, terms)
+    taken = (Snapshot(0, 0, len(whole.log)),)
+    disks = [disk_of(i, terms, snapshots=taken, start=aeron_disks.SEGMENT_LENGTH) for i in range(2)]
+
+    verdict = assess(write_disks(tmp_path, disks), lost=[2])
+
+    assert actions(verdict) == [
+        "Start members 0 and 1",
+        "Copy the archive and cluster folders of a stopped member to member 2",
+    ]
+    assert "the leader's recording starts at 65,536" in verdict.options[1].consequence
+
+
 def test_two_leaders_of_one_term_are_an_alarm(tmp_path: Path) -> None:
     disks = [disk_of(i, [Term(0, 0), Term(1, i, (A,))]) for i in range(2)]
 
