@@ -30,6 +30,7 @@ COMMAND_MODULES = (
     "canvass.cli.control",
     "canvass.cli.client",
     "canvass.cli.repair",
+    "canvass.cli.disks",
     "canvass.cli.import_",
     "canvass.cli.graph",
     "canvass.cli.browse",

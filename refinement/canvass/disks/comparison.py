@@ -1,0 +1,288 @@
+"""Several disks together: where the members' logs agree and differ, and what was committed.
+
+No file says what was committed. Two things on disk prove it: a leader appends the first entry of
+its term only when a quorum has recorded all that is before it, and a snapshot is taken of what is
+committed. Both are lower bounds: clients may have been answered for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import msgspec
+
+from canvass.cluster.quorum import quorum_size
+from canvass.disks.disk import MemberDisk
+from canvass.disks.files import RECORDING_LOG
+from canvass.disks.findings import ALL_MEMBERS, Finding, Kind
+from canvass.disks.layouts import NULL_VALUE
+from canvass.disks.log import RecordedLog, TermRun, agreement
+from canvass.disks.small_files import LogEntry
+
+
+class Tail(msgspec.Struct, frozen=True, rename="camel"):
+    """What one member's log holds of one term: the run's bounds in it, and how many entries."""
+
+    leadership_term_id: int
+    start: int
+    end: int
+    session_messages: int
+    timer_events: int
+    leader_member_id: int
+
+
+class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
+    """One member's log: where it starts, ends, and what it holds beyond what all members share."""
+
+    member_id: int
+    start: int
+    end: int
+    log_leadership_term_id: int
+    snapshot_position: int
+    candidate_term_id: int
+    beyond_common: list[Tail]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why everything up to a position in a member's log was committed, and where that stands."""
+
+    position: int
+    member_id: int
+    file: str
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several logs compared.
+
+    ``agreed`` has the position up to which two members' logs are the same, for each pair with the
+    lower id first. ``proofs`` are of what was committed, the furthest of each member. ``floor`` is
+    the one of them that reaches furthest.
+    """
+
+    logs: Mapping[int, RecordedLog]
+    agreed: Mapping[tuple[int, int], int]
+    proofs: tuple[Proof, ...]
+
+    @property
+    def floor(self) -> Proof | None:
+        """The proof that reaches furthest."""
+        return max(self.proofs, key=lambda proof: proof.position, default=None)
+
+    def agreement(self, i: int, j: int) -> int:
+        """The position up to which the logs of two members are the same."""
+        if i == j:
+            return self.logs[i].end
+        return self.agreed[min(i, j), max(i, j)]
+
+    def holders(self, member_id: int, position: int) -> list[int]:
+        """The members whose log is that member's up to a position."""
+        return [j for j in sorted(self.logs) if self.agreement(member_id, j) >= position]
+
+
+def compare(disks: Sequence[MemberDisk]) -> Comparison:
+    """Compare the logs of all disks that have one."""
+    logs = {
+        disk.member_id: disk.log for disk in disks if disk.log is not None and disk.log.segments
+    }
+    agreed = {(i, j): agreement(logs[i], logs[j]) for i, j in combinations(sorted(logs), 2)}
+    proofs = tuple(proof for disk in disks for proof in _proofs(disk))
+    return Comparison(logs, agreed, proofs)
+
+
+def _proofs(disk: MemberDisk) -> Iterator[Proof]:
+    """The furthest proof in a log's own entries, and the furthest of its snapshots."""
+    opened = [run for run in disk.log.terms if run.base != NULL_VALUE] if disk.log else []
+    for run in opened[-1:]:
+        assert disk.log is not None
+        text = f"term {run.term} was opened at {run.start:,} by member {run.leader}"
+        yield Proof(run.start, disk.member_id, *disk.log.place(run.start), text)
+    taken = max(disk.snapshots, key=lambda entry: entry.log_position, default=None)
+    if taken is not None:
+        text = f"a snapshot was taken at {taken.log_position:,} of term {taken.leadership_term_id}"
+        path = disk.path(RECORDING_LOG)
+        yield Proof(taken.log_position, disk.member_id, path, taken.offset, text)
+
+
+def common_position(comparison: Comparison) -> int:
+    """The position up to which all logs are the same; 0 without two logs."""
+    members = sorted(comparison.logs)
+    return min((comparison.agreement(members[0], j) for j in members[1:]), default=0)
+
+
+def member_logs(disks: Sequence[MemberDisk], comparison: Comparison) -> list[MemberLog]:
+    """Each member's log in numbers."""
+    common = common_position(comparison)
+    return [
+        MemberLog(
+            disk.member_id,
+            disk.log.start if disk.log else 0,
+            disk.end,
+            disk.log_term,
+            disk.snapshot_position,
+            disk.node_state.candidate_term_id if disk.node_state else NULL_VALUE,
+            [_tail(run, common) for run in disk.log.terms if run.end > common] if disk.log else [],
+        )
+        for disk in disks
+    ]
+
+
+def _tail(run: TermRun, common: int) -> Tail:
+    start = max(run.start, common)
+    return Tail(run.term, start, run.end, run.messages, run.timers, run.leader)
+
+
+def differences(
+    disks: Sequence[MemberDisk], comparison: Comparison, member_count: int
+) -> list[Finding]:
+    """Where logs contradict each other, and what was committed and is on no quorum."""
+    return [
+        *_same_term(comparison),
+        *_two_histories(comparison),
+        *_snapshots_beyond(disks),
+        *_durability(disks, comparison, member_count),
+    ]
+
+
+def _same_term(comparison: Comparison) -> Iterator[Finding]:
+    """A term has one leader: its bytes are the same in all logs."""
+    pairs = {
+        pair: position
+        for pair, position in comparison.agreed.items()
+        if _differ_in_a_term(comparison, pair, position)
+    }
+    for (i, j), position in pairs.items():
+        odd, others = _odd_one(comparison, pairs, i, j)
+        if others and odd != i and odd != j:
+            continue
+        if others and min(others) not in (i, j):
+            continue  # Reported for the pair with the first of the others.
+        log, other = (i, j) if odd in (i, ALL_MEMBERS) else (j, i)
+        file, offset = comparison.logs[log].place(position)
+        theirs, place = comparison.logs[other].place(position)
+        run = comparison.logs[log].term_at(position)
+        term = NULL_VALUE if run is None else run.term
+        if others:
+            named = " and ".join(map(str, others))
+            text = (
+                f"member {odd} holds another entry of term {term} at {position:,} than members "
+                f"{named}, which agree ({theirs}:{place})"
+            )
+        else:
+            text = (
+                f"members {i} and {j} hold different entries of term {term} at {position:,} "
+                f"({theirs}:{place})"
+            )
+        consequence = (
+            "no election repairs this: a member with the same log term is not truncated, and the "
+            "services of the two process different entries"
+        )
+        yield Finding(Kind.DIVERGED, odd, file, offset, text, consequence)
+
+
+def _differ_in_a_term(comparison: Comparison, pair: tuple[int, int], position: int) -> bool:
+    mine, theirs = (comparison.logs[k].term_at(position) for k in pair)
+    return mine is not None and theirs is not None and mine.term == theirs.term
+
+
+def _odd_one(
+    comparison: Comparison, pairs: Mapping[tuple[int, int], int], i: int, j: int
+) -> tuple[int, list[int]]:
+    """Which of two members differs from others that agree, and those; else nobody."""
+    position = pairs[i, j]
+    for odd, other in ((i, j), (j, i)):
+        against = [
+            k
+            for k in comparison.logs
+            if k != odd
+            and pairs.get((min(k, odd), max(k, odd))) == position
+            and comparison.agreement(k, other) > position
+        ]
+        if len(against) > 1:
+            return odd, sorted(against)
+    return ALL_MEMBERS, []
+
+
+def _two_histories(comparison: Comparison) -> Iterator[Finding]:
+    """Two logs that differ, and both were committed beyond that."""
+    reached: dict[int, list[Proof]] = {}
+    for proof in comparison.proofs:
+        reached.setdefault(proof.member_id, []).append(proof)
+    for (i, j), position in comparison.agreed.items():
+        ends = comparison.logs[i].sound_end, comparison.logs[j].sound_end
+        beyond = [
+            max(reached.get(k, ()), key=lambda proof: proof.position, default=None) for k in (i, j)
+        ]
+        a, b = beyond
+        if a is None or b is None or position >= min(ends):
+            continue
+        mine, theirs = (comparison.logs[k].term_at(position) for k in (i, j))
+        same = mine is not None and theirs is not None and mine.term == theirs.term
+        if same or min(a.position, b.position) <= position:
+            continue
+        text = (
+            f"members {i} and {j} differ from {position:,} on, and both logs were committed beyond "
+            f"that: {a.text} (member {i}); {b.text} (member {j}, {b.file}:{b.offset})"
+        )
+        consequence = "one of them loses committed entries when it joins the other"
+        yield Finding(Kind.DIVERGED, ALL_MEMBERS, a.file, a.offset, text, consequence)
+
+
+def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
+    """A snapshot of a term, beyond where the term ends for another member."""
+    ends: dict[int, tuple[LogEntry, MemberDisk]] = {}
+    for disk in disks:
+        for entry in disk.terms:
+            if entry.log_position != NULL_VALUE and entry is not disk.last_term:
+                ends.setdefault(entry.leadership_term_id, (entry, disk))
+    for disk in disks:
+        own = {entry.leadership_term_id: entry for entry in disk.terms}
+        for taken in disk.snapshots:
+            term = taken.leadership_term_id
+            closed = ends.get(term)
+            known = own.get(term)
+            if closed is None or taken.log_position <= closed[0].log_position:
+                continue
+            if known is not None and known.log_position == closed[0].log_position:
+                continue  # The member's own recording log says it, too.
+            text = (
+                f"a snapshot was taken at {taken.log_position:,} of term {term}, which ends at "
+                f"{closed[0].log_position:,} for member {closed[1].member_id} "
+                f"({closed[1].path(RECORDING_LOG)}:{closed[0].offset})"
+            )
+            consequence = "committed entries of that term are not in the log of that member"
+            path = disk.path(RECORDING_LOG)
+            yield Finding(Kind.LOST, disk.member_id, path, taken.offset, text, consequence)
+
+
+def _durability(
+    disks: Sequence[MemberDisk], comparison: Comparison, member_count: int
+) -> Iterator[Finding]:
+    """What was committed is on a quorum."""
+    quorum = quorum_size(member_count)
+    unknown = member_count - len(disks)
+    for proof in comparison.proofs:
+        log = comparison.logs.get(proof.member_id)
+        if log is None or proof.position > log.end:
+            continue
+        holders = comparison.holders(proof.member_id, min(proof.position, log.sound_end))
+        if len(holders) >= quorum:
+            continue
+        there = ", ".join(map(str, holders))
+        text = (
+            f"{proof.text}, so that all before it was committed; it is on {len(holders)} of "
+            f"{member_count} disks only (member {there}), and a quorum is {quorum}"
+        )
+        consequence = "an election without these members loses it"
+        if len(holders) + unknown >= quorum:
+            consequence += f"; {unknown} disks were not given"
+            yield Finding(
+                Kind.MISSING, proof.member_id, proof.file, proof.offset, text, consequence
+            )
+        else:
+            yield Finding(Kind.LOST, proof.member_id, proof.file, proof.offset, text, consequence)

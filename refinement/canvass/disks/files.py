@@ -1,0 +1,168 @@
+"""The door to the disks: which files belong to a member, and their bytes, opened for reading only.
+
+Nothing here writes, creates or locks anything, and nothing here knows what a file holds. A file
+whose name ends in ``.gz`` is decompressed in memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.disks.errors import DiskError
+
+Bytes = NDArray[np.uint8]
+
+RECORDING_LOG: Final = "recording.log"
+NODE_STATE: Final = "node-state.dat"
+MARK_FILE: Final = "cluster-mark.dat"
+CATALOG: Final = "archive.catalog"
+NAMES: Final = (RECORDING_LOG, NODE_STATE, MARK_FILE, CATALOG)
+
+DEPTH: Final = 3
+"""How many folders below the one that is given are searched."""
+
+MAX_SMALL: Final = 1 << 28
+"""Bytes of a file that is not a segment: 256 MiB."""
+MAX_SEGMENT: Final = 1 << 30
+"""Bytes of a segment: Aeron allows 1 GiB."""
+
+_SEGMENT: Final = re.compile(r"(\d{1,18})-(\d{1,18})\.rec")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberFiles:
+    """The files of one member.
+
+    ``files`` has the path of each of `NAMES` that is there, ``segments`` that of each segment by
+    its recording and the position at which it begins.
+    """
+
+    folder: Path
+    files: dict[str, Path] = field(default_factory=dict)
+    segments: dict[int, dict[int, Path]] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self.files and not self.segments
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    """The files in a folder and below it, in a fixed order."""
+    with os.scandir(folder) as listed:
+        entries = sorted(listed, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=True):
+            if depth > 0:
+                yield from _walk(folder / entry.name, depth - 1)
+        else:
+            yield folder / entry.name
+
+
+def _collect(folder: Path, paths: Sequence[Path]) -> tuple[MemberFiles, list[str]]:
+    """The member's files among some, and what is there twice."""
+    found, twice = MemberFiles(folder), []
+    for path in paths:
+        plain = path.name.removesuffix(".gz")
+        segment = _SEGMENT.fullmatch(plain)
+        if plain in NAMES:
+            if plain in found.files:
+                twice.append(plain)
+            found.files.setdefault(plain, path)
+        elif segment:
+            recording, position = int(segment[1]), int(segment[2])
+            of_recording = found.segments.setdefault(recording, {})
+            if position in of_recording:
+                twice.append(plain)
+            of_recording.setdefault(position, path)
+    return found, twice
+
+
+def find_members(folder: Path) -> list[MemberFiles]:
+    """Find the files of a member below a folder, or of several if each has its own folder in it.
+
+    Raises
+    ------
+    DiskError
+        If there is no such folder, or if it is not clear which file belongs to which member.
+    """
+    if not folder.is_dir():
+        raise DiskError(str(folder), -1, "there is no such folder")
+    found, twice = _collect(folder, list(_walk(folder, DEPTH)))
+    if not twice:
+        return [found]
+    members = []
+    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+        inner, again = _collect(child, list(_walk(child, DEPTH - 1)))
+        if again:
+            where = f"{again[0]} is there more than once; give the folder of one member"
+            raise DiskError(str(child), -1, where)
+        if not inner.is_empty:
+            members.append(inner)
+    if len(members) < 2:
+        where = f"{twice[0]} is there more than once; give the folder of one member"
+        raise DiskError(str(folder), -1, where)
+    return members
+
+
+def _decompress(path: Path, limit: int) -> bytes:
+    decoder = zlib.decompressobj(wbits=31)
+    try:
+        with path.open("rb") as file:
+            data = decoder.decompress(file.read(limit), limit)
+    except zlib.error as error:
+        raise DiskError(str(path), -1, f"damaged gzip data: {error}") from None
+    if not decoder.eof:
+        reason = "gzip data end early" if not decoder.unconsumed_tail else f"over {limit} bytes"
+        raise DiskError(str(path), -1, reason)
+    return data
+
+
+def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
+    """The bytes of a file: mapped into memory, or decompressed if its name ends in ``.gz``.
+
+    Raises
+    ------
+    DiskError
+        If it cannot be read, is not a regular file, or is larger than ``limit`` bytes.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DiskError(str(path), -1, "not a regular file")
+        if status.st_size > limit:
+            raise DiskError(str(path), -1, f"{status.st_size} bytes are more than {limit}")
+        if path.name.endswith(".gz"):
+            return np.frombuffer(_decompress(path, limit), np.uint8)
+        if status.st_size == 0:
+            return np.zeros(0, np.uint8)
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, np.uint8)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DiskError(str(path), -1, reason) from None
+
+
+def read_segment(path: Path, length: int) -> tuple[Bytes, int]:
+    """The bytes of a segment, and how many of them the file has.
+
+    What the file is shorter than a segment counts as zeros: copies are often made without them.
+    """
+    data = read_bytes(path, MAX_SEGMENT)
+    if len(data) >= length:
+        return data[:length], len(data)
+    padded = np.zeros(length, np.uint8)
+    padded[: len(data)] = data
+    return padded, len(data)

@@ -1,0 +1,391 @@
+"""The loops over the frames of a log, compiled: they see every frame of gigabytes.
+
+A segment comes as an array of 8-byte words and one of 4-byte words, which share their memory.
+Offsets are bytes in the segment. Nothing here opens a file or words a finding.
+
+The files are mapped and may be damaged in any way, so a loop never reads beyond the limit that it
+is given, and always ends: each frame is at least 32 bytes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+Words = NDArray[np.int64]
+Halves = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Table = NDArray[np.uint32]
+
+# Why a scan stopped.
+LIMIT: Final = 0
+"""The limit is reached."""
+NO_FRAME: Final = 1
+"""Where a frame should begin there are zeros."""
+BAD_LENGTH: Final = 2
+BAD_TYPE: Final = 3
+BAD_TERM_OFFSET: Final = 4
+BAD_TERM_ID: Final = 5
+BEYOND: Final = 6
+"""A frame reaches beyond its term buffer or beyond the limit."""
+BAD_FRAGMENT: Final = 7
+"""A message begins within another, or goes on without having begun."""
+BAD_MESSAGE: Final = 8
+"""No message of the schema, or of a length that it cannot have."""
+OTHER_TERM: Final = 9
+"""An entry of another leadership term than the one that was opened last."""
+BAD_CHECKSUM: Final = 10
+FULL: Final = 11
+"""There is no room for another mark: give more, and go on."""
+
+# The columns of a mark.
+MARK_COLUMNS: Final = 10
+M_TEMPLATE, M_START, M_END, M_TERM, M_A, M_B, M_TIMESTAMP, M_MESSAGES, M_TIMERS, M_VERSION = range(
+    MARK_COLUMNS
+)
+
+# The state that a scan carries from segment to segment.
+STATE_COLUMNS: Final = 9
+S_TERM, S_ENTRY_START, S_MARKED, S_MARKS, S_MESSAGES, S_TIMERS, S_OTHERS, S_LAST, S_VERSION = range(
+    STATE_COLUMNS
+)
+"""The leadership term; where the entry that is not complete begins, or -1; the mark to be completed
+with its end, or -1; how many marks there are; counts of entries; the start of the last frame in the
+log; the last schema version."""
+
+_TERM_FIELDS: Final = 24
+"""Bytes of the block that every message of the log has at least: term, another id, timestamp."""
+
+
+def compiled(function: _F) -> _F:
+    """Compile a function of numbers and arrays to machine code at its first call."""
+    return cast(_F, numba.njit(cache=True, nogil=True)(function))
+
+
+def _crc_table(polynomial: int) -> Table:
+    table = np.zeros(256, np.uint32)
+    for index in range(256):
+        value = index
+        for _ in range(8):
+            value = value >> 1 ^ (polynomial if value & 1 else 0)
+        table[index] = value
+    return table
+
+
+CRC32_TABLE: Final = _crc_table(0xEDB88320)
+CRC32C_TABLE: Final = _crc_table(0x82F63B78)
+NO_TABLE: Final = np.zeros(0, np.uint32)
+"""Given where the frames bear no checksums."""
+
+
+@compiled
+def _crc(table: Table, data: NDArray[np.uint8], start: int, end: int) -> int:
+    value = np.uint32(0xFFFFFFFF)
+    for at in range(start, end):
+        value = table[(value ^ data[at]) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
+    return int(value ^ np.uint32(0xFFFFFFFF))
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC-32C of some bytes."""
+    return int(_crc(CRC32C_TABLE, np.frombuffer(data, np.uint8), 0, len(data)))
+
+
+@compiled
+def frame_end(halves: Halves, offset: int, limit: int) -> tuple[int, int]:
+    """Go from frame to frame by their lengths alone, as an archive does after a crash.
+
+    Returns
+    -------
+    tuple of int
+        Where no frame begins any more, and where the last one began (or ``offset``).
+    """
+    last = offset
+    while offset < limit:
+        length = halves[offset >> 2]
+        if length <= 0:
+            break
+        last = offset
+        offset += (int(length) + 31) & ~31
+    return offset, last
+
+
+@compiled
+def checksums_match(
+    halves: Halves, data: NDArray[np.uint8], table: Table, offset: int, limit: int, count: int
+) -> bool:
+    """Whether the first data frames bear checksums where the session id stands otherwise.
+
+    Notes
+    -----
+    Source: ``RecordingWriter.computeChecksum``.
+    """
+    seen = 0
+    while offset + 32 <= limit and seen < count:
+        length = int(halves[offset >> 2])
+        if length < 32 or offset + length > limit:
+            break
+        aligned = (length + 31) & ~31
+        end = min(offset + aligned, limit)
+        if (halves[(offset >> 2) + 1] >> 16) & 0xFFFF == 1 and length > 32:
+            found = int(np.uint32(halves[(offset >> 2) + 3]))
+            if found != _crc(table, data, offset + 32, end):
+                return False
+            seen += 1
+        offset += aligned
+    return seen > 0
+
+
+@compiled
+def scan(  # noqa: C901 - one pass over gigabytes; each branch is one rule of the format
+    words: Words,
+    halves: Halves,
+    data: NDArray[np.uint8],
+    offset: int,
+    limit: int,
+    position: int,
+    initial_term_id: int,
+    term_length: int,
+    table: Table,
+    is_log: bool,
+    state: Ints,
+    marks: Ints,
+) -> tuple[int, int]:
+    """Look at each frame of a segment from an offset up to a limit.
+
+    Parameters
+    ----------
+    words, halves, data
+        The segment as words of 8, 4 and 1 bytes.
+    offset, limit
+        What to look at, in bytes of the segment.
+    position
+        The log position of the segment's first byte.
+    initial_term_id, term_length
+        Of the recording: which term id and offset a frame at a position must bear.
+    table
+        Of the checksum that the frames bear, or empty.
+    is_log
+        Whether entries of a cluster's log are expected in the frames.
+    state, marks
+        Carried from call to call; a mark is made of each entry but session messages and timers.
+
+    Returns
+    -------
+    tuple of int
+        Why the scan stopped, and the offset of the frame at which it did.
+    """
+    while offset < limit:
+        half = offset >> 2
+        length = int(halves[half])
+        if length == 0:
+            return NO_FRAME, offset
+        if length < 32:
+            return BAD_LENGTH, offset
+        aligned = (length + 31) & ~31
+        at = position + offset
+        if (at & (term_length - 1)) + aligned > term_length or offset + aligned > limit:
+            return BEYOND, offset
+        kind = (halves[half + 1] >> 16) & 0xFFFF
+        if kind > 1 or (halves[half + 1] & 0xFF) != 0:
+            return BAD_TYPE, offset
+        if halves[half + 2] != at & (term_length - 1):
+            return BAD_TERM_OFFSET, offset
+        expected = (initial_term_id + at // term_length) & 0xFFFFFFFF
+        if int(np.uint32(halves[half + 5])) != expected:
+            return BAD_TERM_ID, offset
+        state[S_LAST] = at
+        if kind == 0 or length == 32:
+            offset += aligned
+            continue
+        if table.size > 0:
+            found = int(np.uint32(halves[half + 3]))
+            if found != _crc(table, data, offset + 32, offset + aligned):
+                return BAD_CHECKSUM, offset
+        if is_log:
+            flags = (halves[half + 1] >> 8) & 0xFF
+            if (flags & 0x80 != 0) != (state[S_ENTRY_START] < 0):
+                return BAD_FRAGMENT, offset
+            if flags & 0x80:
+                state[S_MARKED] = -1
+                template = (halves[half + 8] >> 16) & 0xFFFF
+                schema = halves[half + 9] & 0xFFFF
+                if schema != 111:
+                    # Entries of a consensus module extension are in a schema of its own.
+                    if length < 40 or schema == 0:
+                        return BAD_MESSAGE, offset
+                    state[S_OTHERS] += 1
+                else:
+                    if length < 40 + _TERM_FIELDS or (halves[half + 8] & 0xFFFF) < _TERM_FIELDS:
+                        return BAD_MESSAGE, offset
+                    if template != 1 and (template < 20 or template > 25):
+                        return BAD_MESSAGE, offset
+                    term = words[(offset >> 3) + 5]
+                    if template == 24:
+                        if term <= state[S_TERM] or length < 32 + 8 + 40:
+                            return OTHER_TERM, offset
+                    elif state[S_TERM] >= 0 and term != state[S_TERM]:
+                        return OTHER_TERM, offset
+                    if template == 1 or template == 20:
+                        if state[S_TERM] < 0:
+                            state[S_TERM] = term
+                        if template == 1:
+                            state[S_MESSAGES] += 1
+                        else:
+                            state[S_TIMERS] += 1
+                    else:
+                        row = state[S_MARKS]
+                        if row >= marks.shape[0]:
+                            return FULL, offset
+                        word = (offset >> 3) + 5
+                        state[S_TERM] = term
+                        state[S_MARKED] = row
+                        state[S_MARKS] = row + 1
+                        marks[row, 0] = template
+                        marks[row, 1] = at
+                        marks[row, 2] = -1
+                        marks[row, 3] = term
+                        marks[row, 4] = words[word + 1]
+                        marks[row, 5] = -1
+                        marks[row, 6] = words[word + 2]
+                        if template == 24:
+                            marks[row, 4] = words[word + 3]
+                            marks[row, 5] = halves[2 * word + 8]
+                        elif template == 21:
+                            marks[row, 4] = words[word + 2]
+                            marks[row, 6] = words[word + 3]
+                        elif template == 22 or template == 23:
+                            marks[row, 5] = halves[2 * word + 6]
+                        elif template == 25:
+                            marks[row, 5] = halves[2 * word + 7]
+                        marks[row, 7] = state[S_MESSAGES]
+                        marks[row, 8] = state[S_TIMERS]
+                        marks[row, 9] = (halves[half + 9] >> 16) & 0xFFFF
+                    state[S_VERSION] = (halves[half + 9] >> 16) & 0xFFFF
+                state[S_ENTRY_START] = at
+            if flags & 0x40:
+                if state[S_MARKED] >= 0:
+                    marks[state[S_MARKED], 2] = at + aligned
+                    state[S_MARKED] = -1
+                state[S_ENTRY_START] = -1
+        offset += aligned
+    return LIMIT, offset
+
+
+@compiled
+def agree(
+    words: Words,
+    halves: Halves,
+    offset: int,
+    limit: int,
+    other_words: Words,
+    other_offset: int,
+    other_limit: int,
+) -> tuple[int, bool]:
+    """Go along two segments as long as their frames are the same.
+
+    Returns
+    -------
+    tuple
+        How many bytes are the same, and whether the next frames differ (else one of the segments
+        has reached its limit).
+
+    Notes
+    -----
+    Session and stream ids are not compared: a replicated frame bears those of the replay. Of a
+    padding frame only the header is compared, as an archive records no more of it.
+    """
+    start = offset
+    high = np.int64(-1) << 32
+    low = np.int64(0xFFFFFFFF)
+    while offset < limit and other_offset < other_limit:
+        length = int(halves[offset >> 2])
+        if length < 32:
+            return offset - start, True
+        aligned = (length + 31) & ~31
+        if offset + aligned > limit or other_offset + aligned > other_limit:
+            return offset - start, True
+        a, b = offset >> 3, other_offset >> 3
+        if (
+            words[a] != other_words[b]
+            or (words[a + 1] ^ other_words[b + 1]) & low != 0
+            or (words[a + 2] ^ other_words[b + 2]) & high != 0
+        ):
+            return offset - start, True
+        if (halves[(offset >> 2) + 1] >> 16) & 0xFFFF != 0:
+            for k in range(4, aligned >> 3):
+                if words[a + k] != other_words[b + k]:
+                    return offset - start, True
+        offset += aligned
+        other_offset += aligned
+    return offset - start, False
+
+
+@compiled
+def session_messages(
+    words: Words, halves: Halves, offset: int, limit: int, position: int, rows: Ints, count: int
+) -> int:
+    """List the session messages of frames that a scan has found sound.
+
+    Parameters
+    ----------
+    rows
+        Filled from row ``count`` on: where the entry begins, session, timestamp, term, and the
+        first eight bytes of the payload (0 if there are fewer).
+
+    Returns
+    -------
+    int
+        How many rows are filled then.
+    """
+    while offset < limit and count < rows.shape[0]:
+        half = offset >> 2
+        length = int(halves[half])
+        if length < 32:
+            break
+        flags = (halves[half + 1] >> 8) & 0xFF
+        kind = (halves[half + 1] >> 16) & 0xFFFF
+        begins = kind == 1 and flags & 0x80 and length >= 64
+        if begins and halves[half + 9] & 0xFFFF == 111 and (halves[half + 8] >> 16) & 0xFFFF == 1:
+            word = (offset >> 3) + 5
+            rows[count, 0] = position + offset
+            rows[count, 1] = words[word + 1]
+            rows[count, 2] = words[word + 2]
+            rows[count, 3] = words[word]
+            rows[count, 4] = words[word + 3] if length >= 72 else 0
+            count += 1
+        offset += (length + 31) & ~31
+    return count
+
+
+@compiled
+def next_frame(
+    halves: Halves, offset: int, limit: int, position: int, initial_term_id: int, term_length: int
+) -> int:
+    """The next offset at which a frame of this recording may begin, or the limit.
+
+    Notes
+    -----
+    A frame says in its header where it stands, so that payload is hardly taken for one.
+    """
+    while offset + 32 <= limit:
+        half = offset >> 2
+        at = position + offset
+        if (
+            halves[half] >= 32
+            and halves[half + 1] & 0xFF == 0
+            and (halves[half + 1] >> 16) & 0xFFFF <= 1
+            and halves[half + 2] == at & (term_length - 1)
+            and int(np.uint32(halves[half + 5]))
+            == (initial_term_id + at // term_length) & 0xFFFFFFFF
+            and (at & (term_length - 1)) + halves[half] <= term_length
+        ):
+            return offset
+        offset += 32
+    return limit

@@ -1,0 +1,342 @@
+"""The tables of Aeron's file formats: which field stands where, from release 1.44 to 1.53.
+
+A `Layout` is a row of fixed-length fields, then strings with their lengths before them. All numbers
+are little endian. Fields that later schema versions added are absent from a shorter block. Nothing
+here opens a file or checks what it reads.
+
+Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, agrona's
+``DistinctErrorLog.java`` and the SBE schemas 101 (archive), 110 (mark file), 111 (cluster) and 112
+(node state).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.disks.errors import DiskError
+
+NULL_VALUE: Final = -1
+"""What Aeron writes for "none"."""
+
+MAJOR_VERSION_SHIFT: Final = 16
+"""A semantic version is one number: major, minor and patch, eight bits each."""
+
+CLUSTER_SCHEMA_ID: Final = 111
+NODE_STATE_SCHEMA_ID: Final = 112
+MARK_SCHEMA_ID: Final = 110
+
+_CODES: Final = {"u8": "B", "i8": "b", "u16": "H", "i32": "i", "u32": "I", "i64": "q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A row of fields.
+
+    Parameters
+    ----------
+    name
+        What Aeron calls it.
+    fields
+        Name and type of each, in the order of the bytes; no gaps between them.
+    strings
+        The names of the strings after the block, each with an unsigned length before it.
+    """
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    strings: tuple[str, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """The bytes of all fields."""
+        return struct.calcsize("<" + "".join(_CODES[kind] for _, kind in self.fields))
+
+    def read(self, file: str, buffer: bytes | memoryview, offset: int) -> dict[str, int]:
+        """Read all fields at an offset.
+
+        Raises
+        ------
+        DiskError
+            If the buffer ends before.
+        """
+        if offset < 0 or offset + self.length > len(buffer):
+            raise DiskError(file, max(offset, 0), f"the file ends before the end of {self.name}")
+        codes = "<" + "".join(_CODES[kind] for _, kind in self.fields)
+        values = struct.unpack_from(codes, buffer, offset)
+        return dict(zip((name for name, _ in self.fields), values, strict=True))
+
+    def read_block(
+        self, file: str, buffer: bytes | memoryview, offset: int, block_length: int
+    ) -> dict[str, int]:
+        """Read the fields that a block of that length has; the others are absent."""
+        found: dict[str, int] = {}
+        at = offset
+        for name, kind in self.fields:
+            size = struct.calcsize("<" + _CODES[kind])
+            if at + size > offset + block_length:
+                break
+            if at + size > len(buffer):
+                raise DiskError(file, at, f"the file ends before {name} of {self.name}")
+            (found[name],) = struct.unpack_from("<" + _CODES[kind], buffer, at)
+            at += size
+        return found
+
+    def read_strings(
+        self, file: str, buffer: bytes | memoryview, offset: int, end: int
+    ) -> dict[str, str]:
+        """Read the strings from an offset on, up to ``end``; those beyond it are absent.
+
+        Raises
+        ------
+        DiskError
+            If a string reaches beyond ``end``.
+        """
+        found: dict[str, str] = {}
+        limit = min(end, len(buffer))
+        for name in self.strings:
+            if offset + 4 > limit:
+                break
+            (length,) = struct.unpack_from("<I", buffer, offset)
+            if offset + 4 + length > limit:
+                raise DiskError(file, offset, f"{name} of {self.name} has {length} bytes")
+            found[name] = bytes(buffer[offset + 4 : offset + 4 + length]).decode("latin-1")
+            offset += 4 + length
+        return found
+
+    def write(self, values: Mapping[str, int], strings: Mapping[str, str] | None = None) -> bytes:
+        """The bytes of those values; a field that is not named is -1."""
+        codes = "<" + "".join(_CODES[kind] for _, kind in self.fields)
+        block = struct.pack(codes, *(values.get(name, NULL_VALUE) for name, _ in self.fields))
+        given = strings or {}
+        for name in self.strings:
+            data = given.get(name, "").encode("latin-1")
+            block += struct.pack("<I", len(data)) + data
+        return block
+
+
+RECORDING_LOG_ENTRY: Final = Layout(
+    "a recording log entry",
+    (
+        ("recordingId", "i64"),
+        ("leadershipTermId", "i64"),
+        ("termBaseLogPosition", "i64"),
+        ("logPosition", "i64"),
+        ("timestamp", "i64"),
+        ("serviceId", "i32"),
+        ("entryType", "i32"),
+    ),
+    ("archiveEndpoint",),
+)
+RECORDING_LOG_ALIGNMENT: Final = 64
+ENTRY_TYPES: Final = {0: "TERM", 1: "SNAPSHOT", 2: "STANDBY_SNAPSHOT"}
+STANDBY_SNAPSHOT: Final = 2
+INVALID_FLAG: Final = -(1 << 31)
+
+SBE_HEADER: Final = Layout(
+    "an SBE message header",
+    (("blockLength", "u16"), ("templateId", "u16"), ("schemaId", "u16"), ("version", "u16")),
+)
+
+NODE_STATE_HEADER: Final = Layout("the node state header", (("version", "i32"), ("padding", "i32")))
+NODE_STATE_FRAME: Final = Layout(
+    "a node state message header",
+    (*SBE_HEADER.fields, ("frameLength", "i32"), ("padding", "i32")),
+)
+CANDIDATE_TERM: Final = Layout(
+    "the candidate term",
+    (("candidateTermId", "i64"), ("timestamp", "i64"), ("logPosition", "i64")),
+)
+CANDIDATE_TERM_TEMPLATE: Final = 301
+NODE_STATE_FOOTER_TEMPLATE: Final = 304
+
+MARK_FILE_HEADER: Final = Layout(
+    "the mark file header",
+    (
+        ("version", "i32"),
+        ("componentType", "i32"),
+        ("activityTimestamp", "i64"),
+        ("startTimestamp", "i64"),
+        ("pid", "i64"),
+        ("candidateTermId", "i64"),
+        ("archiveStreamId", "i32"),
+        ("serviceStreamId", "i32"),
+        ("consensusModuleStreamId", "i32"),
+        ("ingressStreamId", "i32"),
+        ("memberId", "i32"),
+        ("serviceId", "i32"),
+        ("headerLength", "i32"),
+        ("errorBufferLength", "i32"),
+        ("clusterId", "i32"),
+    ),
+    ("aeronDirectory", "controlChannel", "ingressChannel", "serviceName", "authenticator"),
+)
+MARK_FILE_BLOCK_LENGTH: Final = 128
+MARK_FILE_TEMPLATE: Final = 200
+CONSENSUS_MODULE: Final = 1
+"""The component type of the mark file that this is about."""
+VERSION_FAILED: Final = -1
+"""The version of a mark file whose component failed to start."""
+
+ERROR_RECORD: Final = Layout(
+    "an error record",
+    (
+        ("length", "i32"),
+        ("observationCount", "i32"),
+        ("lastObservationTimestamp", "i64"),
+        ("firstObservationTimestamp", "i64"),
+    ),
+)
+
+CATALOG_HEADER: Final = Layout(
+    "the catalog header",
+    (("version", "i32"), ("length", "i32"), ("nextRecordingId", "i64"), ("alignment", "i32")),
+)
+CATALOG_HEADER_LENGTH: Final = 32
+DESCRIPTOR_HEADER: Final = Layout(
+    "a recording descriptor header",
+    (("length", "i32"), ("state", "i32"), ("checksum", "i32")),
+)
+DESCRIPTOR_HEADER_LENGTH: Final = 32
+RECORDING_STATES: Final = {0: "INVALID", 1: "VALID", 2: "DELETED"}
+RECORDING_DESCRIPTOR: Final = Layout(
+    "a recording descriptor",
+    (
+        ("controlSessionId", "i64"),
+        ("correlationId", "i64"),
+        ("recordingId", "i64"),
+        ("startTimestamp", "i64"),
+        ("stopTimestamp", "i64"),
+        ("startPosition", "i64"),
+        ("stopPosition", "i64"),
+        ("initialTermId", "i32"),
+        ("segmentFileLength", "i32"),
+        ("termBufferLength", "i32"),
+        ("mtuLength", "i32"),
+        ("sessionId", "i32"),
+        ("streamId", "i32"),
+    ),
+    ("strippedChannel", "originalChannel", "sourceIdentity"),
+)
+
+DATA_HEADER: Final = Layout(
+    "a data frame header",
+    (
+        ("frameLength", "i32"),
+        ("version", "i8"),
+        ("flags", "u8"),
+        ("type", "u16"),
+        ("termOffset", "i32"),
+        ("sessionId", "i32"),
+        ("streamId", "i32"),
+        ("termId", "i32"),
+        ("reservedValue", "i64"),
+    ),
+)
+FRAME_ALIGNMENT: Final = 32
+PADDING_FRAME: Final = 0
+DATA_FRAME: Final = 1
+BEGIN_FLAG: Final = 0x80
+END_FLAG: Final = 0x40
+
+SESSION_MESSAGE: Final = 1
+TIMER_EVENT: Final = 20
+SESSION_OPEN_EVENT: Final = 21
+SESSION_CLOSE_EVENT: Final = 22
+CLUSTER_ACTION_REQUEST: Final = 23
+NEW_LEADERSHIP_TERM_EVENT: Final = 24
+MEMBERSHIP_CHANGE_EVENT: Final = 25
+
+LOG_MESSAGES: Final = {
+    SESSION_MESSAGE: Layout(
+        "SessionMessageHeader",
+        (("leadershipTermId", "i64"), ("clusterSessionId", "i64"), ("timestamp", "i64")),
+    ),
+    TIMER_EVENT: Layout(
+        "TimerEvent",
+        (("leadershipTermId", "i64"), ("correlationId", "i64"), ("timestamp", "i64")),
+    ),
+    SESSION_OPEN_EVENT: Layout(
+        "SessionOpenEvent",
+        (
+            ("leadershipTermId", "i64"),
+            ("correlationId", "i64"),
+            ("clusterSessionId", "i64"),
+            ("timestamp", "i64"),
+            ("responseStreamId", "i32"),
+        ),
+        ("responseChannel", "encodedPrincipal"),
+    ),
+    SESSION_CLOSE_EVENT: Layout(
+        "SessionCloseEvent",
+        (
+            ("leadershipTermId", "i64"),
+            ("clusterSessionId", "i64"),
+            ("timestamp", "i64"),
+            ("closeReason", "i32"),
+        ),
+    ),
+    CLUSTER_ACTION_REQUEST: Layout(
+        "ClusterActionRequest",
+        (
+            ("leadershipTermId", "i64"),
+            ("logPosition", "i64"),
+            ("timestamp", "i64"),
+            ("action", "i32"),
+            ("flags", "i32"),
+        ),
+    ),
+    NEW_LEADERSHIP_TERM_EVENT: Layout(
+        "NewLeadershipTermEvent",
+        (
+            ("leadershipTermId", "i64"),
+            ("logPosition", "i64"),
+            ("timestamp", "i64"),
+            ("termBaseLogPosition", "i64"),
+            ("leaderMemberId", "i32"),
+            ("logSessionId", "i32"),
+            ("timeUnit", "i32"),
+            ("appVersion", "i32"),
+        ),
+    ),
+    MEMBERSHIP_CHANGE_EVENT: Layout(
+        "MembershipChangeEvent",
+        (
+            ("leadershipTermId", "i64"),
+            ("logPosition", "i64"),
+            ("timestamp", "i64"),
+            ("leaderMemberId", "i32"),
+            ("clusterSize", "i32"),
+            ("changeType", "i32"),
+            ("memberId", "i32"),
+        ),
+        ("clusterMembers",),
+    ),
+}
+"""The messages of schema 111 that a log holds, by template id. The first field of each is the
+leadership term of the leader that appended it."""
+
+SNAPSHOT_MARKER_TEMPLATE: Final = 100
+SNAPSHOT_MARKER: Final = Layout(
+    "SnapshotMarker",
+    (
+        ("typeId", "i64"),
+        ("logPosition", "i64"),
+        ("leadershipTermId", "i64"),
+        ("index", "i32"),
+        ("mark", "i32"),
+    ),
+)
+
+FIRST_150_SCHEMA: Final = 15
+"""The version of schema 111 from which on the protocol is that of release 1.50."""
+
+RELEASES: Final = {12: "1.44-1.47", 13: "1.48", 14: "1.49", 15: "1.50", 16: "1.51-1.52", 17: "1.53"}
+"""The releases that write each version of schema 111."""
+
+
+def align(length: int, alignment: int) -> int:
+    """The next multiple of an alignment, or the length itself if it is one."""
+    return -(-length // alignment) * alignment

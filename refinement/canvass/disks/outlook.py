@@ -1,0 +1,453 @@
+"""Who can lead: the disks as initial states of the model, and each quorum of members started.
+
+The members run the protocol core in a world in which every message arrives and nobody fails. For
+each set of members that is a quorum, and each member of it, one election is played in which only
+that member's deadlines pass. What the model leaves out, the start position of an archive's
+recording and damaged frames, is added here as rules of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Final
+
+import msgspec
+
+from canvass.cluster.member import Member, Role, TermEntry
+from canvass.cluster.predicates import is_closed
+from canvass.cluster.quorum import quorum_size
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.disks.comparison import Comparison, Proof
+from canvass.disks.disk import MemberDisk
+from canvass.disks.findings import Kind
+from canvass.disks.layouts import NULL_VALUE
+from canvass.simulation.recovery import reasons
+from canvass.simulation.scenario.contents import Log, Segment, append, length, segment_at
+from canvass.simulation.scenario.world import World
+
+MAX_MEMBERS: Final = 7
+"""Members of a cluster of which all quorums are tried; of more only the smallest and the whole."""
+ROUNDS: Final = 400
+"""Rounds after which an election counts as without an end. One takes 10 to 40."""
+MAX_TERMS: Final = 500
+"""Terms of a recording log up to which elections are played; a member replays each of them."""
+
+
+class Truncation(msgspec.Struct, frozen=True, rename="camel"):
+    """What a member's log loses when it joins a leader.
+
+    Of the bytes from ``start`` to ``end``, those up to ``committed_until`` were committed, and
+    those up to ``possible_until`` are or may have been on a quorum.
+    """
+
+    member_id: int
+    start: int
+    end: int
+    committed_until: int
+    possible_until: int
+
+
+class Leadership(msgspec.Struct, frozen=True, rename="camel"):
+    """What follows if a member leads.
+
+    ``quorums`` are the sets of members with which it can win, ``refused`` says for the others why
+    not. ``stuck`` says of members that were started then why they do not join.
+    """
+
+    leader_member_id: int
+    log_leadership_term_id: int
+    end: int
+    quorums: list[list[int]]
+    refused: dict[str, str]
+    truncations: list[Truncation]
+    stuck: dict[int, str]
+    acknowledged_lost: int = 0
+
+    @property
+    def loses_committed(self) -> bool:
+        """Whether bytes are truncated that were committed."""
+        return any(one.committed_until > one.start for one in self.truncations)
+
+    @property
+    def may_lose(self) -> bool:
+        """Whether bytes are truncated that were, or may have been, on a quorum."""
+        return any(
+            max(one.committed_until, one.possible_until) > one.start for one in self.truncations
+        )
+
+
+class Outlook(msgspec.Struct, frozen=True, rename="camel"):
+    """Who can lead, who cannot start or join, and how far the search went."""
+
+    member_count: int
+    quorum: int
+    revision: str
+    leaderships: list[Leadership]
+    cannot_start: dict[int, str]
+    never_join: dict[int, str]
+    started_empty: list[int]
+    elections: int
+    bounds: str
+
+
+@dataclass
+class Explorer:
+    """Plays the elections.
+
+    Parameters
+    ----------
+    disks
+        Those of the members that are there, by member id.
+    comparison
+        Of their logs.
+    member_ids
+        All members of the cluster, sorted.
+    empty
+        Members that are started with an empty disk.
+    revision
+        Of the protocol.
+    """
+
+    disks: Mapping[int, MemberDisk]
+    comparison: Comparison
+    member_ids: Sequence[int]
+    empty: Sequence[int]
+    revision: str
+    elections: int = 0
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The constants of the cluster."""
+        return Rules.of(self.revision, len(self.member_ids))
+
+    @cached_property
+    def found(self) -> dict[int, tuple[Member, Log]]:
+        """What each member finds on its disk."""
+        there = {i: initial_state(self.rules, disk) for i, disk in self.disks.items()}
+        return there | {i: (persistent_member(self.rules), ()) for i in self.empty}
+
+    @cached_property
+    def cannot_start(self) -> dict[int, str]:
+        """The members that do not start, and why."""
+        return {i: why for i, disk in self.disks.items() if (why := reason_not_to_start(disk))}
+
+    @property
+    def startable(self) -> list[int]:
+        """The members that start."""
+        return [i for i in self.member_ids if i in self.found and i not in self.cannot_start]
+
+    def play(self, members: Sequence[int], candidate: int) -> World:
+        """Start members and let one of them stand."""
+        self.elections += 1
+        world = World(self.rules)
+        world.watch.watched.clear()  # Its properties are of runs; here only the outcome is asked.
+        for i, (state, log) in self.found.items():
+            world.set_disk(self.member_ids.index(i), state, log)
+        going = [self.member_ids.index(i) for i in members]
+        for k in going:
+            world.start(k)
+        world.settle(going, standing=self.member_ids.index(candidate), rounds=ROUNDS)
+        return world
+
+    def leads(self, world: World, member: int) -> bool:
+        """Whether a member has won and serves."""
+        return is_closed(world.members[self.member_ids.index(member)], Role.LEADER)
+
+    def quorums(self) -> Iterator[tuple[int, ...]]:
+        """The sets of members to start, small ones first."""
+        there, size = self.startable, quorum_size(len(self.member_ids))
+        sizes: Sequence[int] = range(size, len(there) + 1)
+        if len(self.member_ids) > MAX_MEMBERS:
+            sizes = sorted({size, len(there)} & set(sizes))
+        for count in sizes:
+            yield from combinations(there, count)
+
+    def newer(self, member: int, candidate: int) -> bool:
+        """Whether a member refuses its vote because its own log is newer."""
+        return self._log(member) > self._log(candidate)
+
+    def _log(self, member: int) -> tuple[int, int]:
+        disk = self.disks.get(member)
+        return (NULL_VALUE, 0) if disk is None else (disk.log_term, disk.end)
+
+    def refusal(self, members: Sequence[int], candidate: int, world: World | None = None) -> str:
+        """Why a member does not win among others."""
+        for i in members:
+            if self.newer(i, candidate):
+                term, end = self._log(i)
+                own_term, own_end = self._log(candidate)
+                return (
+                    f"member {i} refuses: its log ends at {end:,} of term {term}, the candidate's "
+                    f"at {own_end:,} of term {own_term}"
+                )
+        assert world is not None, "nobody refuses, and the candidate has not won"
+        states = reasons(world.members)[1 + self.member_ids.index(candidate)]
+        return states.partition(": ")[2]
+
+    def explore(self) -> list[Leadership]:
+        """Play all elections, then let the other members join each leader."""
+        wins: dict[int, list[list[int]]] = {i: [] for i in self.startable}
+        refused: dict[int, dict[str, str]] = {i: {} for i in self.startable}
+        worlds: dict[int, World] = {}
+        for members in self.quorums():
+            for candidate in members:
+                if self.is_long:
+                    self._compare_only(members, candidate, wins, refused)
+                    continue
+                world = self.play(members, candidate)
+                if self.leads(world, candidate):
+                    wins[candidate].append(list(members))
+                    worlds[candidate] = world
+                else:
+                    with_ = ", ".join(map(str, members))
+                    refused[candidate][with_] = self.refusal(members, candidate, world)
+        return [
+            Leadership(
+                i,
+                *self._log(i),
+                wins[i],
+                refused[i],
+                list(self._truncations(i)),
+                self._join(i, worlds[i]) if i in worlds else {},
+            )
+            for i in self.startable
+        ]
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether there are too many terms to play elections."""
+        return any(len(disk.terms) > MAX_TERMS for disk in self.disks.values())
+
+    def _compare_only(
+        self,
+        members: Sequence[int],
+        candidate: int,
+        wins: dict[int, list[list[int]]],
+        refused: dict[int, dict[str, str]],
+    ) -> None:
+        """Who wins by the comparison of logs alone: nobody among the members has a newer one."""
+        if any(self.newer(i, candidate) for i in members):
+            refused[candidate][", ".join(map(str, members))] = self.refusal(members, candidate)
+        else:
+            wins[candidate].append(list(members))
+
+    def _join(self, leader: int, world: World) -> dict[int, str]:
+        """Start all other members, and say which do not join, and why."""
+        there = [self.member_ids.index(i) for i in self.startable]
+        for k in there:
+            if k not in world.up:
+                world.start(k)
+        world.settle(there, rounds=ROUNDS)
+        states = reasons(world.members)
+        stuck = {}
+        for k in there:
+            i = self.member_ids[k]
+            if i == leader:
+                continue
+            why = self._cannot_follow(i, leader, world.logs[self.member_ids.index(leader)])
+            if not why and not is_closed(world.members[k], Role.FOLLOWER):
+                why = states[1 + k].partition(": ")[2]
+            if why:
+                stuck[i] = why
+        return stuck
+
+    def _cannot_follow(self, member: int, leader: int, log: Log) -> str:
+        """What the model leaves out: the start of the leader's recording, and foreign snapshots."""
+        disk, source = (
+            self.disks.get(member),
+            self.disks[leader].log if leader in self.disks else None,
+        )
+        own = 0 if disk is None else disk.end
+        if disk is not None and leader in self.comparison.logs and member in self.comparison.logs:
+            own = min(own, self.comparison.agreement(leader, member))
+        if source is not None and own < source.start:
+            return (
+                f"needs the log from {own:,} on, and the leader's recording starts at "
+                f"{source.start:,}"
+            )
+        taken = None if disk is None else disk.snapshot
+        if taken is None or taken.log_position == 0:
+            return ""
+        run = segment_at(log, taken.log_position - 1)
+        if run is None:
+            return f"starts at its snapshot, {taken.log_position:,}, beyond the leader's log"
+        if run.term != taken.leadership_term_id:
+            return (
+                f"its snapshot at {taken.log_position:,} is of term {taken.leadership_term_id}; "
+                f"the leader's log holds term {run.term} there, so that its services have "
+                "processed other entries"
+            )
+        return ""
+
+    def _truncations(self, leader: int) -> Iterator[Truncation]:
+        proofs = self.comparison.proofs
+        for i in self.startable:
+            disk = self.disks.get(i)
+            if i == leader or disk is None or i not in self.comparison.logs:
+                continue
+            agreed = self.comparison.agreement(leader, i) if leader in self.comparison.logs else 0
+            agreed = min(agreed, disk.end)
+            if agreed < disk.end:
+                yield Truncation(
+                    i,
+                    agreed,
+                    disk.end,
+                    min(self._committed(i, proofs), disk.end),
+                    self._possible(i, agreed, disk.end),
+                )
+
+    def _committed(self, member: int, proofs: Sequence[Proof]) -> int:
+        """Up to where a member's log was committed, as it or another that has the same proves."""
+        return max(
+            (
+                min(proof.position, self.comparison.agreement(proof.member_id, member))
+                for proof in proofs
+                if proof.member_id in self.comparison.logs
+            ),
+            default=0,
+        )
+
+    def _possible(self, member: int, start: int, end: int) -> int:
+        """Up to where a member's log is, or may be, on a quorum."""
+        unknown = len(self.member_ids) - len(self.disks)
+        size = quorum_size(len(self.member_ids))
+        ends = sorted(
+            (min(self.comparison.agreement(member, j), end) for j in self.comparison.logs),
+            reverse=True,
+        )
+        needed = size - unknown
+        if needed <= 0:
+            return end
+        return max(ends[needed - 1], start) if len(ends) >= needed else start
+
+
+def initial_state(rules: Rules, disk: MemberDisk) -> tuple[Member, Log]:
+    """What a member finds on its disk, as the model has it."""
+    terms = tuple(
+        TermEntry(entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
+        for entry in disk.terms
+    )
+    snapshot = disk.snapshot
+    log = model_log(disk)
+    state = persistent_member(
+        rules,
+        candidate_term_id=NULL_VALUE
+        if disk.node_state is None
+        else disk.node_state.candidate_term_id,
+        recording_log=terms,
+        recorded_position=length(log),
+        snapshot_leadership_term_id=NULL_VALUE if snapshot is None else snapshot.leadership_term_id,
+        snapshot_term_base_log_position=(
+            0 if snapshot is None else snapshot.term_base_log_position
+        ),
+        snapshot_log_position=disk.snapshot_position,
+    )
+    return state, log
+
+
+def model_log(disk: MemberDisk) -> Log:
+    """Which term each byte of a disk's log is of.
+
+    Notes
+    -----
+    The entries say it; where they have been purged or are damaged, the recording log does.
+    """
+    end = disk.end
+    log: Log = ()
+    runs = disk.log.terms if disk.log is not None and disk.last_term is not None else ()
+    first = runs[0].start if runs else end
+    for entry in disk.terms:
+        stop = end if entry.log_position == NULL_VALUE else entry.log_position
+        stop = min(stop, first)
+        base = max(entry.term_base_log_position, length(log))
+        if base == length(log) and stop > base:
+            log = append(log, Segment(entry.leadership_term_id, base, base, stop))
+    if length(log) < first:
+        term = max(disk.log_term, log[-1].term if log else 0)
+        known = runs[0].term if runs else term
+        log = append(log, Segment(known, length(log), length(log), first))
+    for run in runs:
+        base = run.start if run.base == NULL_VALUE else run.base
+        start = length(log)
+        if run.end > start:
+            same = bool(log) and log[-1].term == run.term
+            log = append(log, Segment(run.term, log[-1].base if same else base, start, run.end))
+    if length(log) < end:
+        tail = log[-1]
+        log = append(log, Segment(tail.term, tail.base, length(log), end))
+    return log
+
+
+def reason_not_to_start(disk: MemberDisk) -> str:
+    """Why a member does not start on a disk, or empty."""
+    for finding in disk.findings:
+        if finding.kind is Kind.UNREADABLE:
+            return f"{finding.place}: {finding.text}"
+    if disk.log is not None and disk.log.refuses:
+        last_frame = f"{disk.log.last_frame:,}"
+        return f"the archive refuses to start: the last frame, at {last_frame}, is not whole"
+    last = disk.last_term
+    if last is not None and disk.log is None:
+        return f"unknown recording id: {last.recording_id}"
+    taken, catalog = disk.snapshot, disk.catalog
+    if taken is not None and catalog is not None and catalog.find(taken.recording_id) is None:
+        return f"unknown recording id: {taken.recording_id} (of the last snapshot)"
+    return ""
+
+
+def explore(
+    disks: Sequence[MemberDisk],
+    comparison: Comparison,
+    member_ids: Sequence[int],
+    revision: str,
+    empty: Sequence[int] = (),
+) -> Outlook:
+    """Find out who can lead.
+
+    Parameters
+    ----------
+    disks
+        Those that are there.
+    comparison
+        Of their logs.
+    member_ids
+        All members of the cluster; those without a disk are not started.
+    revision
+        Of the protocol.
+    empty
+        Members without a disk that are started with an empty one.
+    """
+    explorer = Explorer(
+        {disk.member_id: disk for disk in disks}, comparison, sorted(member_ids), empty, revision
+    )
+    leaderships = explorer.explore()
+    can_lead = {one.leader_member_id for one in leaderships if one.quorums}
+    never = {}
+    for i in explorer.startable:
+        obstacles = [
+            one.stuck.get(i, "") for one in leaderships if one.quorums and one.leader_member_id != i
+        ]
+        if obstacles and i not in can_lead and all(obstacles):
+            never[i] = obstacles[0]
+    size = quorum_size(len(member_ids))
+    limit = "" if len(member_ids) <= MAX_MEMBERS else ", only the smallest quorums and the whole"
+    return Outlook(
+        member_count=len(member_ids),
+        quorum=size,
+        revision=revision,
+        leaderships=leaderships,
+        cannot_start=explorer.cannot_start,
+        never_join=never,
+        started_empty=sorted(empty),
+        elections=explorer.elections,
+        bounds=(
+            f"more than {MAX_TERMS} terms: no election was played, only the logs were compared"
+            if explorer.is_long
+            else f"{explorer.elections} elections played: each quorum, each member of it as the "
+            f"candidate{limit}; every message arrives; at most {ROUNDS} rounds each"
+        ),
+    )

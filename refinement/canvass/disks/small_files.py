@@ -1,0 +1,236 @@
+"""The readers of the small files: the recording log, the node state and the mark file.
+
+Each takes a file's name for its errors and the bytes, and gives what stands there. Whether it is
+sound is checked in `canvass.disks.soundness`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.disks import layouts
+from canvass.disks.errors import DiskError, printable
+from canvass.disks.files import Bytes
+from canvass.disks.layouts import NULL_VALUE, align
+
+MAX_ENTRIES: Final = 1_000_000
+"""Entries of a recording log, or records of an error log, that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One entry of the recording log; the names are those of ``RecordingLog.Entry``."""
+
+    offset: int
+    index: int
+    recording_id: int
+    leadership_term_id: int
+    term_base_log_position: int
+    log_position: int
+    timestamp: int
+    service_id: int
+    type: str
+    is_valid: bool
+    archive_endpoint: str = ""
+
+    @property
+    def sort_key(self) -> tuple[int, int, int, int, int, int]:
+        """The order of ``RecordingLog``: term, base, snapshots last, then position and service."""
+        if self.type == "TERM":
+            return (self.leadership_term_id, self.term_base_log_position, 0, self.index, 0, 0)
+        rank = 2 if self.type == "SNAPSHOT" else 1
+        place = (self.log_position, -self.service_id, self.index)
+        return (self.leadership_term_id, self.term_base_log_position, rank, *place)
+
+
+def read_recording_log(file: str, data: Bytes) -> tuple[LogEntry, ...]:
+    """Read all entries but removed ones, in the order of the file.
+
+    Raises
+    ------
+    DiskError
+        If an entry is of no known type, or its endpoint reaches beyond the file.
+
+    Notes
+    -----
+    A rest that is shorter than an entry is not read, as in Aeron. Source:
+    ``RecordingLog.captureEntriesFromBuffer``.
+    """
+    return tuple(_entries(file, data.data))
+
+
+def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
+    table = layouts.RECORDING_LOG_ENTRY
+    offset, index = 0, 0
+    while offset + table.length < len(buffer):
+        if index >= MAX_ENTRIES:
+            raise DiskError(file, offset, f"more than {MAX_ENTRIES} entries")
+        values = table.read(file, buffer, offset)
+        kind = values["entryType"] & 0x7FFFFFFF
+        length, endpoint = table.length, ""
+        if values["entryType"] != NULL_VALUE and kind not in layouts.ENTRY_TYPES:
+            raise DiskError(file, offset, f"entry {index} is of no known type: {kind}")
+        if kind == layouts.STANDBY_SNAPSHOT:
+            found = table.read_strings(file, buffer, offset + length, len(buffer))
+            endpoint = printable(found.get("archiveEndpoint", ""))
+            length += 4 + len(found.get("archiveEndpoint", ""))
+        if values["entryType"] != NULL_VALUE:
+            yield LogEntry(
+                offset=offset,
+                index=index,
+                recording_id=values["recordingId"],
+                leadership_term_id=values["leadershipTermId"],
+                term_base_log_position=values["termBaseLogPosition"],
+                log_position=values["logPosition"],
+                timestamp=values["timestamp"],
+                service_id=values["serviceId"],
+                type=layouts.ENTRY_TYPES[kind],
+                is_valid=values["entryType"] & layouts.INVALID_FLAG == 0,
+                archive_endpoint=endpoint,
+            )
+        offset += align(length, layouts.RECORDING_LOG_ALIGNMENT)
+        index += 1
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """The candidate term of a member, with the log position and time at which it was written."""
+
+    offset: int
+    version: int
+    candidate_term_id: int
+    timestamp: int
+    log_position: int
+
+
+def read_node_state(file: str, data: Bytes) -> NodeState:
+    """Read the candidate term.
+
+    Raises
+    ------
+    DiskError
+        If the version is not 0.x, or a message or the footer is missing.
+
+    Notes
+    -----
+    Source: ``NodeStateFile.loadInitialState``.
+    """
+    buffer = data.data
+    header = layouts.NODE_STATE_HEADER.read(file, buffer, 0)
+    if header["version"] >> layouts.MAJOR_VERSION_SHIFT != 0:
+        raise DiskError(file, 0, f"version {_version(header['version'])} is not 0.x")
+    offset, found = layouts.NODE_STATE_HEADER.length, None
+    while True:
+        frame = layouts.NODE_STATE_FRAME.read(file, buffer, offset)
+        if frame["schemaId"] != layouts.NODE_STATE_SCHEMA_ID:
+            raise DiskError(file, offset, f"no message of schema {layouts.NODE_STATE_SCHEMA_ID}")
+        if frame["templateId"] == layouts.NODE_STATE_FOOTER_TEMPLATE:
+            break
+        if frame["frameLength"] < layouts.NODE_STATE_FRAME.length:
+            raise DiskError(file, offset, f"a message of {frame['frameLength']} bytes")
+        if frame["templateId"] == layouts.CANDIDATE_TERM_TEMPLATE:
+            at = offset + layouts.NODE_STATE_FRAME.length
+            term = layouts.CANDIDATE_TERM.read(file, buffer, at)
+            found = NodeState(
+                at,
+                header["version"],
+                term["candidateTermId"],
+                term["timestamp"],
+                term["logPosition"],
+            )
+        offset += align(frame["frameLength"], 8)
+    if found is None:
+        raise DiskError(file, offset, "no candidate term before the footer")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """One distinct error of the error log: how often it was observed, when last, and its text."""
+
+    offset: int
+    count: int
+    last_timestamp: int
+    first_timestamp: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkFile:
+    """The mark file of a consensus module."""
+
+    version: int
+    component_type: int
+    activity_timestamp: int
+    start_timestamp: int
+    candidate_term_id: int
+    member_id: int
+    cluster_id: int
+    errors: tuple[ErrorRecord, ...]
+
+
+def read_mark_file(file: str, data: Bytes) -> MarkFile:
+    """Read the header and the error log.
+
+    Raises
+    ------
+    DiskError
+        If the file is too short, or its version is neither 0.x nor -1 (failed to start).
+
+    Notes
+    -----
+    From release 1.45 on an SBE header stands before the header, before that it does not. Source:
+    ``ClusterMarkFile.headerOffset``.
+    """
+    buffer = data.data
+    head = layouts.SBE_HEADER.read(file, buffer, 0)
+    has_header = (
+        head["templateId"] == layouts.MARK_FILE_TEMPLATE
+        and head["schemaId"] == layouts.MARK_SCHEMA_ID
+    )
+    offset = layouts.SBE_HEADER.length if has_header else 0
+    values = layouts.MARK_FILE_HEADER.read(file, buffer, offset)
+    version = values["version"]
+    if version != layouts.VERSION_FAILED and version >> layouts.MAJOR_VERSION_SHIFT != 0:
+        raise DiskError(file, offset, f"version {_version(version)} is not 0.x")
+    if not 0 <= values["componentType"] <= 4:
+        raise DiskError(file, offset + 4, f"no component is of type {values['componentType']}")
+    start, length = values["headerLength"], values["errorBufferLength"]
+    return MarkFile(
+        version=version,
+        component_type=values["componentType"],
+        activity_timestamp=values["activityTimestamp"],
+        start_timestamp=values["startTimestamp"],
+        candidate_term_id=values["candidateTermId"],
+        member_id=values["memberId"],
+        cluster_id=values["clusterId"],
+        errors=tuple(_errors(file, buffer, start, start + max(length, 0))) if start >= 0 else (),
+    )
+
+
+def _errors(file: str, buffer: memoryview, start: int, end: int) -> Iterator[ErrorRecord]:
+    """The records of an error log; reading ends where none can be, as in ``ErrorLogReader``."""
+    offset, table = start, layouts.ERROR_RECORD
+    end = min(end, len(buffer))
+    for _ in range(MAX_ENTRIES):
+        if offset + table.length > end:
+            return
+        values = table.read(file, buffer, offset)
+        length = min(values["length"], end - offset)
+        if length <= table.length:
+            return
+        text = bytes(buffer[offset + table.length : offset + length]).decode("utf-8", "replace")
+        yield ErrorRecord(
+            offset,
+            values["observationCount"],
+            values["lastObservationTimestamp"],
+            values["firstObservationTimestamp"],
+            printable(text.partition("\n")[0]),
+        )
+        offset += align(length, 8)
+
+
+def _version(version: int) -> str:
+    return f"{version >> 16}.{version >> 8 & 0xFF}.{version & 0xFF}"

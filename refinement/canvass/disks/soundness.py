@@ -1,0 +1,335 @@
+"""Whether one disk is sound in itself: each file, and the files against each other.
+
+Every finding names the file, the byte and what follows. What the disks of several members say
+together is in `canvass.disks.comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from canvass.disks.catalog import Recording
+from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
+from canvass.disks.files import CATALOG, MARK_FILE, RECORDING_LOG
+from canvass.disks.findings import Finding, Kind
+from canvass.disks.layouts import NULL_VALUE, VERSION_FAILED
+from canvass.disks.log import RecordedLog
+from canvass.disks.small_files import LogEntry
+from canvass.disks.snapshots import check_snapshot
+
+NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
+
+
+ACTIVE_MS: Final = 10_000
+"""A mark file that was updated this recently counts as active, as for Aeron itself."""
+
+
+def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
+    """All that is found on one disk, in the order of its files.
+
+    Parameters
+    ----------
+    disk
+        The disk.
+    now_ms
+        The time, to notice a member that runs; -1 if that does not matter.
+    """
+    return [
+        *disk.findings,
+        *_recording_log(disk),
+        *_terms(disk),
+        *_snapshots(disk),
+        *_catalog(disk),
+        *_log(disk),
+        *_terms_against_log(disk),
+        *_mark_file(disk, now_ms),
+    ]
+
+
+def _at(disk: MemberDisk, kind: Kind, entry: LogEntry, text: str, consequence: str) -> Finding:
+    path = disk.path(RECORDING_LOG)
+    return Finding(kind, disk.member_id, path, entry.offset, text, consequence)
+
+
+def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
+    entries = disk.recording_log
+    if entries is None:
+        return
+    if not entries:
+        yield Finding(
+            Kind.NOTE,
+            disk.member_id,
+            disk.path(RECORDING_LOG),
+            -1,
+            "the recording log is empty",
+            "the member has never joined an election, or its entries were removed",
+        )
+    rest = disk.recording_log_rest
+    if rest:
+        path, offset = disk.path(RECORDING_LOG), disk.recording_log_end
+        text = f"the last {rest} bytes are no whole entry"
+        consequence = "the member does not read them; what they said is gone"
+        yield Finding(Kind.DAMAGED, disk.member_id, path, offset, text, consequence)
+    for entry in entries:
+        if entry.type == "TERM" and not entry.is_valid:
+            text = f"the entry of term {entry.leadership_term_id} is marked invalid"
+            consequence = (
+                "no release does that: the member takes its log for one of an older term, and "
+                "cannot append a snapshot of that term"
+            )
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+    ids = {entry.recording_id for entry in disk.terms}
+    for entry in disk.terms:
+        if entry.recording_id < 0 or entry.recording_id != min(ids):
+            text = f"term {entry.leadership_term_id} is of recording {entry.recording_id}"
+            consequence = "the member does not start: all terms are of one recording"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+
+
+def _terms(disk: MemberDisk) -> Iterator[Finding]:
+    """The TERM entries among themselves: rising, none missing, each begins where the last ended."""
+    for entry in disk.terms:
+        base, end = entry.term_base_log_position, entry.log_position
+        if base < 0 or entry.leadership_term_id < 0 or NULL_VALUE != end < base:
+            text = f"term {entry.leadership_term_id} is from {base:,} to {end:,}"
+            yield _at(disk, Kind.DAMAGED, entry, text, "its leader announces impossible positions")
+    for entry, following in pairwise(disk.terms):
+        term, next_term = entry.leadership_term_id, following.leadership_term_id
+        base, end = following.term_base_log_position, entry.log_position
+        if next_term == term:
+            text = f"term {term} is there twice, at offsets {entry.offset} and {following.offset}"
+            yield _at(disk, Kind.DAMAGED, following, text, "which one counts is chance")
+        elif next_term > term + 1:
+            text = f"terms {term + 1} to {next_term - 1} have no entry"
+            consequence = "a member whose log ends in one of them gets no answer from this leader"
+            yield _at(disk, Kind.DAMAGED, following, text, consequence)
+        elif end == NULL_VALUE:
+            text = f"term {term} is open, though term {next_term} follows"
+            consequence = "this leader does not say to where a member may replicate that term"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+        elif end != base:
+            text = f"term {term} ends at {end:,} and term {next_term} begins at {base:,}"
+            consequence = (
+                "members that replicate from this leader truncate or stop at the wrong place"
+            )
+            yield _at(disk, Kind.DAMAGED, following, text, consequence)
+
+
+def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
+    """The snapshots against the terms, the log and the archive; one finding for all services."""
+    taken = [entry for entry in disk.entries if entry.type == "SNAPSHOT"]
+    for entry in taken:
+        if entry.recording_id < 0:
+            text = (
+                f"the snapshot of {_whose(entry)} at {entry.log_position:,} has recording id "
+                f"{entry.recording_id}"
+            )
+            yield _at(disk, Kind.DAMAGED, entry, text, NO_RECORDING)
+    for entry in disk.snapshots:
+        yield from _snapshot_against_terms(disk, entry)
+    last = disk.snapshot
+    if last is None:
+        return
+    loaded = [entry for entry in taken if entry.log_position == last.log_position]
+    services = {entry.service_id for entry in taken}
+    missing = sorted(services - {entry.service_id for entry in loaded})
+    if missing:
+        text = f"the snapshot at {last.log_position:,} lacks that of service {missing[0]}"
+        consequence = 'the member does not start: "snapshot missing for service"'
+        yield _at(disk, Kind.DAMAGED, last, text, consequence)
+    if disk.catalog is not None:
+        known = [entry for entry in loaded if entry.recording_id >= 0]
+        yield from check_snapshot(disk, disk.catalog, known)
+
+
+def _whose(entry: LogEntry) -> str:
+    if entry.service_id == CONSENSUS_MODULE_SERVICE_ID:
+        return "the consensus module"
+    return f"service {entry.service_id}"
+
+
+def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Finding]:
+    """A snapshot is of a term, within it, and within the log."""
+    of_term = [one for one in disk.terms if one.leadership_term_id == entry.leadership_term_id]
+    what = f"the snapshot at {entry.log_position:,} of term {entry.leadership_term_id}"
+    for term in of_term[:1]:
+        if NULL_VALUE != term.log_position < entry.log_position:
+            path = disk.path(RECORDING_LOG)
+            text = f"{what}: the term ends at {term.log_position:,} ({path}:{term.offset})"
+            consequence = (
+                "what the services had processed beyond that has been truncated; the member cannot "
+                "join a shorter log, and in a longer one its services have processed other entries"
+            )
+            yield _at(disk, Kind.LOST, entry, text, consequence)
+            return
+        if term.term_base_log_position != entry.term_base_log_position:
+            text = (
+                f"{what} has term base {entry.term_base_log_position:,}, the term's entry "
+                f"{term.term_base_log_position:,}"
+            )
+            yield _at(disk, Kind.DAMAGED, entry, text, "the member announces a wrong term base")
+    if disk.log is not None and disk.terms and entry.log_position > disk.log.end:
+        text = f"{what} is beyond the end of the log, {disk.log.end:,}"
+        consequence = "the member starts there, and cannot join before the log is that long"
+        yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+
+
+def _catalog(disk: MemberDisk) -> Iterator[Finding]:
+    if disk.catalog is None:
+        return
+    path, seen = disk.path(CATALOG), set[int]()
+    for one in disk.catalog.recordings:
+        if not one.checksum_matches:
+            text = f"the checksum of recording {one.recording_id} is wrong"
+            consequence = "its positions cannot be trusted; an archive that checks refuses to start"
+            yield Finding(Kind.DAMAGED, disk.member_id, path, one.offset, text, consequence)
+        if one.recording_id in seen:
+            text = f"recording {one.recording_id} is there twice"
+            consequence = "the archive uses the last one"
+            yield Finding(Kind.DAMAGED, disk.member_id, path, one.offset, text, consequence)
+        seen.add(one.recording_id)
+    if seen and 0 != disk.catalog.next_recording_id <= max(seen):
+        text = f"the next recording id is {disk.catalog.next_recording_id}, {max(seen)} is in use"
+        consequence = 'the archive refuses to start: "invalid nextRecordingId"'
+        yield Finding(Kind.DAMAGED, disk.member_id, path, 8, text, consequence)
+    for entry in disk.terms[-1:]:
+        if disk.catalog.find(entry.recording_id) is None:
+            text = f"the log is recording {entry.recording_id}, which the archive does not have"
+            yield _at(disk, Kind.DAMAGED, entry, text, NO_RECORDING)
+
+
+def _log(disk: MemberDisk) -> Iterator[Finding]:
+    log = disk.log
+    if log is None:
+        return
+    if log.refuses:
+        last = log.last_frame
+        text = (
+            f"the last frame, at {last:,}, crosses a page of the file and nothing is written "
+            "behind that"
+        )
+        consequence = (
+            f"the archive refuses to start until `ArchiveTool verify` truncates the log at {last:,}"
+        )
+        offset = log.place(last)[1]
+        yield Finding(Kind.DAMAGED, disk.member_id, log.refuses, offset, text, consequence)
+    if not log.segments and log.end > log.start:
+        text = f"no segment of the log (recording {log.recording.recording_id}) is there"
+        consequence = "what the log holds could not be checked"
+        path = disk.path(CATALOG)
+        offset = log.recording.offset
+        yield Finding(Kind.MISSING, disk.member_id, path, offset, text, consequence)
+        return
+    for problem in log.problems:
+        missing = problem.reason == "the segment is missing"
+        text = f"{problem.reason}: positions {problem.position:,} to {problem.until:,}"
+        consequence = _damage(disk, log, problem.position)
+        kind = Kind.MISSING if missing else Kind.DAMAGED
+        yield Finding(kind, disk.member_id, problem.file, problem.offset, text, consequence)
+    yield from _purged(disk, log.recording)
+
+
+def _damage(disk: MemberDisk, log: RecordedLog, position: int) -> str:
+    if position < disk.snapshot_position:
+        return (
+            f"the member itself starts at its snapshot, {disk.snapshot_position:,}; "
+            "another that needs these bytes from it cannot join"
+        )
+    return f"the member votes with a log up to {log.end:,}, and fails when it replays this place"
+
+
+def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
+    """A log that starts late needs a snapshot from which replay can begin."""
+    if recording.start_position > disk.snapshot_position:
+        text = (
+            f"the log starts at {recording.start_position:,}, and the last snapshot is "
+            f"{'none' if disk.snapshot is None else f'at {disk.snapshot_position:,}'}"
+        )
+        consequence = (
+            'the member cannot replay: "requested replay start position is less than recording '
+            'start position"'
+        )
+        path = disk.path(CATALOG)
+        yield Finding(Kind.DAMAGED, disk.member_id, path, recording.offset, text, consequence)
+
+
+def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
+    """The recording log against the bytes that the archive has recorded."""
+    log = disk.log
+    if log is None or not log.segments:
+        return
+    runs = {run.term: run for run in log.terms if run.base != NULL_VALUE}
+    for entry in disk.terms:
+        term, base = entry.leadership_term_id, entry.term_base_log_position
+        run = runs.get(term)
+        if run is not None and run.base != base:
+            file, offset = log.place(run.start)
+            text = f"term {term} begins at {base:,}, in the log at {run.base:,} ({file}:{offset})"
+            consequence = "members that replicate from this leader truncate at the wrong place"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+        if NULL_VALUE != entry.log_position > log.end:
+            text = (
+                f"term {term} ends at {entry.log_position:,}, and the log at {log.end:,} "
+                f"({log.place(log.end)[0]}:{log.place(log.end)[1]})"
+            )
+            consequence = f"{entry.log_position - log.end:,} recorded bytes are gone from this disk"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+        elif base > log.end:
+            text = f"term {term} begins at {base:,}, beyond the end of the log, {log.end:,}"
+            consequence = f"{base - log.end:,} recorded bytes are gone from this disk"
+            yield _at(disk, Kind.DAMAGED, entry, text, consequence)
+    yield from _terms_beyond(disk, log)
+
+
+def _terms_beyond(disk: MemberDisk, log: RecordedLog) -> Iterator[Finding]:
+    """Terms that the log holds and the recording log does not.
+
+    Notes
+    -----
+    The recording log is written when a replicated term is complete, so that a member that is
+    stopped can lack one. It cannot lack two.
+    """
+    if disk.recording_log is None:
+        return
+    last = disk.last_term
+    ends_with = "has no term" if last is None else f"ends with term {last.leadership_term_id}"
+    known = NULL_VALUE if last is None else last.leadership_term_id
+    beyond = [run for run in log.terms if run.base != NULL_VALUE and run.term > known]
+    if not beyond:
+        return
+    file, offset = log.place(beyond[0].start)
+    if len(beyond) == 1:
+        text = f"the log holds term {beyond[0].term}, the recording log {ends_with}"
+        consequence = (
+            "the member was stopped while it replicated: it canvasses with the older term though "
+            "its log is newer (hazard HZ2)"
+        )
+        yield Finding(Kind.NOTE, disk.member_id, file, offset, text, consequence)
+    else:
+        text = (
+            f"the log holds terms {beyond[0].term} to {beyond[-1].term}, the recording log "
+            f"{ends_with}"
+        )
+        consequence = "entries of the recording log are gone: the member canvasses with an old term"
+        yield Finding(Kind.DAMAGED, disk.member_id, file, offset, text, consequence)
+
+
+def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
+    mark = disk.mark
+    if mark is None:
+        return
+    path = disk.path(MARK_FILE)
+    if mark.activity_timestamp > 0 and 0 <= now_ms - mark.activity_timestamp < ACTIVE_MS:
+        text = "the mark file was updated within the last 10 s: the member seems to run"
+        consequence = "what is read here may not be of one moment; stop the member first"
+        yield Finding(Kind.NOTE, disk.member_id, path, 0, text, consequence)
+    if mark.version == VERSION_FAILED:
+        text = "the mark file says that the last start failed"
+        yield Finding(Kind.NOTE, disk.member_id, path, 0, text, "see the errors in it")
+    if mark.errors:
+        latest = max(mark.errors, key=lambda record: record.last_timestamp)
+        total = sum(record.count for record in mark.errors)
+        text = f"{len(mark.errors)} distinct errors, {total:,} in all; the latest: {latest.text}"
+        yield Finding(Kind.NOTE, disk.member_id, path, latest.offset, text)

@@ -1,0 +1,319 @@
+"""Disks of Aeron members, written as Aeron writes them, of any history that a test wants."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from canvass.disks import layouts
+from canvass.disks.layouts import NULL_VALUE, align
+
+TERM_LENGTH = 1 << 16
+SEGMENT_LENGTH = 1 << 16
+INITIAL_TERM_ID = 77
+LOG = 0
+STREAM = 100
+SCHEMA_VERSION = 16
+TIME = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of a log: who led it, and the payloads that its leader appended."""
+
+    term: int
+    leader: int
+    payloads: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot in the recording log, of a consensus module and one service."""
+
+    term: int
+    base: int
+    position: int
+    recording_id: int = 1
+    services: int = 1
+
+
+@dataclass
+class Disk:
+    """What a member's disk holds. ``entries`` are TERM entries (term, base, end)."""
+
+    member: int
+    log: bytes = b""
+    entries: tuple[tuple[int, int, int], ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+    candidate_term: int = 0
+    stop: int | None = None
+    start: int = 0
+    with_snapshot_segments: bool = True
+    extra: dict[str, bytes] = field(default_factory=dict)
+
+
+def frame(position: int, message: bytes, flags: int = 0xC0, session: int = 5) -> bytes:
+    """A data frame at a log position, padded to the alignment."""
+    length = layouts.DATA_HEADER.length + len(message)
+    head = layouts.DATA_HEADER.write(
+        {
+            "frameLength": length,
+            "version": 0,
+            "flags": flags,
+            "type": layouts.DATA_FRAME,
+            "termOffset": position % TERM_LENGTH,
+            "sessionId": session,
+            "streamId": STREAM,
+            "termId": INITIAL_TERM_ID + position // TERM_LENGTH,
+            "reservedValue": 0,
+        }
+    )
+    return (head + message).ljust(align(length, layouts.FRAME_ALIGNMENT), b"\0")
+
+
+def message(template: int, body: bytes, version: int = SCHEMA_VERSION) -> bytes:
+    """An SBE message of the cluster's schema."""
+    head = {
+        "blockLength": layouts.LOG_MESSAGES[template].length,
+        "templateId": template,
+        "schemaId": layouts.CLUSTER_SCHEMA_ID,
+        "version": version,
+    }
+    return layouts.SBE_HEADER.write(head) + body
+
+
+def _append(log: bytearray, data: bytes) -> None:
+    """Append a frame, after padding if it does not fit into the term buffer."""
+    left = TERM_LENGTH - len(log) % TERM_LENGTH
+    size = align(layouts.DATA_HEADER.length + len(data), layouts.FRAME_ALIGNMENT)
+    if size > left:
+        head = bytearray(frame(len(log), b""))
+        struct.pack_into("<iBBH", head, 0, left, 0, 0xC0, layouts.PADDING_FRAME)
+        log += bytes(head).ljust(left, b"\0")
+    log += frame(len(log), data)
+
+
+def write_log(terms: Iterable[Term], log: bytes = b"") -> bytes:
+    """The bytes of a log, continued with some terms. Session messages are of session 1."""
+    found = bytearray(log)
+    for term in terms:
+        base = len(found)
+        event = layouts.LOG_MESSAGES[layouts.NEW_LEADERSHIP_TERM_EVENT]
+        values = {
+            "leadershipTermId": term.term,
+            "logPosition": base + 96,
+            "timestamp": TIME + base,
+            "termBaseLogPosition": base,
+            "leaderMemberId": term.leader,
+            "logSessionId": 5,
+            "timeUnit": 0,
+            "appVersion": 1,
+        }
+        _append(found, message(layouts.NEW_LEADERSHIP_TERM_EVENT, event.write(values)))
+        for payload in term.payloads:
+            found = bytearray(with_message(bytes(found), term.term, payload))
+    return bytes(found)
+
+
+def with_message(log: bytes, term: int, payload: bytes, session: int = 1) -> bytes:
+    """A log with one session message more."""
+    found = bytearray(log)
+    header = layouts.LOG_MESSAGES[layouts.SESSION_MESSAGE]
+    stamp = TIME + len(found)
+    values = {"leadershipTermId": term, "clusterSessionId": session, "timestamp": stamp}
+    _append(found, message(layouts.SESSION_MESSAGE, header.write(values) + payload))
+    return bytes(found)
+
+
+def entry(
+    kind: int, term: int, base: int, end: int, recording: int = LOG, service: int = -1
+) -> bytes:
+    """An entry of the recording log."""
+    values = {
+        "recordingId": recording,
+        "leadershipTermId": term,
+        "termBaseLogPosition": base,
+        "logPosition": end,
+        "timestamp": TIME,
+        "serviceId": service,
+        "entryType": kind,
+    }
+    block = layouts.RECORDING_LOG_ENTRY.write(values)[: layouts.RECORDING_LOG_ENTRY.length]
+    return block.ljust(layouts.RECORDING_LOG_ALIGNMENT, b"\0")
+
+
+def recording_log(disk: Disk) -> bytes:
+    """The file ``recording.log``."""
+    found = b"".join(entry(0, *one) for one in disk.entries)
+    for one in disk.snapshots:
+        for service in range(one.services - 1, -2, -1):
+            recording = one.recording_id + service + 1
+            found += entry(1, one.term, one.base, one.position, recording, service)
+    return found
+
+
+def node_state(candidate_term: int, position: int = 0) -> bytes:
+    """The file ``node-state.dat``."""
+
+    def head(template: int, block: int) -> bytes:
+        values = {
+            "blockLength": block,
+            "templateId": template,
+            "schemaId": layouts.NODE_STATE_SCHEMA_ID,
+            "version": 10,
+            "frameLength": block + layouts.NODE_STATE_FRAME.length,
+            "padding": 0,
+        }
+        return layouts.NODE_STATE_FRAME.write(values)
+
+    term = {"candidateTermId": candidate_term, "timestamp": TIME, "logPosition": position}
+    return (
+        layouts.NODE_STATE_HEADER.write({"version": 768, "padding": 0})
+        + head(layouts.CANDIDATE_TERM_TEMPLATE, layouts.CANDIDATE_TERM.length)
+        + layouts.CANDIDATE_TERM.write(term)
+        + head(layouts.NODE_STATE_FOOTER_TEMPLATE, 0)
+    ).ljust(4096, b"\0")
+
+
+def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = True) -> bytes:
+    """The file ``cluster-mark.dat``, with or without the SBE header of later releases."""
+    values = {
+        "version": 768,
+        "componentType": 1,
+        "activityTimestamp": TIME,
+        "startTimestamp": TIME,
+        "pid": 1,
+        "candidateTermId": -1,
+        "memberId": member,
+        "headerLength": 8192,
+        "errorBufferLength": 4096,
+        "clusterId": 0,
+    }
+    block = layouts.MARK_FILE_HEADER.write(values)[: layouts.MARK_FILE_HEADER.length]
+    block = block.ljust(layouts.MARK_FILE_BLOCK_LENGTH, b"\0")
+    if sbe_header:
+        head = {
+            "blockLength": layouts.MARK_FILE_BLOCK_LENGTH,
+            "templateId": layouts.MARK_FILE_TEMPLATE,
+            "schemaId": layouts.MARK_SCHEMA_ID,
+            "version": 2,
+        }
+        block = layouts.SBE_HEADER.write(head) + block
+    records = b""
+    for text in errors:
+        data = text.encode()
+        length = layouts.ERROR_RECORD.length + len(data)
+        record = {
+            "length": length,
+            "observationCount": 1,
+            "lastObservationTimestamp": TIME,
+            "firstObservationTimestamp": TIME,
+        }
+        records += (layouts.ERROR_RECORD.write(record) + data).ljust(align(length, 8), b"\0")
+    return block.ljust(8192, b"\0") + records.ljust(4096, b"\0")
+
+
+def descriptor(recording: int, start: int, stop: int, checksum: int = 0, state: int = 1) -> bytes:
+    """An entry of the catalog."""
+    values = {
+        "recordingId": recording,
+        "startTimestamp": TIME,
+        "stopTimestamp": TIME,
+        "startPosition": start,
+        "stopPosition": stop,
+        "initialTermId": INITIAL_TERM_ID,
+        "segmentFileLength": SEGMENT_LENGTH,
+        "termBufferLength": TERM_LENGTH,
+        "mtuLength": 1408,
+        "sessionId": 5,
+        "streamId": STREAM if recording == LOG else 106,
+    }
+    channel = "aeron:udp?alias=log" if recording == LOG else "aeron:ipc?alias=snapshot"
+    body = layouts.RECORDING_DESCRIPTOR.write(values, {"strippedChannel": channel})
+    body = body.ljust(align(len(body) + 32, 64) - 32, b"\0")
+    head = layouts.DESCRIPTOR_HEADER.write(
+        {"length": len(body), "state": state, "checksum": checksum}
+    )
+    return head.ljust(layouts.DESCRIPTOR_HEADER_LENGTH, b"\0") + body
+
+
+def catalog(descriptors: Sequence[bytes], next_id: int) -> bytes:
+    """The file ``archive.catalog``."""
+    values = {"version": 3 << 16, "length": 32, "nextRecordingId": next_id, "alignment": 64}
+    head = layouts.CATALOG_HEADER.write(values).ljust(layouts.CATALOG_HEADER_LENGTH, b"\0")
+    return (head + b"".join(descriptors)).ljust(1 << 16, b"\0")
+
+
+def snapshot_recording(one: Snapshot) -> bytes:
+    """The recording of a snapshot: its first marker, and the last."""
+    found = bytearray()
+    for mark in (0, 2):
+        head = {"blockLength": 40, "templateId": 100, "schemaId": 111, "version": SCHEMA_VERSION}
+        values = {
+            "typeId": 1,
+            "logPosition": one.position,
+            "leadershipTermId": one.term,
+            "index": 0,
+            "mark": mark,
+        }
+        body = layouts.SNAPSHOT_MARKER.write(values).ljust(40, b"\0")
+        _append(found, layouts.SBE_HEADER.write(head) + body)
+    return bytes(found)
+
+
+def write_disk(folder: Path, disk: Disk) -> Path:
+    """Write all files of a member."""
+    cluster, archive = folder / "cluster", folder / "archive"
+    cluster.mkdir(parents=True)
+    archive.mkdir()
+    (cluster / "recording.log").write_bytes(recording_log(disk))
+    (cluster / "node-state.dat").write_bytes(node_state(disk.candidate_term))
+    (cluster / "cluster-mark.dat").write_bytes(mark_file(disk.member))
+    stop = len(disk.log) if disk.stop is None else disk.stop
+    descriptors = [descriptor(LOG, disk.start, stop)] if disk.log or disk.entries else []
+    for base in range(disk.start - disk.start % SEGMENT_LENGTH, len(disk.log), SEGMENT_LENGTH):
+        part = disk.log[base : base + SEGMENT_LENGTH]
+        (archive / f"{LOG}-{base}.rec").write_bytes(part.ljust(SEGMENT_LENGTH, b"\0"))
+    for one in disk.snapshots:
+        data = snapshot_recording(one)
+        for recording in range(one.recording_id, one.recording_id + one.services + 1):
+            descriptors.append(descriptor(recording, 0, len(data)))
+            if disk.with_snapshot_segments:
+                path = archive / f"{recording}-0.rec"
+                path.write_bytes(data.ljust(SEGMENT_LENGTH, b"\0"))
+    next_id = len(descriptors) + (0 if disk.log or disk.entries else 1)
+    (archive / "archive.catalog").write_bytes(catalog(descriptors, next_id))
+    for name, data in disk.extra.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def entries_of(log: bytes, terms: Sequence[Term]) -> tuple[tuple[int, int, int], ...]:
+    """The TERM entries of a log that holds these terms, the last one open."""
+    bases = []
+    so_far = b""
+    for term in terms:
+        bases.append(len(so_far))
+        so_far = write_log([term], so_far)
+    assert log.startswith(so_far[: len(log)])
+    ends = [*bases[1:], NULL_VALUE]
+    return tuple((t.term, b, e) for t, b, e in zip(terms, bases, ends, strict=True))
+
+
+def disk_of(member: int, terms: Sequence[Term], **changes: object) -> Disk:
+    """A sound disk of a member whose log holds these terms."""
+    log = write_log(terms)
+    made = Disk(
+        member,
+        log,
+        entries_of(log, terms),
+        candidate_term=max((term.term for term in terms), default=NULL_VALUE),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]  # The names are those of the fields.
+
+
+def write_disks(folder: Path, disks: Iterable[Disk]) -> list[Path]:
+    """Write the disks of several members, each in its folder."""
+    return [write_disk(folder / f"member-{disk.member}", disk) for disk in disks]

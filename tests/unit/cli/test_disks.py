@@ -1,0 +1,107 @@
+"""``canvass disks``: its exit codes, its two formats, and its errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.aeron_disk_captures import COMMITTED
+from support.aeron_disks import Term, disk_of, write_disk, write_disks
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_sound_disks_end_with_0_and_say_who_can_lead(command: Command) -> None:
+    code, out, err = command("disks", COMMITTED / "1.53-tight-242")
+
+    assert (code, err) == (0, "")
+    assert "member 1 can lead, with any 2 or more of the members that start" in out
+    assert out.splitlines()[-1] == "SOUND: no contradiction found"
+
+
+def test_lost_entries_end_with_1_and_name_file_and_offset(command: Command) -> None:
+    code, out, _ = command("disks", COMMITTED / "1.52.2-wipe-241")
+
+    assert code == 1
+    assert "raw-0/recording.log.gz:256" in out
+    assert "member 0 can never join" in out
+    assert "* Start members 1 and 2:" in out
+
+
+def test_a_file_that_is_not_what_it_is_called_ends_with_2(command: Command, tmp_path: Path) -> None:
+    folders = write_disks(tmp_path, [disk_of(i, [Term(0, 0, (b"a",))]) for i in range(3)])
+    (folders[1] / "cluster" / "recording.log").write_bytes(b"\xff\x01" * 500)
+
+    code, out, _ = command("disks", *folders)
+
+    assert code == 2
+    assert "member 1 does not start: " in out
+    assert "recording.log:0: entry 0 is of no known type" in out
+
+
+def test_a_missing_disk_ends_with_3(command: Command, tmp_path: Path) -> None:
+    folders = write_disks(tmp_path, [disk_of(i, [Term(0, 2, (b"a",))]) for i in range(2)])
+
+    code, out, _ = command("disks", *folders)
+
+    assert code == 3
+    assert "no folder of member 2 was given" in out
+
+
+def test_an_empty_folder_counts_as_an_empty_disk(command: Command, tmp_path: Path) -> None:
+    folder = write_disk(tmp_path / "member-0", disk_of(0, [Term(0, 0, (b"a",))]))
+    (tmp_path / "member-1").mkdir()
+
+    code, out, _ = command("disks", folder, tmp_path / "member-1", "--members", "3")
+
+    assert code == 3
+    assert "no file of a member is there" in out
+    assert "with these disks" not in out, "two of three members start"
+
+
+def test_json_has_what_the_screen_has(command: Command) -> None:
+    code, out, _ = command("disks", COMMITTED / "1.52.2-wipe-241", "--format", "json")
+    found = json.loads(out)
+
+    assert code == 1
+    assert found["verdict"] == "LOST"
+    assert found["commonPosition"] == 13_344
+    assert next(one["quorums"] for one in found["outlook"]["leaderships"]) == []
+    assert {one["kind"] for one in found["findings"]} == {"LOST", "MISSING", "NOTE"}
+    assert all(one["file"] for one in found["findings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["nowhere"], "nowhere: there is no such folder"),
+        ([COMMITTED / "1.53-tight-242", "--members", "2"], "the cluster has at least 3 members"),
+        ([COMMITTED / "1.53-tight-242", "--revision", "7"], "--revision 7 is none of 1.49, 1.50"),
+        ([COMMITTED / "1.53-tight-242", "--client", "nowhere"], "line 0: No such file"),
+        ([COMMITTED, "--format", "json"], "is there more than once"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    command: Command, arguments: list[object], error: str
+) -> None:
+    code, out, err = command("disks", *arguments)
+
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert error in err
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", "nothing", '{"timestamp": "1"}', '{"clusterSessionId": 1, "other": 2}']
+)
+def test_a_wrong_line_of_the_client_is_named(command: Command, tmp_path: Path, line: str) -> None:
+    client = tmp_path / "client.jsonl"
+    client.write_text('{"logPosition": 64}\n' + line + "\n")
+
+    code, _, err = command("disks", COMMITTED / "1.53-tight-242", "--client", client)
+
+    assert code == 2
+    assert "line 2: " in err

@@ -1,0 +1,165 @@
+"""What was asked publicly about Aeron clusters, as disks, and what is answered.
+
+Each test is made from the description of a thread of aeron-io/aeron, named by its number.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from canvass.disks.findings import Kind
+from canvass.disks.layouts import INVALID_FLAG
+from canvass.disks.verdict import Verdict, assess
+from support import aeron_disks
+from support.aeron_disks import (
+    SEGMENT_LENGTH,
+    TIME,
+    Snapshot,
+    Term,
+    disk_of,
+    entry,
+    write_disk,
+    write_disks,
+)
+
+
+def found(verdict: Verdict, kind: Kind) -> list[str]:
+    return [one.text for one in verdict.findings if one.kind is kind]
+
+
+def test_2147_a_commit_counted_with_the_log_of_another_term_is_lost(tmp_path: Path) -> None:
+    """Pull request 2147, "Commits can be lost", after its step 6.
+
+    Member 2 led term 2 and acknowledged an entry, because the log position of member 3, of term 1,
+    was counted. Then it went down.
+    """
+    first = Term(1, 3)
+    folders = write_disks(
+        tmp_path,
+        [
+            disk_of(1, [first, Term(2, 2)]),
+            disk_of(2, [first, Term(2, 2, (b"two",))]),
+            disk_of(3, [Term(1, 3, (b"one",))]),
+        ],
+    )
+    client = tmp_path / "client.jsonl"
+    client.write_text(json.dumps({"clusterSessionId": 1, "timestamp": TIME + 192}) + "\n")
+
+    without, answered = assess(folders), assess(folders, client=client)
+
+    assert found(without, Kind.LOST) == []
+    assert found(answered, Kind.LOST) == [
+        (f"1 acknowledged entry is on member 2 only (the first: session 1, timestamp {TIME + 192})")
+    ]
+    assert answered.exit_code == 1
+    leads = {one.leader_member_id: one for one in answered.outlook.leaderships}
+    assert leads[1].quorums == [[1, 3]], "member 1 wins on term, as in step 7"
+    assert [(cut.member_id, cut.start, cut.end) for cut in leads[1].truncations] == [
+        (2, 192, 288),
+        (3, 96, 192),
+    ]
+    assert leads[2].quorums == [[1, 2], [2, 3], [1, 2, 3]], "with member 2 the entry is kept"
+    assert leads[3].quorums == []
+
+
+def test_1777_deleted_old_snapshots_do_no_harm_while_a_newer_one_is_valid(tmp_path: Path) -> None:
+    """Issue 1777, "Invalidate older snapshots after truncating the log".
+
+    Recordings of old snapshots are deleted and the log is purged up to the newest; the entries of
+    the old ones stay valid.
+    """
+    terms = [Term(0, 0, (b"x" * 1000,) * 100)]
+    whole = disk_of(0, terms)
+    old, new = Snapshot(0, 0, 96, 7), Snapshot(0, 0, len(whole.log), 1)
+    purged = disk_of(0, terms, snapshots=(old, new), start=SEGMENT_LENGTH)
+    folder = write_disk(tmp_path / "member-0", purged)
+    (folder / "archive" / "archive.catalog").write_bytes(
+        aeron_disks.catalog(
+            [
+                aeron_disks.descriptor(0, SEGMENT_LENGTH, len(purged.log)),
+                *(aeron_disks.descriptor(i, 0, 192) for i in (1, 2)),
+            ],
+            9,
+        )
+    )
+
+    assert assess([folder]).verdict == "SOUND"
+
+    # If, by mistake, the newer entries are invalidated, the deleted ones are selected.
+    path = folder / "cluster" / "recording.log"
+    data = bytearray(path.read_bytes())
+    for index in (3, 4):
+        data[64 * index + 44 : 64 * index + 48] = (1 | INVALID_FLAG & 0xFFFFFFFF).to_bytes(
+            4, "little"
+        )
+    path.write_bytes(data)
+    verdict = assess([folder])
+
+    assert verdict.verdict == "DAMAGED"
+    assert verdict.outlook.cannot_start[0].startswith("unknown recording id: ")
+    texts = found(verdict, Kind.DAMAGED)
+    assert any("which the archive does not have" in text for text in texts)
+    assert any("the log starts at 65,536, and the last snapshot is at 96" in text for text in texts)
+
+
+def test_1146_a_term_entry_that_was_invalidated_is_named(tmp_path: Path) -> None:
+    """Issue 1146, "Issue with ReplayLog when recording log last entry is a leadership term"."""
+    terms = [Term(0, 0, (b"a",)), Term(1, 1)]
+    folder = write_disk(tmp_path / "member-0", disk_of(0, terms))
+    base = len(aeron_disks.write_log(terms[:1]))
+    invalid = entry(0, 0, 0, base) + entry(INVALID_FLAG, 1, base, -1)
+    (folder / "cluster" / "recording.log").write_bytes(invalid)
+
+    verdict = assess([folder])
+
+    (text,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
+    assert (text.offset, text.text) == (64, "the entry of term 1 is marked invalid")
+    assert verdict.logs[0].log_leadership_term_id == 0
+
+
+def test_604_a_snapshot_without_a_recording_keeps_the_member_from_starting(tmp_path: Path) -> None:
+    """Issue 604, "Cluster node fails to start due to unknown recording id=-1"."""
+    terms = [Term(0, 0, (b"a",))]
+    snapshot = Snapshot(0, 0, 160, recording_id=-1)
+    disks = [disk_of(i, terms) for i in (0, 1)] + [disk_of(2, terms)]
+    folders = write_disks(tmp_path, disks)
+    path = folders[2] / "cluster" / "recording.log"
+    path.write_bytes(path.read_bytes() + entry(1, 0, 0, snapshot.position, -1, -1))
+
+    verdict = assess(folders)
+
+    (text,) = [one for one in verdict.findings if one.kind is Kind.DAMAGED]
+    assert (text.member_id, text.offset) == (2, 64)
+    assert "recording id -1" in text.text
+    assert "unknown recording id" in text.consequence
+    assert verdict.outlook.cannot_start == {2: "unknown recording id: -1 (of the last snapshot)"}
+    assert verdict.outlook.leaderships[0].quorums == [[0, 1]]
+
+
+def test_1533_members_that_lost_their_files_cannot_replicate_a_purged_log(tmp_path: Path) -> None:
+    """Issue 1533, "Cluster cannot start if some nodes lost their files and log has been truncated".
+
+    A snapshot was taken and the log purged up to it; then two of three members lost all files.
+    """
+    terms = [Term(0, 0, (b"x" * 1000,) * 100)]
+    log = aeron_disks.write_log(terms)
+    taken = Snapshot(0, 0, len(log))
+    folders = write_disks(
+        tmp_path, [disk_of(0, terms, snapshots=(taken,), start=SEGMENT_LENGTH, candidate_term=0)]
+    )
+    for member in (1, 2):
+        folder = tmp_path / f"member-{member}"
+        folder.mkdir()
+        folders.append(folder)
+
+    verdict = assess(folders)
+
+    assert verdict.verdict == "LOST", "what was committed is on one disk"
+    leads = {one.leader_member_id: one for one in verdict.outlook.leaderships}
+    why = "needs the log from 0 on, and the leader's recording starts at 65,536"
+    assert leads[0].stuck == {1: why, 2: why}
+    assert leads[1].quorums == [[1, 2]], "without member 0 the empty members start a new history"
+    assert leads[1].loses_committed
+    actions = [option.action for option in verdict.options]
+    assert "Do not start members 1 and 2 without the others" in actions
