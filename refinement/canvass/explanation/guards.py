@@ -88,7 +88,7 @@ def unmet_guard(
 
 def _commit_of(record: Line) -> int:
     if isinstance(record, records.NewLeadershipTerm):
-        return record.commit_position
+        return -1 if record.commit_position is None else record.commit_position
     return record.log_position if isinstance(record, records.CommitPosition) else -1
 
 

@@ -136,7 +136,7 @@ def _see(disks: _Disks, one: MemberTimeline, index: int) -> None:
             term, position = record.log_leadership_term_id, record.log_position
             disks.see_end(record.candidate_member_id, term, position, line)
             disks.see_term(record.candidate_member_id, term)
-        case records.NewLeadershipTerm():
+        case records.NewLeadershipTerm() if record.commit_position is not None:
             disks.see_commit(record.leadership_term_id, record.commit_position, line)
         case records.ElectionStateChange():
             term = record.log_leadership_term_id
@@ -263,7 +263,7 @@ def _replayed_in_part(one: MemberTimeline, index: int) -> bool:
             return False
         if not isinstance(record, records.ElectionStateChange):
             continue
-        if record.reason.startswith(_INCOMPLETE):
+        if (record.reason or "").startswith(_INCOMPLETE):
             return True
     return False
 
@@ -337,7 +337,7 @@ def _near_miss(
     before_index: int,
 ) -> tuple[str, Sentence] | None:
     line = one.evidence(index)
-    if record.reason.startswith(_INCOMPLETE):
+    if (record.reason or "").startswith(_INCOMPLETE):
         text = (
             f"The replay of member {one.member_id} ended early: it goes on with log term"
             f" {record.log_leadership_term_id} though its log reaches {record.append_position:,}."

@@ -112,7 +112,7 @@ def _loop(
         by = phase.left_by
         if by is None or not _goes_back(by):
             continue
-        key = (phase.state, _kind_of(by.reason))
+        key = (phase.state, _kind_of(by.reason or ""))
         fails[key] += 1
         last[key] = phase
     if not fails:
