@@ -62,6 +62,7 @@ LifeOfLeader ==
       DoesBy("RecordLog", 1),
       Receives(AppendPosition(0, 1, 1, 0)),
       Leads("UpdateLeaderPosition"),
+      Leads("UpdateLeaderPosition"),
       Does("TakeSnapshot"),
       DoesBy("AppendEntry", 2),
       DoesBy("RecordLog", 2),
@@ -310,6 +311,7 @@ LifeOfVeteran ==
       OpensLog(3),
       DoesBy("RecordLog", 3),
       Receives(AppendPosition(2, 3, 1, 0)),
+      Leads("UpdateLeaderPosition"),
       Leads("UpdateLeaderPosition"),
       Receives(CanvassPosition(0, 1, 0, 2)),
       Receives(CatchupPosition(2, 1, 2))>>

@@ -141,22 +141,18 @@ MutCompareNothing(t1, p1, t2, p2) == 0
 (* MUT_CommitsInOldTerm: what a new leader says is committed it says in    *)
 (* the term before.                                                        *)
 (***************************************************************************)
-MutPublishLeadership(i, s, x, q) ==
-    (IF x.interval
-     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
-    \o (IF x.commitInterval
-        THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>)
+MutPublishedTerm(s) == s.moduleLeadershipTermId
 
 (***************************************************************************)
 (* MUT_AppliesOwnTail: a new leader does not wait until a quorum has what  *)
 (* it has before it replays it.                                            *)
 (***************************************************************************)
 MutLeaderLogReplication(i, s, x) ==
-    LET t == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.leadershipTermId,
-                                                           s.appendPosition)]
-        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-    IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"], PublishLeadership(i, t, x, q))
+    LET t == NoteOwnPosition(i, s, s.appendPosition)
+        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active \cup {i})
+    IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
+        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"],
+                     PublishLeadership(i, t, x, x.interval, q))
 
 (***************************************************************************)
 (* MUT_WritesUnheard: a leader does not wait until a quorum has joined it  *)
