@@ -24,10 +24,10 @@ MCBefore(n) ==
     Elected(0, <<1, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
     \o Does(0, "InitiateTermination") \o Does(2, "EnterElection") \o Arrival(0, 2) \o Silence
     \o Does(1, "EnterElection") \o Elected(1, <<2>>, 1) \o Records(1) \o Records(2)
-    \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1) \o Hearing(1, "UpdateLeaderPosition", Members)
+    \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1) \o Advances(1, Members)
     \o Arrival(1, 2) \o Reads(2) \o Silence
     \o Writes(1) \o Records(1) \o Records(2) \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1)
-    \o Hearing(1, "UpdateLeaderPosition", Members) \o Silence
+    \o Advances(1, Members) \o Silence
 
 MCScript(n) ==
     IF Hardened("HZ9") THEN <<>>
@@ -36,7 +36,7 @@ MCScript(n) ==
          \o Joins(1, 2, 3)
          \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Loss(1, 0)
          \o Repeats(2, "LeaderLogReplication", Members) \o Arrival(2, 1) \o Loss(2, 0)
-         \o Prepares(2, 0) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
+         \o Prepares(2, 0) \o Loss(2, 0) \o Loss(2, 1) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
          \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 
 MCAbsent == 0

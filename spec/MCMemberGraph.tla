@@ -153,7 +153,8 @@ LifeOfSuccessor ==
 (***************************************************************************)
 (* Two hopeful lives.  The member begins to catch up in the first term and *)
 (* stands before that term is in its recording log: after a restart, when  *)
-(* it has forgotten the term, or after an error, when it has not.          *)
+(* it has forgotten the term and what it has recorded, or after an error,  *)
+(* when it has not.                                                        *)
 (***************************************************************************)
 BeginsToCatchUp ==
     <<Does("Restart"),
@@ -169,7 +170,6 @@ Stands(logTerm, term) ==
       TimesOut("Nominate"),
       <<"CandidateBallot", [NoInput EXCEPT !.accepted = {1}]>>,
       Receives(Vote(term, logTerm, 0, Self, 1, TRUE)),
-      Receives(RequestVote(NULL_VALUE, 0, 1, 2)),
       TimesOut("CandidateBallot")>>
 
 LifeOfForgetful == BeginsToCatchUp \o <<Does("Restart")>> \o Stands(NULL_VALUE, 0)

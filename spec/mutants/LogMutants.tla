@@ -26,7 +26,7 @@ EXTENDS MutantScenes
 FirstEntryCommitted ==
     LET a == Keep(Keep(Elected(Begin, 2, {0, 1}), 2), 1)
         b == Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2)
-    IN  Silence(Lead(b, 2, "UpdateLeaderPosition"))
+    IN  Silence(Commit(b, 2))
 
 LeaderLost == EnterElections(Keep(Write(FirstEntryCommitted, 2), 2), Members)
 
@@ -46,7 +46,7 @@ Overtaken ==
         c == Timely(Get(Get(Drop(Get(b, 1, 2), 2, 1), 1, 0), 0, 1), 1, "CandidateBallot")
         d == Keep(Keep(Settled(c, 1, {0}), 1), 0)
         e == Get(Quiet(d, 0, "UpdateFollowerPosition"), 0, 1)
-        f == Down(Silence(Lead(e, 1, "UpdateLeaderPosition")), 1)
+        f == Down(Silence(Commit(e, 1)), 1)
     IN  HearEachOther(GivesUp(EnterElections(f, {0}), 2), 0, 2)
 
 FirstLeader == Stand(Down(Begin, 2), 0, 1)

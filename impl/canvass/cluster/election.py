@@ -228,7 +228,7 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     replayed once a leader says that it is committed. The log's last term is what the recording log
     says, its length what the archive has recorded. The recording log also says which recording is
     the log. While it holds no term nothing does: what was recorded is forgotten, though it may have
-    been reported to a leader (hazard HZ10). Source: ``ConsensusModuleAgent.onStart``,
+    been reported to a leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``,
     ``recoverFromSnapshotAndLog``, ``startLogRecording``, ``RecordingLog.planRecovery``.
     """
     # Decide.
