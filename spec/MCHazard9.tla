@@ -25,7 +25,7 @@ MCBefore(n) ==
     \o Does(0, "InitiateTermination") \o Does(2, "EnterElection") \o Arrival(0, 2) \o Silence
     \o Does(1, "EnterElection") \o Elected(1, <<2>>, 1) \o Records(1) \o Records(2)
     \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1) \o Advances(1, Members)
-    \o Arrival(1, 2) \o Reads(2) \o Silence
+    \o Silence
     \o Writes(1) \o Records(1) \o Records(2) \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1)
     \o Advances(1, Members) \o Silence
 
