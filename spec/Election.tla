@@ -498,7 +498,7 @@ ElectionError(i, s, x) ==
 (* startLogRecording, RecordingLog.planRecovery.                           *)
 (***************************************************************************)
 Recovered(s) ==
-    IF s.recordingLog = <<>> THEN [s EXCEPT !.recordedPosition = s.snapshotLogPosition] ELSE s
+    IF s.recordingLog = <<>> THEN [s EXCEPT !.recordedPosition = Min(@, s.snapshotLogPosition)] ELSE s
 
 Restart(i, s, x) ==
     LET d    == Disk(Recovered(s))

@@ -233,21 +233,22 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     """
     # Decide.
     found = disk(rules, s)
-    term, position = last_term(found.recording_log), s.snapshot_log_position
+    term = last_term(found.recording_log)
     cut: Effects = ()
     if not found.recording_log:
         term = s.snapshot_leadership_term_id
-        cut = (TruncateLog(position),) if s.recorded_position > position else ()
-        found = replace(found, recorded_position=position)
+        if s.recorded_position > s.snapshot_log_position:
+            found = replace(found, recorded_position=s.snapshot_log_position)
+            cut = (TruncateLog(s.snapshot_log_position),)
 
     # Effects.
     started = replace(
         found,
         module_state=ModuleState.ACTIVE,
         module_leadership_term_id=s.snapshot_leadership_term_id,
-        commit_position=position,
+        commit_position=s.snapshot_log_position,
         log_leadership_term_id=term,
         leadership_term_id=term,
     )
     begun = begin_election(rules, i, started)
-    return begun.after(*cut, AdvanceCommit(position))
+    return begun.after(*cut, AdvanceCommit(s.snapshot_log_position))

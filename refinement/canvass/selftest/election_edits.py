@@ -272,7 +272,7 @@ ELECTION_EDITS: Final = (
     Mutant(
         "restart_keeps_the_commit_position",
         _ELECTION,
-        "        commit_position=position,\n",
+        "        commit_position=s.snapshot_log_position,\n",
         "        commit_position=s.commit_position,\n",
     ),
     Mutant(
@@ -378,6 +378,38 @@ ELECTION_EDITS: Final = (
         _LEADER,
         "        if rules.is_149:\n",
         "        if rules.is_149 and not members:\n",
+        revision="1.49",
+    ),
+    Mutant(
+        "leader_counts_its_newest_position",
+        _POSITION,
+        "    if rules.is_149:\n        noted",
+        "    if rules.member_count:\n        noted",
+    ),
+    Mutant(
+        "sender_of_a_canvass_is_not_counted",
+        _MESSAGES,
+        "election_quorum_position(rules, noted, x.active | {j})",
+        "election_quorum_position(rules, noted, x.active)",
+    ),
+    Mutant(
+        "leader_ends_its_replay_in_silence",
+        _LEADER,
+        "_publish_leadership(rules, i, noted, x, x.interval or done, reached)",
+        "_publish_leadership(rules, i, noted, x, x.interval, reached)",
+    ),
+    Mutant(
+        "restart_keeps_a_recording_without_a_term",
+        _ELECTION,
+        "            found = replace(found, recorded_position=s.snapshot_log_position)\n"
+        "            cut = (TruncateLog(s.snapshot_log_position),)\n",
+        "            cut = ()\n",
+    ),
+    Mutant(
+        "commit_position_in_the_term_of_the_election",
+        _LEADER,
+        "term = s.module_leadership_term_id if rules.is_149 else s.leadership_term_id",
+        "term = s.leadership_term_id",
         revision="1.49",
     ),
     # Hardening.
