@@ -387,12 +387,6 @@ ELECTION_EDITS: Final = (
         "    if rules.member_count:\n        noted",
     ),
     Mutant(
-        "sender_of_a_canvass_is_not_counted",
-        _MESSAGES,
-        "election_quorum_position(rules, noted, x.active | {j})",
-        "election_quorum_position(rules, noted, x.active)",
-    ),
-    Mutant(
         "leader_ends_its_replay_in_silence",
         _LEADER,
         "_publish_leadership(rules, i, noted, x, x.interval or done, reached)",
