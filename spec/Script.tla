@@ -178,8 +178,8 @@ ToldInterval(i) ==
               member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
 ToldActive(i) == IF Telling THEN {a \in SUBSET Members : i \in a} ELSE {Members}
 ToldAccepted(i) == IF Telling THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
-OnlyTold(i) == Telling
-OnlyTold2(i, j) == Telling
+InScript(i) == Telling
+InScript2(i, j) == Telling
 
 AbsentIsStill ==
     Telling \/ Absent = NULL_VALUE
