@@ -36,7 +36,7 @@ BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its fo
 BoundSnapshot(i) == TRUE
 BoundTermination(i) == TRUE
 BoundLoss(i, j) == TRUE            \* may the next message from i to j be lost now?
-ActiveSets(i) == {a \in SUBSET Members : i \in a}
+ActiveSets(i) == SUBSET Members
 AcceptedSets(i) == SUBSET (Members \ {i})
 Urgent(i) == FALSE                 \* has this member an internal step that must come first?
 

@@ -20,6 +20,9 @@ EXTENDS MemberState
 (* above the own term may be forgotten, one that was voted in cannot.      *)
 (* Hardening HZ5: a leader that fails has opened its term already, so the  *)
 (* term that the log ends with is read back too.                           *)
+(*                                                                         *)
+(* A single member of 1.49 leads its next term where an election begins    *)
+(* (Election's constructor), and the same term again after an error.       *)
 (* Source: Election.init, ConsensusModuleAgent.prepareForNewLeadership.    *)
 (***************************************************************************)
 PrepareForNewLeadership(s) ==
@@ -47,6 +50,8 @@ ElectionInit(i, s, x) ==
         t      == [s EXCEPT !.members = StopCatchupReplays(s.members),
                             !.logLeadershipTermId = IF opened THEN LastTerm(s.recordingLog) ELSE @]
     IN  IF ~At(s, "INIT") THEN {}
+        ELSE IF Rev149 /\ MemberCount = 1
+        THEN Outcome(EnterLeaderLogReplication(i, PrepareForNewLeadership(t)), <<>>)
         ELSE Outcome(BeginElection(i, t), <<>>)
 
 (***************************************************************************)
@@ -128,18 +133,18 @@ FollowerBallot(i, s, x) ==
 (* interval, CommitPosition when it is due.  Whether one is due follows    *)
 (* from a timer and the value last published; receivers keep the greatest, *)
 (* so the spec leaves it to the input.                                     *)
+(*                                                                         *)
+(* 1.49 sends the CommitPosition in the term of the MODULE, which lags     *)
+(* behind the election's; it may be none at all.                           *)
+(* Source: Election.publishNewLeadershipTermOnInterval,                    *)
+(* publishCommitPositionOnInterval.                                        *)
 (***************************************************************************)
-PublishLeadership(i, s, x, q) ==
-    (IF x.interval
-     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
-    \o (IF x.commitInterval THEN Broadcast(i, CommitPosition(s.leadershipTermId, q, i)) ELSE <<>>)
+PublishedTerm(s) == IF Rev149 THEN s.moduleLeadershipTermId ELSE s.leadershipTermId
 
-(***************************************************************************)
-(* HeardOfOneself(i, x): a leader counts itself among the active members,  *)
-(* because its own record is renewed in the same work of the election that *)
-(* asks. An input that leaves it out is none.                              *)
-(***************************************************************************)
-HeardOfOneself(i, x) == i \in x.active
+PublishLeadership(i, s, x, announces, q) ==
+    (IF announces
+     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
+    \o (IF x.commitInterval THEN Broadcast(i, CommitPosition(PublishedTerm(s), q, i)) ELSE <<>>)
 
 (***************************************************************************)
 (* LeaderLogReplication(i, s, x): wait until a quorum has recorded all     *)
@@ -147,17 +152,19 @@ HeardOfOneself(i, x) == i \in x.active
 (*                                                                         *)
 (* There is no deadline (L-A), and the terms of the reports are not looked *)
 (* at (HZ1).  Hardening HZ5: the quorum must have opened the new term too. *)
+(* The leader renews its own record first, so that it is active.           *)
 (* Source: Election.leaderLogReplication.                                  *)
 (***************************************************************************)
 LeaderLogReplication(i, s, x) ==
-    LET t    == [s EXCEPT !.members[i].logPosition = s.appendPosition]
-        done == IF Hardened("HZ5")
-                THEN HasQuorumAtPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-                ELSE BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-                         >= t.appendPosition
-    IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
+    LET t      == NoteOwnPosition(i, s, s.appendPosition)
+        active == x.active \cup {i}
+        done   == IF Hardened("HZ5")
+                  THEN HasQuorumAtPosition(t, t.leadershipTermId, t.appendPosition, active)
+                  ELSE BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, active)
+                           >= t.appendPosition
+    IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
         ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
-                     PublishLeadership(i, t, x, ElectionQuorumPosition(t, x.active)))
+                     PublishLeadership(i, t, x, x.interval, ElectionQuorumPosition(t, active)))
 
 (***************************************************************************)
 (* LeaderReplay(i, s, x): replay to itself what the own log holds beyond   *)
@@ -167,23 +174,29 @@ LeaderLogReplication(i, s, x) ==
 (* Everything replayed counts as committed by its position alone, though   *)
 (* nobody has opened the new term yet: hazard HZ5.  1.49 forgets the       *)
 (* followers' positions here.                                              *)
-(* Source: Election.leaderReplay.                                          *)
+(*                                                                         *)
+(* The leader renews its own record when it begins, and not while it       *)
+(* replays.  When it leaves the state the timer of the announcement has    *)
+(* been reset, so that it always announces itself then.                    *)
+(* Source: Election.leaderReplay, state.                                   *)
 (***************************************************************************)
 LeaderReplay(i, s, x) ==
     LET starts  == s.replayStopPosition = NULL_POSITION
         done    == s.commitPosition >= s.appendPosition
-        records == IF starts /\ Rev149
+        records == IF Rev149
                    THEN [j \in Members |-> [s.members[j] EXCEPT !.logPosition = NULL_POSITION]]
                    ELSE s.members
-        t       == [s EXCEPT !.members = UpdateMemberLogPosition(records, i, s.leadershipTermId,
-                                                                 s.appendPosition)]
-        q       == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-    IN  IF ~At(s, "LEADER_REPLAY") \/ ~HeardOfOneself(i, x) THEN {}
+        t       == IF ~starts THEN s
+                   ELSE [s EXCEPT !.members = UpdateMemberLogPosition(records, i, s.leadershipTermId,
+                                                                      s.appendPosition)]
+        active  == IF starts THEN x.active \cup {i} ELSE x.active
+        q       == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, active)
+    IN  IF ~At(s, "LEADER_REPLAY") THEN {}
         ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_INIT",
                                             !.replayStopPosition = NULL_POSITION]
                      ELSE IF starts THEN [t EXCEPT !.replayStopPosition = s.appendPosition]
                      ELSE t,
-                     PublishLeadership(i, t, x, q))
+                     PublishLeadership(i, t, x, x.interval \/ done, q))
 
 (***************************************************************************)
 (* LeaderInit(i, s, x): start recording the own log stream and open the    *)
@@ -200,13 +213,21 @@ LeaderInit(i, s, x) ==
 (***************************************************************************)
 (* The end of an election: the module takes over what it found, the        *)
 (* election's variables are dropped.                                       *)
+(*                                                                         *)
+(* The commit position becomes the election's log position: a leader's is  *)
+(* where its own log ends, which in 1.49 its commit position may have      *)
+(* fallen below.  1.49 sets the notified commit position, too.             *)
 (* Source: ConsensusModuleAgent.electionComplete.                          *)
 (***************************************************************************)
 ElectionComplete(s) ==
+    LET position == IF s.role = "LEADER" THEN Max(s.commitPosition, s.appendPosition)
+                    ELSE s.commitPosition
+    IN
     [s EXCEPT
         !.electionState = "CLOSED",
         !.moduleLeadershipTermId = s.leadershipTermId,
-        !.moduleNotifiedCommitPosition = Max(s.moduleNotifiedCommitPosition, s.commitPosition),
+        !.commitPosition = position,
+        !.moduleNotifiedCommitPosition = IF Rev149 THEN position ELSE Max(@, position),
         !.members = IF s.role = "LEADER"
                     THEN [j \in Members |-> [s.members[j] EXCEPT !.candidateTermId = NULL_VALUE,
                                                                  !.vote = NULL_VALUE,
@@ -228,24 +249,23 @@ ElectionComplete(s) ==
 (* x.position is the end of that entry, or null if the log stream took     *)
 (* nothing.  A member that is still copying older terms reports in the new *)
 (* term too and is counted: hazard HZ7.                                    *)
-(* Source: Election.leaderReady, updateLeaderPosition.                     *)
+(* Source: Election.leaderReady,                                           *)
+(* ConsensusModuleAgent.updateLeaderPosition.                              *)
 (***************************************************************************)
 LeaderReady(i, s, x) ==
-    LET t      == [s EXCEPT !.members[i].logPosition = s.appendPosition]
-        q      == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-        commit == Max(t.commitPosition, q)
-        u      == [t EXCEPT !.commitPosition = Min(commit, t.appendPosition)]
+    LET q      == LeaderQuorumPosition(i, s, s.leadershipTermId, s.appendPosition, x.active)
+        u      == [NoteOwnPosition(i, s, s.appendPosition) EXCEPT !.commitPosition = CommitTo(s, x, q)]
+        quorum == HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active \cup {i})
         ready  == IF Rev149
                   THEN \/ HasVotersAtPosition(u, u.leadershipTermId, u.appendPosition)
-                       \/ x.timeout /\ HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active)
-                  ELSE HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active)
+                       \/ x.timeout /\ quorum
+                  ELSE quorum
         opens  == ready /\ x.position > u.publicationPosition
-        sends  == (IF x.commitInterval
-                   THEN Broadcast(i, CommitPosition(u.moduleLeadershipTermId, q, i)) ELSE <<>>)
+        sends  == PublishCommitPosition(i, s, x, q)
                   \o (IF x.interval
                       THEN Broadcast(i, ElectionNewLeadershipTerm(i, u, u.logLeadershipTermId, q))
                       ELSE <<>>)
-    IN  IF ~At(s, "LEADER_READY") \/ ~HeardOfOneself(i, x) \/ (x.position # NULL_POSITION /\ ~opens)
+    IN  IF ~At(s, "LEADER_READY") \/ (x.position # NULL_POSITION /\ ~opens)
         THEN {}
         ELSE Outcome(IF opens THEN ElectionComplete([u EXCEPT !.publicationPosition = x.position]) ELSE u,
                      sends)
@@ -264,23 +284,29 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (*                                                                         *)
 (* The copied bytes are reported, in the NEW leader's term, before their   *)
 (* own term is in the recording log: hazards HZ2 and HZ7.  An empty term   *)
-(* is written without waiting.  The copying is RecordLog.                  *)
+(* is written without waiting, and not at all by a member that has no      *)
+(* recording yet: it knows of the term in memory alone.  The copying is    *)
+(* RecordLog.                                                              *)
+(*                                                                         *)
+(* Left out: a recording that was begun and holds nothing is taken for     *)
+(* none; it makes a difference only if it was begun in a catch-up that     *)
+(* failed before its first byte.                                           *)
 (*                                                                         *)
 (* Hardening HZ2: the term is opened before its first byte is copied.      *)
 (* Hardening HZ5: nothing is committed before a quorum has opened the new  *)
 (* term, and this member may be one of it, so it does not wait for that.   *)
 (* Source: Election.followerLogReplication.                                *)
 (***************************************************************************)
+HasRecording(s) == s.recordingLog # <<>> \/ s.recordedPosition > s.snapshotLogPosition
+
 FinishReplication(i, s) ==
     LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
                               s.replicationLeadershipTermId, s.replicationTermBaseLogPosition,
                               s.replicationStopPosition)
-    IN  IF EnsureCoherentRaises(s.recordingLog, s.replicationLeadershipTermId,
-                                s.replicationTermBaseLogPosition)
-        THEN EnterInit(s)
-        ELSE EnterCanvass(i, [s EXCEPT !.appendPosition = s.recordedPosition,
-                                       !.recordingLog = log,
-                                       !.logLeadershipTermId = s.replicationLeadershipTermId])
+    IN  EnterCanvass(i, [s EXCEPT !.appendPosition = s.recordedPosition,
+                                  !.notifiedCommitPosition = IF Rev149 /\ s.logReplication THEN 0 ELSE @,
+                                  !.recordingLog = IF HasRecording(s) THEN log ELSE @,
+                                  !.logLeadershipTermId = s.replicationLeadershipTermId])
 
 StartReplication(s) ==
     LET opened == IF Hardened("HZ2") /\ s.replicationTermBaseLogPosition # NULL_POSITION
@@ -404,6 +430,7 @@ FollowerLogInit(i, s, x) ==
 FollowerLogAwait(i, s, x) ==
     IF ~At(s, "FOLLOWER_LOG_AWAIT") THEN {}
     ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_READY",
+                           !.appendPosition = IF Rev149 THEN s.commitPosition ELSE @,
                            !.recordingLog = OpenTerm(s, s.leadershipTermId, s.commitPosition),
                            !.logLeadershipTermId = s.leadershipTermId], <<>>)
 
@@ -462,10 +489,19 @@ ElectionError(i, s, x) ==
 (* everything after it is replayed once a leader says that it is           *)
 (* committed.  The log's last term is what the recording log says, its     *)
 (* length what the archive has recorded.                                   *)
-(* Source: ConsensusModuleAgent.onStart.                                   *)
+(*                                                                         *)
+(* The recording log also says which recording is the log.  While it holds *)
+(* no term nothing does: what was recorded is forgotten, though it may     *)
+(* have been reported to a leader (hazard HZ2), and recording begins anew. *)
+(* Hardening HZ2 leaves no recording without a term.                       *)
+(* Source: ConsensusModuleAgent.onStart, recoverFromSnapshotAndLog,        *)
+(* startLogRecording, RecordingLog.planRecovery.                           *)
 (***************************************************************************)
+Recovered(s) ==
+    IF s.recordingLog = <<>> THEN [s EXCEPT !.recordedPosition = Min(@, s.snapshotLogPosition)] ELSE s
+
 Restart(i, s, x) ==
-    LET d    == Disk(s)
+    LET d    == Disk(Recovered(s))
         term == IF d.recordingLog # <<>> THEN LastTerm(d.recordingLog) ELSE d.snapshotLeadershipTermId
     IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
                                            !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
@@ -499,14 +535,17 @@ Record(s, j, term, position) ==
 (* leader has been: give up.  Outside one such a canvass is not answered   *)
 (* (L-C).  From 1.50 a leader notes the sender's position outside          *)
 (* elections too, whatever its term: half of hazard HZ1.                   *)
+(*                                                                         *)
+(* The sender has just been heard of: it is active when the quorum is      *)
+(* computed for the answer.                                                *)
 (* Source: Election.onCanvassPosition,                                     *)
-(* ConsensusModuleAgent.onCanvassPosition.                                 *)
+(* ConsensusModuleAgent.onCanvassPosition, updateMemberLogPosition.        *)
 (***************************************************************************)
 OnCanvassPosition(i, s, x) ==
     LET m == x.message
         j == m.followerMemberId
         t == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
-        q == ElectionQuorumPosition(t, x.active)
+        q == ElectionQuorumPosition(t, x.active \cup {j})
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" THEN Ignore(s)
              ELSE IF m.logLeadershipTermId < s.leadershipTermId /\ s.role = "LEADER"
@@ -587,6 +626,9 @@ OnVote(i, s, x) ==
 (*                                                                         *)
 (* Nothing compares the cut with the own commit position.                  *)
 (*                                                                         *)
+(* A closed follower of 1.49 takes the end of its leader's log, which need *)
+(* not be committed, for the commit position.                              *)
+(*                                                                         *)
 (* Hardening HZ5: a member that stands where the new term begins opens it  *)
 (* here, before it tells anybody so.  A term that was opened, by a leader  *)
 (* that never had a quorum, beyond the cut is cut off as well.             *)
@@ -595,7 +637,7 @@ OnVote(i, s, x) ==
 (***************************************************************************)
 TruncateLog(s, position) ==
     EnterInit([s EXCEPT !.recordedPosition = position,
-                        !.appendPosition = position,
+                        !.appendPosition = IF Rev149 THEN @ ELSE position,
                         !.recordingLog = IF Hardened("HZ5") THEN CutTerms(s.recordingLog, position)
                                          ELSE CommitLogPosition(s.recordingLog,
                                                                 s.logLeadershipTermId, position)])
@@ -626,7 +668,9 @@ AcceptNewLeadershipTerm(i, s, m) ==
         THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
         ELSE IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
         THEN TruncateLog(s, m.nextTermBaseLogPosition)
-        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(JoinTerm(t, m), "FOLLOWER_REPLAY")
+        ELSE IF a >= m.termBaseLogPosition
+        THEN EnterFollowerState([JoinTerm(t, m) EXCEPT !.notifiedCommitPosition = IF Rev149 THEN 0 ELSE @],
+                                "FOLLOWER_REPLAY")
         ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
         ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
         ELSE IF a < m.nextTermBaseLogPosition
@@ -651,7 +695,8 @@ OnNewLeadershipTerm(i, s, x) ==
         ELSE IF /\ s.role = "FOLLOWER"
                 /\ m.leadershipTermId = s.moduleLeadershipTermId
                 /\ m.leaderMemberId = s.leaderMemberId
-        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, m.commitPosition)])
+        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition =
+                        Max(@, IF Rev149 THEN m.logPosition ELSE m.commitPosition)])
         ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
         THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
         ELSE Ignore(s)
@@ -680,26 +725,29 @@ OnAppendPosition(i, s, x) ==
         THEN IF s.electionState = "INIT" \/ m.leadershipTermId > s.leadershipTermId THEN Ignore(s)
              ELSE TrackCatchup(Record(s, j, m.leadershipTermId, m.logPosition), m)
         ELSE IF Closed(s, "LEADER") /\ m.leadershipTermId <= s.moduleLeadershipTermId
-        THEN TrackCatchup([s EXCEPT !.members = UpdateMemberLogPosition(s.members, j, m.leadershipTermId,
-                                                                        m.logPosition)], m)
+        THEN TrackCatchup([s EXCEPT
+                !.members[j].logPosition = m.logPosition,
+                !.members[j].leadershipTermId = IF Rev149 THEN @ ELSE m.leadershipTermId], m)
         ELSE Ignore(s)
 
 (***************************************************************************)
 (* OnCommitPosition(i, s, x): the leader says what is committed.           *)
 (*                                                                         *)
-(* In an election only the sender is checked, not the term.  1.49 checks   *)
-(* the term too, except while it copies older terms.                       *)
+(* In an election only the sender is checked, not the term.  1.49 takes    *)
+(* note only while it copies older terms, or catches up in the term of the *)
+(* message.  There a closed member notes what it was told last: the        *)
+(* position can fall.                                                      *)
 (* Source: Election.onCommitPosition,                                      *)
 (* ConsensusModuleAgent.onCommitPosition.                                  *)
 (***************************************************************************)
 OnCommitPosition(i, s, x) ==
-    LET m    == x.message
-        ours == m.leaderMemberId = s.leaderMemberId
-        term == Rev149 => \/ s.electionState = "FOLLOWER_LOG_REPLICATION"
-                          \/ m.leadershipTermId = s.leadershipTermId
+    LET m     == x.message
+        ours  == m.leaderMemberId = s.leaderMemberId
+        noted == Rev149 => \/ s.electionState = "FOLLOWER_LOG_REPLICATION"
+                           \/ s.electionState = "FOLLOWER_CATCHUP" /\ m.leadershipTermId = s.leadershipTermId
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" THEN Ignore(s)
-             ELSE IF ours /\ term THEN Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
+             ELSE IF ours /\ noted THEN Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
              ELSE IF ~ours /\ m.leadershipTermId > s.leadershipTermId /\ s.electionState = "LEADER_READY"
              THEN Raise(s)
              ELSE Ignore(s)
@@ -707,6 +755,7 @@ OnCommitPosition(i, s, x) ==
         ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
         THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
         ELSE IF s.role = "FOLLOWER" /\ ours /\ m.leadershipTermId = s.moduleLeadershipTermId
-        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, m.logPosition)])
+        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition =
+                        IF Rev149 THEN m.logPosition ELSE Max(@, m.logPosition)])
         ELSE Ignore(s)
 =============================================================================

@@ -19,7 +19,7 @@ MCBefore(n) ==
     \o EnterElections(<<1, 2>>) \o Elected(2, <<1>>, 2) \o Records(2) \o Records(1)
     \o EnterElections(<<1, 2>>) \o Elected(1, <<2>>, 1) \o Records(1) \o Records(2)
     \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1)
-    \o Hearing(1, "UpdateLeaderPosition", Members) \o Silence \o Restarts(0)
+    \o Advances(1, Members) \o Silence \o Restarts(0)
 
 MCScript(n) == <<>>
 

@@ -1,7 +1,7 @@
 ---------------------------- MODULE MCHazard149 -----------------------------
 (***************************************************************************)
 (* Revision 1.49: a follower replays whatever it has recorded, committed   *)
-(* or not.                                                                 *)
+(* or not, and takes the end of its leader's log for committed.            *)
 (*                                                                         *)
 (* Before the tale member 0 leads term 0 with both others and has written  *)
 (* the first entry, which its own archive has not recorded yet.            *)
@@ -9,9 +9,15 @@
 (* The tale: member 1 records the entry and restarts.  It canvasses, is    *)
 (* answered, and begins to replay.  Members 0 and 2 lose each other.       *)
 (*                                                                         *)
+(* The other tale: all have committed the first entry.  Member 1 loses the *)
+(* leader and canvasses twice.  The first answer lets it join again.  Then *)
+(* the leader writes the second entry and answers again: the answer names  *)
+(* the end of its log.  Member 1 has recorded the entry and takes it for   *)
+(* committed.  Members 0 and 2 lose each other.                            *)
+(*                                                                         *)
 (* From here everything is explored that members 0 and 2 do with each      *)
 (* other, of which member 0 may stand, while member 1, which is otherwise  *)
-(* absent, replays.                                                        *)
+(* absent, replays, or processes what it takes for committed.              *)
 (***************************************************************************)
 EXTENDS Script, Equivalents
 
@@ -20,6 +26,18 @@ MCBefore(n) == Elected(0, <<1, 2>>, 0)
 MCScript(n) ==
     Records(1) \o Restarts(1) \o Repeats(1, "Canvass", {}) \o Arrival(1, 0) \o Arrival(0, 1)
     \o Loss(1, 2) \o Repeats(1, "FollowerReplay", {}) \o EnterElections(<<0, 2>>)
+
+MCCommitted(n) ==
+    Elected(0, <<1, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
+    \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 0) \o Advances(0, Members)
+    \o Arrival(0, 1) \o Reads(1) \o Arrival(0, 2) \o Reads(2) \o Silence
+
+MCNotified(n) ==
+    Does(1, "EnterElection") \o Repeats(1, "Canvass", {}) \o Arrival(1, 0) \o Loss(1, 2)
+    \o Repeats(1, "Canvass", {}) \o Loss(1, 2) \o Arrival(0, 1)
+    \o Does(1, "FollowerReplay") \o Does(1, "FollowerLogInit") \o Does(1, "FollowerLogAwait")
+    \o Does(1, "FollowerReady") \o Writes(0) \o Arrival(1, 0) \o Records(1) \o Arrival(0, 1)
+    \o EnterElections(<<0, 2>>)
 
 MCAbsent == 1
 

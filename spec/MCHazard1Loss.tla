@@ -22,7 +22,8 @@ MCBefore(n) ==
 
 MCScript(n) ==
     Does(2, "EnterElection") \o Repeats(2, "Canvass", {}) \o Arrival(2, 1) \o Loss(1, 2)
-    \o Commits(1, "UpdateLeaderPosition", Members) \o Loss(1, 0) \o Loss(1, 2) \o Loss(2, 0)
+    \o Hearing(1, "UpdateLeaderPosition", Members) \o Commits(1, "UpdateLeaderPosition", Members)
+    \o Loss(2, 0) \o Loss(1, 0) \o Loss(1, 2)
     \o Does(0, "EnterElection")
 
 MCAbsent == 1

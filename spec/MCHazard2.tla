@@ -14,6 +14,11 @@
 (* member 0's election fails, for whatever reason, and begins anew:        *)
 (* member 0 takes its two entries for two of term 0.  Member 1 is gone.    *)
 (*                                                                         *)
+(* A third tale is of the first term.  Member 1 leads it with member 2 and *)
+(* has recorded the first entry.  Member 0 catches up and reports that     *)
+(* entry, and the leader commits it.  Then member 0 starts again: no term  *)
+(* is in its recording log, and with it the recording is forgotten.        *)
+(*                                                                         *)
 (* From here everything is explored that members 0 and 2 do, within one    *)
 (* message under way between them.                                         *)
 (***************************************************************************)
@@ -28,7 +33,7 @@ MCCatchup(n) ==
     \o Loss(0, 2) \o Does(0, "FollowerReplay") \o Reads(0) \o Does(0, "FollowerReplay")
     \o Does(0, "FollowerCatchupInit") \o Arrival(0, 1) \o Does(0, "FollowerCatchupAwait")
     \o Records(0) \o Repeats(0, "FollowerCatchup", {}) \o Arrival(0, 1)
-    \o Hearing(1, "UpdateLeaderPosition", Members) \o Loss(1, 2) \o Loss(1, 0)
+    \o Advances(1, Members) \o Loss(1, 2) \o Loss(1, 0)
     \o Does(0, "ElectionError") \o Does(0, "ElectionInit") \o Does(2, "EnterElection")
 
 MCCopy(n) ==
@@ -39,6 +44,15 @@ MCCopy(n) ==
     \o Repeats(0, "FollowerLogReplication", {}) \o Arrival(0, 1)
     \o Hearing(1, "LeaderLogReplication", {1, 0}) \o Hearing(1, "LeaderReplay", {1, 0}) \o Reads(1)
     \o Does(0, "ElectionError") \o Does(0, "ElectionInit") \o Does(2, "EnterElection")
+
+MCFirstTerm(n) == Elected(1, <<2>>, 0) \o Records(1)
+
+MCRestart(n) ==
+    Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Arrival(1, 0) \o Loss(0, 2)
+    \o Does(0, "FollowerReplay") \o Does(0, "FollowerCatchupInit") \o Arrival(0, 1)
+    \o Does(0, "FollowerCatchupAwait") \o Records(0) \o Repeats(0, "FollowerCatchup", {})
+    \o Arrival(0, 1) \o Advances(1, Members) \o Loss(1, 2) \o Loss(1, 0)
+    \o Restarts(0) \o Does(2, "EnterElection")
 
 MCAbsent == 1
 =============================================================================

@@ -26,7 +26,7 @@ MCStory ==
         f == Get(Get(Publish(Timely(e, 0, "FollowerBallot"), 0, "Canvass"), 0, 2), 2, 0)
         g == Get(Quiet(Quiet(f, 0, "FollowerReplay"), 0, "FollowerCatchupInit"), 0, 2)
         h == Get(Publish(Keep(Quiet(g, 0, "FollowerCatchupAwait"), 0), 0, "FollowerCatchup"), 0, 2)
-        k == Tell(h, 2, "UpdateLeaderPosition")
+        k == Tell(Lead(h, 2, "UpdateLeaderPosition"), 2, "UpdateLeaderPosition")
     IN  [k EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = k.channel[0][1]]]
 
 MCInit ==

@@ -27,7 +27,7 @@ Wins == Stands(0, 2) \o Loss(2, 1)
 
 Opens ==
     Hearing(0, "LeaderLogReplication", {0, 2}) \o Hearing(0, "LeaderReplay", {0, 2}) \o Reads(0)
-    \o Hearing(0, "LeaderReplay", {0, 2}) \o Does(0, "LeaderInit")
+    \o Hearing(0, "LeaderReplay", {0, 2}) \o Loss(0, 1) \o Loss(0, 2) \o Does(0, "LeaderInit")
 
 Copies ==
     Expires(2, "FollowerBallot") \o Stands(1, 2) \o Loss(2, 0)

@@ -21,7 +21,7 @@ MCBefore(n) ==
     \o Writes(0) \o Records(0) \o Records(1)
     \o EnterElections(<<0, 1>>) \o Elected(0, <<1>>, 2)
     \o Records(0) \o Records(1) \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 0)
-    \o Hearing(0, "UpdateLeaderPosition", Members) \o Silence
+    \o Advances(0, Members) \o Silence
 
 MCScript(n) ==
     EnterElections(<<0, 2>>) \o Stands(0, 2) \o Restarts(1)

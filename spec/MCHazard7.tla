@@ -26,7 +26,7 @@ MCScript(n) ==
     \o Does(0, "FollowerLogReplication") \o Records(0)
     \o Repeats(0, "FollowerLogReplication", {}) \o Arrival(0, 1)
     \o Hearing(1, "LeaderLogReplication", {1, 0}) \o Hearing(1, "LeaderReplay", {1, 0}) \o Reads(1)
-    \o Hearing(1, "LeaderReplay", {1, 0}) \o Does(1, "LeaderInit")
+    \o Hearing(1, "LeaderReplay", {1, 0}) \o Loss(1, 0) \o Loss(1, 2) \o Does(1, "LeaderInit")
 
 MCAbsent == 2
 =============================================================================

@@ -17,14 +17,14 @@ EXTENDS Script
 
 MCBefore(n) ==
     Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)
-    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence \o Prepares(0, 0)
+    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence \o Prepares(0, 0) \o Silence
 
 MCScript(n) ==
     Repeats(0, "LeaderReady", Members) \o Loss(0, 1)
     \o Does(2, "FollowerReplay") \o Does(2, "FollowerLogInit") \o Does(2, "FollowerLogAwait")
     \o Does(2, "FollowerReady") \o Arrival(2, 0) \o OpensLog(0, Members)
     \o Records(0) \o Records(2) \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 0)
-    \o Hearing(0, "UpdateLeaderPosition", Members) \o Loss(0, 1)
+    \o Advances(0, Members) \o Loss(0, 1)
 
 MCAbsent == 1
 MCBoundEnterElection(i) == Telling \/ i = 2

@@ -5,11 +5,11 @@
 (* Before the tale member 0 leads term 0 and asks for termination; member  *)
 (* 2, which has just lost its leader, takes note, and then member 0 is     *)
 (* gone.  Member 1 leads term 1, which has two entries.  Both are          *)
-(* committed; of the second one member 2 knows only that it has recorded   *)
-(* it.                                                                     *)
+(* committed; member 2 has recorded them, and processes neither, as it has *)
+(* reached the position that it remembers.                                 *)
 (*                                                                         *)
 (* The tale: member 2 has processed all that it was once asked to process, *)
-(* ends, and closes term 1 at its own commit position, one entry short.    *)
+(* ends, and closes term 1 at its own commit position, two entries short.  *)
 (* It comes back and is elected in term 2, which it opens where it had     *)
 (* closed term 1.  The election of member 1 fails, after which its log     *)
 (* still ends with term 1; it canvasses, and member 2 answers.             *)
@@ -24,10 +24,10 @@ MCBefore(n) ==
     Elected(0, <<1, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
     \o Does(0, "InitiateTermination") \o Does(2, "EnterElection") \o Arrival(0, 2) \o Silence
     \o Does(1, "EnterElection") \o Elected(1, <<2>>, 1) \o Records(1) \o Records(2)
-    \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1) \o Hearing(1, "UpdateLeaderPosition", Members)
-    \o Arrival(1, 2) \o Reads(2) \o Silence
+    \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1) \o Advances(1, Members)
+    \o Silence
     \o Writes(1) \o Records(1) \o Records(2) \o Does(2, "UpdateFollowerPosition") \o Arrival(2, 1)
-    \o Hearing(1, "UpdateLeaderPosition", Members) \o Silence
+    \o Advances(1, Members) \o Silence
 
 MCScript(n) ==
     IF Hardened("HZ9") THEN <<>>
@@ -36,7 +36,7 @@ MCScript(n) ==
          \o Joins(1, 2, 3)
          \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Loss(1, 0)
          \o Repeats(2, "LeaderLogReplication", Members) \o Arrival(2, 1) \o Loss(2, 0)
-         \o Prepares(2, 0) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
+         \o Prepares(2, 0) \o Loss(2, 0) \o Loss(2, 1) \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
          \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 
 MCAbsent == 0

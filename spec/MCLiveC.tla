@@ -13,13 +13,13 @@ EXTENDS MCLive
 
 MCBefore(n) ==
     Elected(2, <<0, 1>>, 0) \o EnterElections(<<0, 1>>) \o Stands(0, 1) \o Silence
-    \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 0)
+    \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 0) \o Silence
     \o Expires(1, "FollowerBallot") \o Repeats(1, "Canvass", {}) \o Arrival(1, 2) \o Arrival(2, 1)
     \o Silence \o Does(0, "ElectionError") \o Does(0, "ElectionInit")
     \o Does(1, "FollowerReplay") \o Does(1, "FollowerCatchupInit") \o Arrival(1, 2)
     \o Does(1, "FollowerCatchupAwait") \o Records(2) \o Records(1)
     \o Repeats(1, "FollowerCatchup", {}) \o Arrival(1, 2) \o Arrival(2, 1)
-    \o Hearing(2, "UpdateLeaderPosition", Members) \o Arrival(2, 1) \o Reads(1) \o Silence
+    \o Advances(2, Members) \o Arrival(2, 1) \o Reads(1) \o Silence
     \o Does(1, "FollowerCatchup") \o Does(1, "FollowerLogInit") \o Does(1, "FollowerReady") \o Silence
 
 MCScript(n) == <<>>

@@ -62,6 +62,7 @@ LifeOfLeader ==
       DoesBy("RecordLog", 1),
       Receives(AppendPosition(0, 1, 1, 0)),
       Leads("UpdateLeaderPosition"),
+      Leads("UpdateLeaderPosition"),
       Does("TakeSnapshot"),
       DoesBy("AppendEntry", 2),
       DoesBy("RecordLog", 2),
@@ -152,7 +153,8 @@ LifeOfSuccessor ==
 (***************************************************************************)
 (* Two hopeful lives.  The member begins to catch up in the first term and *)
 (* stands before that term is in its recording log: after a restart, when  *)
-(* it has forgotten the term, or after an error, when it has not.          *)
+(* it has forgotten the term and what it has recorded, or after an error,  *)
+(* when it has not.                                                        *)
 (***************************************************************************)
 BeginsToCatchUp ==
     <<Does("Restart"),
@@ -168,7 +170,6 @@ Stands(logTerm, term) ==
       TimesOut("Nominate"),
       <<"CandidateBallot", [NoInput EXCEPT !.accepted = {1}]>>,
       Receives(Vote(term, logTerm, 0, Self, 1, TRUE)),
-      Receives(RequestVote(NULL_VALUE, 0, 1, 2)),
       TimesOut("CandidateBallot")>>
 
 LifeOfForgetful == BeginsToCatchUp \o <<Does("Restart")>> \o Stands(NULL_VALUE, 0)
@@ -310,6 +311,7 @@ LifeOfVeteran ==
       OpensLog(3),
       DoesBy("RecordLog", 3),
       Receives(AppendPosition(2, 3, 1, 0)),
+      Leads("UpdateLeaderPosition"),
       Leads("UpdateLeaderPosition"),
       Receives(CanvassPosition(0, 1, 0, 2)),
       Receives(CatchupPosition(2, 1, 2))>>

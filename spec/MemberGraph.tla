@@ -139,17 +139,28 @@ Sample(m) ==
 
 (***************************************************************************)
 (* Who was heard of lately matters to a leader that answers a message of   *)
-(* its election, and in duty cycles.  A leader has always heard of itself  *)
-(* here.  Left out: that it has not yet, which a message that arrives      *)
-(* before its first duty cycle can see.                                    *)
+(* its election, and in duty cycles.  A leader that has been slow need not *)
+(* have heard of itself, where it does not renew its own record first.     *)
+(*                                                                         *)
+(* Left out: that a leader that answers a RequestVote has heard of nobody. *)
+(* The sender of a CanvassPosition has always been heard of.               *)
 (***************************************************************************)
-Heard == IF Rev149 THEN {{Self}} ELSE {active \in SUBSET Members : Self \in active}
+RenewsItself == {"LeaderLogReplication", "OnRequestVote"}
 
-ActiveSets(action) == IF action \in MessageActions THEN Heard \cup {{}} ELSE Heard
+ActiveSets(action) ==
+    IF Rev149 THEN {{Self}} \cup (IF action \in MessageActions THEN {{}} ELSE {})
+    ELSE IF action \in RenewsItself
+    THEN {active \in SUBSET Members : Self \in active \/ (active = {} /\ action \in MessageActions)}
+    ELSE SUBSET Members
 
 LooksAtActive(s, action) ==
     /\ LooksInto(s, action) /\ InElection(s) /\ s.role = "LEADER"
     /\ action \in {"OnCanvassPosition", "OnRequestVote"} /\ ~Rev149
+
+IsActiveAsked(s, action, x) ==
+    IF ~LooksAtActive(s, action) THEN x.active = {}
+    ELSE IF action = "OnCanvassPosition" THEN x.message.followerMemberId \in x.active
+    ELSE x.active # {}
 
 (***************************************************************************)
 (* Asked(s, action, x): this input is tried in this state.                 *)
@@ -157,7 +168,7 @@ LooksAtActive(s, action) ==
 Asked(s, action, x) ==
     action \in MessageActions =>
         /\ LooksInto(s, action) \/ Sample(x.message)
-        /\ (x.active # {}) = LooksAtActive(s, action)
+        /\ IsActiveAsked(s, action, x)
 
 InputsOf(action) ==
     LET Given(field, values) == IF Reads(action, field) THEN values ELSE {NoInput[field]}

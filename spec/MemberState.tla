@@ -63,7 +63,7 @@ NoInput ==
      interval               |-> FALSE,      \* the period of the repeated message has passed
      commitInterval         |-> FALSE,      \* a CommitPosition is due
      timeout                |-> FALSE,      \* the deadline of the state has passed
-     active                 |-> {},         \* the members heard of within the heartbeat timeout
+     active                 |-> {},         \* members heard of within the heartbeat timeout, before this step
      accepted               |-> {},         \* the members to which a RequestVote could be sent
      position               |-> NULL_POSITION,  \* the log is appended, recorded or consumed to here
      leadershipTermId       |-> NULL_VALUE,     \* of the NewLeadershipTermEvent consumed
@@ -304,6 +304,32 @@ BoundedQuorumPosition(s, term, own, active) ==
 ElectionQuorumPosition(s, active) ==
     IF Hardened("HZ5") /\ s.electionState = "LEADER_LOG_REPLICATION" THEN s.commitPosition
     ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active)
+
+(***************************************************************************)
+(* What a leader in its election, or outside it, publishes as committed    *)
+(* and takes for committed.  From 1.50 the quorum is computed first and    *)
+(* the own record renewed afterwards, so that the leader counts with the   *)
+(* position that it had at its previous duty cycle, and only if it has     *)
+(* been heard of in time itself.  1.49 renews its record first.            *)
+(*                                                                         *)
+(* The quorum position can fall, when a member is no longer heard of, and  *)
+(* is sent as it is; the commit position only rises (1.49: is set).        *)
+(* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
+(***************************************************************************)
+NoteOwnPosition(i, s, own) == [s EXCEPT !.members[i].logPosition = own]
+
+LeaderQuorumPosition(i, s, term, own, active) ==
+    IF Rev149 THEN Min(BoundedQuorumPosition(NoteOwnPosition(i, s, own), term, own, active), own)
+    ELSE BoundedQuorumPosition(s, term, own, active)
+
+IsCommitDue(s, x, q) == q > s.commitPosition \/ x.commitInterval
+
+CommitTo(s, x, q) ==
+    IF ~IsCommitDue(s, x, q) THEN s.commitPosition ELSE IF Rev149 THEN q ELSE Max(s.commitPosition, q)
+
+PublishCommitPosition(i, s, x, q) ==
+    IF IsCommitDue(s, x, q)
+    THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>
 
 HasQuorumAtPosition(s, term, position, active) ==
     Cardinality({j \in (IF Rev149 THEN Members ELSE active) :

@@ -68,14 +68,15 @@ CutTerms(rl, position) ==
 (* one ends, so base itself is not used when the last one was closed.  If  *)
 (* term is there already only its end is set, and only if one is given.    *)
 (* The first entry of a log that begins at a snapshot stands at the        *)
-(* snapshot's term and its base.  EnsureCoherentRaises says when Aeron's   *)
-(* method raises instead.                                                  *)
-(* Source: RecordingLog.ensureCoherent.                                    *)
+(* snapshot's term and its base.                                           *)
+(*                                                                         *)
+(* Where no base is given Aeron takes the base of the term that the        *)
+(* election found last in the recording log.  A member that is closed in a *)
+(* term whose first entry it has consumed outside elections has no entry   *)
+(* of that term, and closes the term before where that term began.         *)
+(* Source: RecordingLog.ensureCoherent,                                    *)
+(* Election.ensureRecordingLogCoherent.                                    *)
 (***************************************************************************)
-EnsureCoherentRaises(rl, term, base) ==
-    /\ rl # <<>> /\ LastTerm(rl) < term
-    /\ LastEntry(rl).logPosition = NULL_POSITION /\ base = NULL_POSITION
-
 EnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
     IF rl = <<>>
     THEN LET b == IF base = NULL_POSITION THEN initialBase ELSE base
@@ -84,7 +85,8 @@ EnsureCoherent(rl, initialTerm, initialBase, term, base, end) ==
              ELSE <<TermEntry(term, b, end)>>
     ELSE IF LastTerm(rl) < term
     THEN LET last   == LastEntry(rl)
-             closed == IF last.logPosition = NULL_POSITION THEN base ELSE last.logPosition
+             closed == IF last.logPosition # NULL_POSITION THEN last.logPosition
+                       ELSE IF base = NULL_POSITION THEN last.termBaseLogPosition ELSE base
          IN  Append(CommitLogPosition(rl, last.leadershipTermId, closed), TermEntry(term, closed, end))
     ELSE IF end # NULL_POSITION THEN CommitLogPosition(rl, term, end)
     ELSE rl

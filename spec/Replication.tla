@@ -17,11 +17,11 @@ EXTENDS Election
 (* terminate it writes no more in that term.                               *)
 (* Source: LogPublisher, ConsensusModuleAgent.checkClusterControlToggle.   *)
 (***************************************************************************)
+HasInitiatedTermination(s) ==
+    s.terminationPosition # NULL_POSITION /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
+
 AppendEntry(i, s, x) ==
-    IF \/ ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition
-       \/ (s.terminationPosition # NULL_POSITION
-           /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId)
-    THEN {}
+    IF ~Closed(s, "LEADER") \/ x.position <= s.publicationPosition \/ HasInitiatedTermination(s) THEN {}
     ELSE Outcome([s EXCEPT !.publicationPosition = x.position], <<>>)
 
 (***************************************************************************)
@@ -50,13 +50,18 @@ RecordLog(i, s, x) ==
 (* NewLeadershipTermEvent, and let the services do so too.                 *)
 (*                                                                         *)
 (* A follower stays within what it has recorded and what the leader has    *)
-(* said is committed; a replay within its bounds.                          *)
+(* said is committed; a replay within its bounds.  A closed follower that  *)
+(* has reached the termination position processes no more: it terminates.  *)
 (* Source: LogAdapter.poll, ConsensusModuleAgent.consensusWork,            *)
 (* catchupPoll, replayLogPoll.                                             *)
 (***************************************************************************)
+IsTerminating(s) ==
+    s.terminationPosition # NULL_POSITION /\ s.commitPosition >= s.terminationPosition
+
 ConsumeBound(s) ==
     IF Closed(s, "FOLLOWER") /\ s.logSubscription
-    THEN Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
+    THEN IF IsTerminating(s) THEN NULL_POSITION
+         ELSE Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
     ELSE IF At(s, "FOLLOWER_CATCHUP") THEN Min(s.notifiedCommitPosition, s.recordedPosition)
     ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
     ELSE NULL_POSITION
@@ -90,19 +95,15 @@ OnReplayNewLeadershipTermEvent(i, s, x) ==
 (* UpdateLeaderPosition(i, s, x): a closed leader computes what a quorum   *)
 (* has recorded, tells the followers, and commits.                         *)
 (*                                                                         *)
-(* The value can fall, when a member is no longer heard of, and is sent as *)
-(* it is; the commit position only rises (1.49: is set).                   *)
+(* It ranks the position that it had itself at its last duty cycle.        *)
 (* Source: ConsensusModuleAgent.updateLeaderPosition.                      *)
 (***************************************************************************)
 UpdateLeaderPosition(i, s, x) ==
-    LET t    == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
-                                                              s.recordedPosition)]
-        q    == Min(BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.recordedPosition, x.active),
-                    t.recordedPosition)
-        due  == q > s.commitPosition \/ x.commitInterval
-    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome([t EXCEPT !.commitPosition = IF ~due THEN @ ELSE IF Rev149 THEN q ELSE Max(@, q)],
-                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>)
+    LET q == LeaderQuorumPosition(i, s, s.moduleLeadershipTermId, s.recordedPosition, x.active)
+    IN  IF ~Closed(s, "LEADER") THEN {}
+        ELSE Outcome([NoteOwnPosition(i, s, s.recordedPosition) EXCEPT
+                        !.commitPosition = CommitTo(s, x, q)],
+                     PublishCommitPosition(i, s, x, q))
 
 (***************************************************************************)
 (* UpdateFollowerPosition(i, s, x): a closed follower reports what it has  *)
@@ -142,26 +143,29 @@ OnStopCatchup(i, s, x) ==
 (***************************************************************************)
 (* TakeSnapshot(i, s, x): snapshot what has been processed.  A restart     *)
 (* begins there.  The action that asks for it is in the log, so that every *)
-(* member snapshots at the same position.                                  *)
-(* Source: ConsensusModuleAgent.takeSnapshot.                              *)
+(* member snapshots at the same position.  A member whose recording log    *)
+(* does not know the term that it is in fails to take one.                 *)
+(* Source: ConsensusModuleAgent.takeSnapshot, RecordingLog.getTermEntry.   *)
 (***************************************************************************)
 TakeSnapshot(i, s, x) ==
-    IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
-       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
-    THEN {}
-    ELSE Outcome([s EXCEPT
-            !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
-            !.snapshotTermBaseLogPosition =
-                FindTermEntry(s.recordingLog, s.moduleLeadershipTermId).termBaseLogPosition,
-            !.snapshotLogPosition = s.commitPosition], <<>>)
+    LET entry == FindTermEntry(s.recordingLog, s.moduleLeadershipTermId)
+    IN  IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
+           \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
+           \/ entry = NoTermEntry
+        THEN {}
+        ELSE Outcome([s EXCEPT !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
+                               !.snapshotTermBaseLogPosition = entry.termBaseLogPosition,
+                               !.snapshotLogPosition = s.commitPosition], <<>>)
 
 (***************************************************************************)
 (* InitiateTermination(i, s, x): an operator shuts the cluster down; the   *)
-(* leader names the position at which all shall end.                       *)
+(* leader names the position at which all shall end.  It does so once in   *)
+(* its term.  A position that it has from an older term, in which it       *)
+(* followed and did not terminate, does not keep it from that.             *)
 (* Source: ConsensusModuleAgent.checkClusterControlToggle.                 *)
 (***************************************************************************)
 InitiateTermination(i, s, x) ==
-    IF ~Closed(s, "LEADER") \/ s.terminationPosition # NULL_POSITION THEN {}
+    IF ~Closed(s, "LEADER") \/ HasInitiatedTermination(s) THEN {}
     ELSE Outcome([s EXCEPT !.terminationPosition = s.publicationPosition,
                            !.terminationLeadershipTermId = s.moduleLeadershipTermId],
                  Broadcast(i, TerminationPosition(s.moduleLeadershipTermId, s.publicationPosition)))
@@ -193,21 +197,22 @@ OnTerminationAck(i, s, x) == Ignore(s)
 (***************************************************************************)
 (* Terminate(i, s, x): everything up to the termination position has been  *)
 (* processed; end the process, with the current term closed: a leader      *)
-(* closes it there, a follower at its own position.  A follower            *)
-(* acknowledges if the term is still the one in which it was asked.  Only  *)
-(* Restart can follow.                                                     *)
-(* Source: ConsensusModuleAgent.closeAndTerminate, ClusterTermination.     *)
+(* closes it there, a follower at its own position.  A leader terminates   *)
+(* only if it has asked for it itself, in its term.  A follower            *)
+(* acknowledges, with where it has closed the term, if the term is still   *)
+(* the one in which it was asked.  Only Restart can follow.                *)
+(* Source: ConsensusModuleAgent.doTermination, closeAndTerminate,          *)
+(* ClusterTermination.                                                     *)
 (***************************************************************************)
 Terminate(i, s, x) ==
     LET end == IF s.role = "LEADER" THEN s.terminationPosition ELSE s.commitPosition
         d   == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog,
                                                                  s.moduleLeadershipTermId, end)])
     IN  IF \/ s.moduleState # "ACTIVE" \/ s.electionState # "CLOSED"
-           \/ s.terminationPosition = NULL_POSITION
-           \/ s.commitPosition < s.terminationPosition
+           \/ ~IsTerminating(s)
+           \/ (s.role = "LEADER" /\ ~HasInitiatedTermination(s))
         THEN {}
         ELSE Outcome(d, IF s.role = "FOLLOWER" /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
-                        THEN Send(s.leaderMemberId, TerminationAck(s.moduleLeadershipTermId,
-                                                                   s.terminationPosition, i))
+                        THEN Send(s.leaderMemberId, TerminationAck(s.moduleLeadershipTermId, end, i))
                         ELSE <<>>)
 =============================================================================

@@ -99,7 +99,8 @@ Played(clusters, script, k) ==
 (* Elected(i, followers, n): the same with a sequence of followers, which  *)
 (* have the leader's log and, like it, n entries of it to replay, and on   *)
 (* until all are closed and the leader has written the first entry of its  *)
-(* term, which nobody has recorded yet.                                    *)
+(* term, which nobody has recorded yet.  Advances(i, a): closed leader i     *)
+(* takes note of what it has recorded itself, then commits.                *)
 (***************************************************************************)
 Stands(i, j) ==
     Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
@@ -116,6 +117,8 @@ Prepares(i, n) ==
     \o (IF n = 0 THEN <<>> ELSE Times(n, Reads(i)) \o Hearing(i, "LeaderReplay", Members))
     \o Does(i, "LeaderInit")
 
+Advances(i, a) == Times(2, Hearing(i, "UpdateLeaderPosition", a))
+
 RECURSIVE Each(_, _)
 Each(F(_), members) == IF members = <<>> THEN <<>> ELSE F(Head(members)) \o Each(F, Tail(members))
 
@@ -123,7 +126,8 @@ Elected(i, followers, n) ==
     LET Hears(j) == Arrival(i, j)
         Enters(j) == Joins(i, j, n)
     IN  Stands(i, followers[1]) \o Silence \o Repeats(i, "LeaderLogReplication", Members)
-        \o Each(Hears, followers) \o Silence \o Prepares(i, n) \o Each(Enters, followers)
+        \o Each(Hears, followers) \o Silence \o Prepares(i, n) \o Silence
+        \o Each(Enters, followers)
         \o OpensLog(i, Members)
 
 EnterElections(members) == LET Enters(j) == Does(j, "EnterElection") IN Each(Enters, members)
@@ -174,8 +178,8 @@ ToldInterval(i) ==
               member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
 ToldActive(i) == IF Telling THEN {a \in SUBSET Members : i \in a} ELSE {Members}
 ToldAccepted(i) == IF Telling THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
-OnlyTold(i) == Telling
-OnlyTold2(i, j) == Telling
+InScript(i) == Telling
+InScript2(i, j) == Telling
 
 AbsentIsStill ==
     Telling \/ Absent = NULL_VALUE

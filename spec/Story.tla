@@ -49,6 +49,12 @@ Tell(c, i, action) == Do(c, i, action, [NoInput EXCEPT !.commitInterval = TRUE, 
 
 Lead(c, i, action) == Do(c, i, action, [NoInput EXCEPT !.active = Members])
 
+(***************************************************************************)
+(* Commit(c, i): closed leader i takes note of what it has recorded        *)
+(* itself, then commits.                                                   *)
+(***************************************************************************)
+Commit(c, i) == Lead(Lead(c, i, "UpdateLeaderPosition"), i, "UpdateLeaderPosition")
+
 Write(c, i) == Do(c, i, "AppendEntry", [NoInput EXCEPT !.position = c.member[i].publicationPosition + 1])
 
 Keep(c, i) == Do(c, i, "RecordLog", Record1(c, i))
@@ -71,7 +77,8 @@ Stand(c, i, j) ==
 
 (***************************************************************************)
 (* Join(c, i, j): j, which has the leader's whole log, follows i through   *)
-(* the election and closes; Prepare is the leader's side.                  *)
+(* the election and closes; Prepare is the leader's side, whose            *)
+(* announcement is lost.                                                   *)
 (***************************************************************************)
 RECURSIVE Replay(_, _)
 Replay(c, i) == IF c.member[i].commitPosition < c.member[i].replayStopPosition THEN Replay(Read(c, i), i)
@@ -81,8 +88,8 @@ Prepare(c, i) ==
     LET b == IF c.member[i].electionState = "LEADER_REPLAY" THEN c
              ELSE Lead(c, i, "LeaderLogReplication")
         a == Lead(b, i, "LeaderReplay")
-    IN  IF a.member[i].electionState = "LEADER_INIT" THEN Quiet(a, i, "LeaderInit")
-        ELSE Quiet(Lead(Replay(a, i), i, "LeaderReplay"), i, "LeaderInit")
+    IN  Silence(IF a.member[i].electionState = "LEADER_INIT" THEN Quiet(a, i, "LeaderInit")
+                ELSE Quiet(Lead(Replay(a, i), i, "LeaderReplay"), i, "LeaderInit"))
 
 Join(c, i, j) ==
     LET a == Quiet(c, j, "FollowerReplay")

@@ -69,7 +69,9 @@ WellFormedNewLeadershipTerm(from, m) ==
 (* following a leader raises the candidate term first; one that votes for  *)
 (* it has no newer log, while one that refuses may have any.  Reports of   *)
 (* what is recorded can be of no term at all: a member that catches up in  *)
-(* the first term has not consumed that term's first entry yet.            *)
+(* the first term has not consumed that term's first entry yet.  A leader  *)
+(* of 1.49 publishes in the term of its module, which is none in its first *)
+(* election.                                                               *)
 (***************************************************************************)
 WellFormed(from, m) ==
     CASE m.type = "CanvassPosition" ->
@@ -93,7 +95,9 @@ WellFormed(from, m) ==
             /\ IsTermOrNull(m.leadershipTermId) /\ IsPosition(m.logPosition)
             /\ m.flags \in {0, CATCHUP_FLAG}
       [] m.type = "CommitPosition" ->
-            m.leaderMemberId = from /\ IsTerm(m.leadershipTermId) /\ IsPosition(m.logPosition)
+            /\ m.leaderMemberId = from
+            /\ IsTerm(m.leadershipTermId) \/ (Rev149 /\ m.leadershipTermId = NULL_VALUE)
+            /\ IsPosition(m.logPosition)
       [] m.type = "CatchupPosition" ->
             m.followerMemberId = from /\ IsTerm(m.leadershipTermId) /\ IsPosition(m.logPosition)
       [] m.type = "StopCatchup" ->

@@ -44,29 +44,18 @@ MutQuorumPosition(position, active) ==
 (* MUT_CommitFalls: the commit position is what a quorum has now, not the  *)
 (* most that a quorum has had.                                             *)
 (***************************************************************************)
-MutCommitIsSet(i, s, x) ==
-    LET t   == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
-                                                             s.recordedPosition)]
-        q   == BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.recordedPosition, x.active)
-        due == q > s.commitPosition \/ x.commitInterval
-    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome([t EXCEPT !.commitPosition = IF due THEN q ELSE @],
-                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i))
-                     ELSE <<>>)
+MutCommitTo(s, x, q) == IF IsCommitDue(s, x, q) THEN q ELSE s.commitPosition
 
 (***************************************************************************)
 (* MUT_CommitsUnrecorded: a leader counts for itself what it has written,  *)
 (* though its archive has not recorded it.                                 *)
 (***************************************************************************)
 MutCountsWritten(i, s, x) ==
-    LET t   == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.moduleLeadershipTermId,
-                                                             s.publicationPosition)]
-        q   == BoundedQuorumPosition(t, t.moduleLeadershipTermId, t.publicationPosition, x.active)
-        due == q > s.commitPosition \/ x.commitInterval
-    IN  IF ~Closed(s, "LEADER") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome([t EXCEPT !.commitPosition = IF due THEN Max(@, q) ELSE @],
-                     IF due THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i))
-                     ELSE <<>>)
+    LET own == s.publicationPosition
+        q   == LeaderQuorumPosition(i, s, s.moduleLeadershipTermId, own, x.active)
+    IN  IF ~Closed(s, "LEADER") THEN {}
+        ELSE Outcome([NoteOwnPosition(i, s, own) EXCEPT !.commitPosition = CommitTo(s, x, q)],
+                     PublishCommitPosition(i, s, x, q))
 
 (***************************************************************************)
 (* MUT_FollowerRunsAhead: a follower processes whatever it has recorded.   *)

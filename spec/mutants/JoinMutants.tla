@@ -18,7 +18,7 @@ CONSTANT MaxPosition
 
 Late ==
     LET a == Keep(Keep(Elected(Begin, 2, {1}), 2), 1)
-        b == Lead(Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2), 2, "UpdateLeaderPosition")
+        b == Commit(Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2), 2)
         c == Read(Silence(Get(Tell(Silence(b), 2, "UpdateLeaderPosition"), 2, 1)), 1)
     IN  Down(Keep(Elected(EnterElections(c, {1, 2}), 2, {1}), 2), 1)
 

@@ -26,7 +26,7 @@ EXTENDS MutantScenes
 FirstEntryCommitted ==
     LET a == Keep(Keep(Elected(Begin, 2, {0, 1}), 2), 1)
         b == Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2)
-    IN  Silence(Lead(b, 2, "UpdateLeaderPosition"))
+    IN  Silence(Commit(b, 2))
 
 LeaderLost == EnterElections(Keep(Write(FirstEntryCommitted, 2), 2), Members)
 
@@ -46,7 +46,7 @@ Overtaken ==
         c == Timely(Get(Get(Drop(Get(b, 1, 2), 2, 1), 1, 0), 0, 1), 1, "CandidateBallot")
         d == Keep(Keep(Settled(c, 1, {0}), 1), 0)
         e == Get(Quiet(d, 0, "UpdateFollowerPosition"), 0, 1)
-        f == Down(Silence(Lead(e, 1, "UpdateLeaderPosition")), 1)
+        f == Down(Silence(Commit(e, 1)), 1)
     IN  HearEachOther(GivesUp(EnterElections(f, {0}), 2), 0, 2)
 
 FirstLeader == Stand(Down(Begin, 2), 0, 1)
@@ -141,22 +141,18 @@ MutCompareNothing(t1, p1, t2, p2) == 0
 (* MUT_CommitsInOldTerm: what a new leader says is committed it says in    *)
 (* the term before.                                                        *)
 (***************************************************************************)
-MutPublishLeadership(i, s, x, q) ==
-    (IF x.interval
-     THEN Broadcast(i, ElectionNewLeadershipTerm(i, s, s.logLeadershipTermId, q)) ELSE <<>>)
-    \o (IF x.commitInterval
-        THEN Broadcast(i, CommitPosition(s.moduleLeadershipTermId, q, i)) ELSE <<>>)
+MutPublishedTerm(s) == s.moduleLeadershipTermId
 
 (***************************************************************************)
 (* MUT_AppliesOwnTail: a new leader does not wait until a quorum has what  *)
 (* it has before it replays it.                                            *)
 (***************************************************************************)
 MutLeaderLogReplication(i, s, x) ==
-    LET t == [s EXCEPT !.members = UpdateMemberLogPosition(s.members, i, s.leadershipTermId,
-                                                           s.appendPosition)]
-        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active)
-    IN  IF ~At(s, "LEADER_LOG_REPLICATION") \/ ~HeardOfOneself(i, x) THEN {}
-        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"], PublishLeadership(i, t, x, q))
+    LET t == NoteOwnPosition(i, s, s.appendPosition)
+        q == BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, x.active \cup {i})
+    IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
+        ELSE Outcome([t EXCEPT !.electionState = "LEADER_REPLAY"],
+                     PublishLeadership(i, t, x, x.interval, q))
 
 (***************************************************************************)
 (* MUT_WritesUnheard: a leader does not wait until a quorum has joined it  *)

@@ -52,7 +52,7 @@ def _renumber(lines: list[Line]) -> None:
 
 def commit_too_far(streams: Streams) -> None:
     """A follower processes more than it was told is committed, and says so from then on."""
-    member, place, line = list(events(streams, "ConsumeLog"))[3]
+    member, place, line = list(events(streams, "ConsumeLog"))[4]
     for later in streams[member][place:]:
         if later["state"]["commitPosition"] == line["state"]["commitPosition"]:
             later["state"]["commitPosition"] += 4096

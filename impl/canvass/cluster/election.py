@@ -9,7 +9,7 @@ states that lead are in `canvass.cluster.election_leader`, those that follow in
 from __future__ import annotations
 
 from canvass.cluster.copies import replace
-from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm
+from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm, TruncateLog
 from canvass.cluster.member import (
     ElectionState,
     Input,
@@ -37,6 +37,7 @@ from canvass.cluster.transitions import (
     enter_init,
     enter_leader_log_replication,
     new_election,
+    prepare_for_new_leadership,
     stop_catchup_replays,
     tear_down,
 )
@@ -48,7 +49,8 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     Notes
     -----
     Hardened against HZ5, a leader that fails has opened its term already, so the term that the log
-    ends with is read back. Source: ``Election.init``.
+    ends with is read back. A single member of 1.49 leads its next term where an election begins,
+    and the same term again after an error. Source: ``Election.init``, and 1.49's constructor.
     """
     # Refuse.
     if not is_at(s, ElectionState.INIT):
@@ -59,7 +61,10 @@ def election_init(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     cleared = stopped.next
     if rules.is_hardened("HZ5") and s.recording_log:
         cleared = replace(cleared, log_leadership_term_id=last_term(s.recording_log))
-    begun = begin_election(rules, i, cleared)
+    if rules.is_149 and rules.member_count == 1:
+        begun = enter_leader_log_replication(rules, i, prepare_for_new_leadership(cleared))
+    else:
+        begun = begin_election(rules, i, cleared)
     return begun.after(*stopped.effects, *tear_down(stopped.next))
 
 
@@ -221,11 +226,20 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     -----
     The commit position is not on disk. It begins at the snapshot, and everything after it is
     replayed once a leader says that it is committed. The log's last term is what the recording log
-    says, its length what the archive has recorded. Source: ``ConsensusModuleAgent.onStart``.
+    says, its length what the archive has recorded. The recording log also says which recording is
+    the log. While it holds no term nothing does: what was recorded is forgotten, though it may have
+    been reported to a leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``,
+    ``recoverFromSnapshotAndLog``, ``startLogRecording``, ``RecordingLog.planRecovery``.
     """
     # Decide.
     found = disk(rules, s)
-    term = last_term(found.recording_log) if found.recording_log else s.snapshot_leadership_term_id
+    term = last_term(found.recording_log)
+    cut: Effects = ()
+    if not found.recording_log:
+        term = s.snapshot_leadership_term_id
+        if s.recorded_position > s.snapshot_log_position:
+            found = replace(found, recorded_position=s.snapshot_log_position)
+            cut = (TruncateLog(s.snapshot_log_position),)
 
     # Effects.
     started = replace(
@@ -236,4 +250,5 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
         log_leadership_term_id=term,
         leadership_term_id=term,
     )
-    return begin_election(rules, i, started).after(AdvanceCommit(s.snapshot_log_position))
+    begun = begin_election(rules, i, started)
+    return begun.after(*cut, AdvanceCommit(s.snapshot_log_position))

@@ -23,9 +23,9 @@ from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, AppendPosition, CatchupPosition
 from canvass.cluster.outcome import Outcome, record_terms
 from canvass.cluster.predicates import is_at
-from canvass.cluster.recording_log import ensure_coherent, ensure_coherent_raises
+from canvass.cluster.recording_log import ensure_coherent
 from canvass.cluster.rules import Rules
-from canvass.cluster.transitions import election_complete, enter_canvass, enter_init, open_term
+from canvass.cluster.transitions import election_complete, enter_canvass, open_term
 
 
 def _append_position(i: int, s: Member, term: int, position: int, flags: int = 0) -> Effects:
@@ -39,22 +39,27 @@ def _reported_term(rules: Rules, s: Member, term: int) -> int:
     return s.log_leadership_term_id if rules.is_hardened("HZ7") else term
 
 
-def _finish_replication(i: int, s: Member) -> Outcome:
-    """Write the copied term into the recording log, and canvass for the next one."""
-    term, base = s.replication_leadership_term_id, s.replication_term_base_log_position
-    if ensure_coherent_raises(s.recording_log, term, base):
-        return enter_init(s)
-    log = ensure_coherent(
-        s.recording_log,
-        s.snapshot_leadership_term_id,
-        s.snapshot_term_base_log_position,
-        term,
-        base,
-        s.replication_stop_position,
-    )
+def _finish_replication(rules: Rules, i: int, s: Member) -> Outcome:
+    """Write the copied term into the recording log, and canvass for the next one.
+
+    A member without a recording knows of an empty term in memory alone. 1.49 forgets then what it
+    was told to be committed.
+    """
+    term, log = s.replication_leadership_term_id, s.recording_log
+    if log or s.recorded_position > s.snapshot_log_position:
+        log = ensure_coherent(
+            log,
+            s.snapshot_leadership_term_id,
+            s.snapshot_term_base_log_position,
+            term,
+            s.replication_term_base_log_position,
+            s.replication_stop_position,
+        )
+    forgets = rules.is_149 and s.log_replication
     finished = replace(
         s,
         append_position=s.recorded_position,
+        notified_commit_position=0 if forgets else s.notified_commit_position,
         recording_log=log,
         log_leadership_term_id=term,
     )
@@ -79,10 +84,10 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     Notes
     -----
     The copied bytes are reported, in the *new* leader's term, before their own term is in the
-    recording log: hazards HZ2 and HZ7. An empty term is written without waiting. The copying is
-    ``RecordLog``. Hardened against HZ2, the term is opened before its first byte is copied; against
-    HZ5, the member does not wait for a commit, which may wait for it. Source:
-    ``Election.followerLogReplication``.
+    recording log: hazards HZ2 and HZ7. An empty term is written without waiting, and not at all by
+    a member that has no recording yet. The copying is ``RecordLog``. Hardened against HZ2, the term
+    is opened before its first byte is copied; against HZ5, the member does not wait for a commit,
+    which may wait for it. Source: ``Election.followerLogReplication``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
@@ -92,7 +97,7 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     if not s.log_replication:
         if s.append_position < s.replication_stop_position:
             return _start_replication(rules, s)
-        return _finish_replication(i, s)
+        return _finish_replication(rules, i, s)
     reported = replace(s, append_position=s.recorded_position) if x.interval else s
     done = s.recorded_position == s.replication_stop_position and (
         rules.is_hardened("HZ5") or reported.notified_commit_position >= reported.append_position
@@ -103,7 +108,7 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     if x.interval:
         term = _reported_term(rules, s, s.leadership_term_id)
         report = _append_position(i, s, term, s.recorded_position)
-    outcome = _finish_replication(i, reported) if done else Outcome(reported)
+    outcome = _finish_replication(rules, i, reported) if done else Outcome(reported)
     return outcome.also(*report)
 
 
@@ -264,7 +269,7 @@ def follower_log_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
     return Outcome(after, (OpenLogSubscription(s.leader_member_id, live=True),))
 
 
-def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
+def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
     """Record and join the live log, which has connected at the own position, and open the term.
 
     Notes
@@ -280,6 +285,7 @@ def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome 
     after = replace(
         s,
         election_state=ElectionState.FOLLOWER_READY,
+        append_position=s.commit_position if rules.is_149 else s.append_position,
         recording_log=open_term(s, s.leadership_term_id, s.commit_position),
         log_leadership_term_id=s.leadership_term_id,
     )
@@ -287,7 +293,7 @@ def follower_log_await(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome 
     return Outcome(after, record_terms(s, after) + joined)
 
 
-def follower_ready(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
+def follower_ready(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     """Tell the leader, and close the election.
 
     Notes
@@ -299,6 +305,6 @@ def follower_ready(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | Non
         return None
 
     # Effects.
-    return election_complete(s).after(
+    return election_complete(rules, s).after(
         *_append_position(i, s, s.leadership_term_id, s.commit_position)
     )

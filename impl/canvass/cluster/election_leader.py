@@ -2,11 +2,13 @@
 lead.
 
 A leader waits until a quorum has recorded its log, processes that log itself, opens its term and
-waits for a quorum in the term. Each step but LEADER_INIT is taken only by a member that counts
-itself as active, as a leader always does.
+waits for a quorum in the term. Where it renews its own record before it computes the quorum, it
+counts itself as active; elsewhere only if it has been heard of in time, like any other member.
 """
 
 from __future__ import annotations
+
+from collections.abc import Set
 
 from canvass.cluster.copies import replace
 from canvass.cluster.effects import (
@@ -16,6 +18,11 @@ from canvass.cluster.effects import (
     StartRecording,
     StartReplay,
     StopReplay,
+)
+from canvass.cluster.leader_position import (
+    commit_leader_position,
+    leader_quorum_position,
+    note_own_position,
 )
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import NULL_VALUE, CommitPosition
@@ -27,58 +34,42 @@ from canvass.cluster.predicates import (
     has_quorum_at_position,
     has_voters_at_position,
     is_at,
-    is_heard_of,
 )
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
-    advance_commit,
     election_complete,
     open_term,
     update_member_log_position,
-    with_record,
 )
 
 
-def _publish_new_leadership_term(
-    rules: Rules, i: int, s: Member, x: Input, reached: int
+def _publish_leadership(
+    rules: Rules, i: int, s: Member, x: Input, announces: bool, reached: int
 ) -> Effects:
-    if not x.interval:
-        return ()
-    message = election_new_leadership_term(rules, i, s, s.log_leadership_term_id, reached)
-    return broadcast(i, rules.member_count, message)
+    """Announce the leader if it ``announces`` itself now, and publish the quorum position if due.
 
-
-def _publish_commit_position(rules: Rules, i: int, term: int, x: Input, reached: int) -> Effects:
-    """Publish the quorum position, when it is due.
-
-    Whether it is due follows from a timer and the value last published; receivers keep the
-    greatest, so it is left to the input.
+    Whether the latter is due follows from a timer and the value last published; receivers keep the
+    greatest, so it is left to the input. 1.49 publishes in the term of the module.
     """
-    if not x.commit_interval:
-        return ()
-    return broadcast(i, rules.member_count, CommitPosition(term, reached, i))
+    sends: Effects = ()
+    if announces:
+        message = election_new_leadership_term(rules, i, s, s.log_leadership_term_id, reached)
+        sends += broadcast(i, rules.member_count, message)
+    if x.commit_interval:
+        term = s.module_leadership_term_id if rules.is_149 else s.leadership_term_id
+        sends += broadcast(i, rules.member_count, CommitPosition(term, reached, i))
+    return sends
 
 
-def _publish_leadership(rules: Rules, i: int, s: Member, x: Input, reached: int) -> Effects:
-    announced = _publish_new_leadership_term(rules, i, s, x, reached)
-    return announced + _publish_commit_position(rules, i, s.leadership_term_id, x, reached)
+def _quorum_position(rules: Rules, s: Member, active: Set[int]) -> int:
+    return bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, active)
 
 
-def _note_own_position(i: int, s: Member) -> Member:
-    own = replace(s.members[i], log_position=s.append_position)
-    return replace(s, members=with_record(s.members, i, own))
-
-
-def _quorum_position(rules: Rules, s: Member, x: Input) -> int:
-    return bounded_quorum_position(rules, s, s.leadership_term_id, s.append_position, x.active)
-
-
-def _is_replicated(rules: Rules, s: Member, x: Input) -> bool:
+def _is_replicated(rules: Rules, s: Member, active: Set[int]) -> bool:
     """Whether a quorum has recorded the log, and, hardened against HZ5, opened the new term."""
     if rules.is_hardened("HZ5"):
-        term = s.leadership_term_id
-        return has_quorum_at_position(rules, s, term, s.append_position, x.active)
-    return _quorum_position(rules, s, x) >= s.append_position
+        return has_quorum_at_position(rules, s, s.leadership_term_id, s.append_position, active)
+    return _quorum_position(rules, s, active) >= s.append_position
 
 
 def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
@@ -91,18 +82,19 @@ def leader_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome
     ``Election.leaderLogReplication``.
     """
     # Refuse.
-    if not is_at(s, ElectionState.LEADER_LOG_REPLICATION) or not is_heard_of(i, x.active):
+    if not is_at(s, ElectionState.LEADER_LOG_REPLICATION):
         return None
 
     # Decide.
-    noted = _note_own_position(i, s)
+    noted = note_own_position(i, s, s.append_position)
+    active = x.active | {i}
     after = noted
-    if _is_replicated(rules, noted, x):
+    if _is_replicated(rules, noted, active):
         after = replace(noted, election_state=ElectionState.LEADER_REPLAY)
 
     # Effects.
-    reached = election_quorum_position(rules, noted, x.active)
-    return Outcome(after, _publish_leadership(rules, i, noted, x, reached))
+    reached = election_quorum_position(rules, noted, active)
+    return Outcome(after, _publish_leadership(rules, i, noted, x, x.interval, reached))
 
 
 def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
@@ -112,24 +104,28 @@ def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     -----
     The replay's progress is ``ConsumeLog`` and ``OnReplayNewLeadershipTermEvent``. Everything
     replayed counts as committed by its position alone, though nobody has opened the new term yet:
-    hazard HZ5. 1.49 forgets the followers' positions here. Source: ``Election.leaderReplay``.
+    hazard HZ5. 1.49 forgets the followers' positions here. The leader renews its own record when it
+    begins, and not while it replays. When it leaves the state it always announces itself, as the
+    timer of the announcement has been reset. Source: ``Election.leaderReplay``, ``state``.
     """
     # Refuse.
-    if not is_at(s, ElectionState.LEADER_REPLAY) or not is_heard_of(i, x.active):
+    if not is_at(s, ElectionState.LEADER_REPLAY):
         return None
 
     # Decide.
     starts = s.replay_stop_position == NULL_VALUE
     done = s.commit_position >= s.append_position
-    members = s.members
-    if starts and rules.is_149:
-        members = tuple(replace(record, log_position=NULL_VALUE) for record in members)
-    members = update_member_log_position(members, i, s.leadership_term_id, s.append_position)
-    noted = replace(s, members=members)
-    reached = _quorum_position(rules, noted, x)
+    noted, active = s, x.active
+    if starts:
+        members = s.members
+        if rules.is_149:
+            members = tuple(replace(record, log_position=NULL_VALUE) for record in members)
+        members = update_member_log_position(members, i, s.leadership_term_id, s.append_position)
+        noted, active = replace(s, members=members), active | {i}
+    reached = _quorum_position(rules, noted, active)
 
     # Effects.
-    sends = _publish_leadership(rules, i, noted, x, reached)
+    sends = _publish_leadership(rules, i, noted, x, x.interval or done, reached)
     if done:
         after = replace(
             noted, election_state=ElectionState.LEADER_INIT, replay_stop_position=NULL_VALUE
@@ -165,10 +161,10 @@ def leader_init(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | None:
     return Outcome(after, record_terms(s, after) + joined)
 
 
-def _is_ready(rules: Rules, s: Member, x: Input) -> bool:
+def _is_ready(rules: Rules, i: int, s: Member, x: Input) -> bool:
     """Whether enough members stand at the leader's position in the new term."""
     term, position = s.leadership_term_id, s.append_position
-    quorum = has_quorum_at_position(rules, s, term, position, x.active)
+    quorum = has_quorum_at_position(rules, s, term, position, x.active | {i})
     if rules.is_149:
         return has_voters_at_position(s, term, position) or (x.timeout and quorum)
     return quorum
@@ -186,27 +182,26 @@ def leader_ready(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     ``Election.leaderReady``, ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.
-    if not is_at(s, ElectionState.LEADER_READY) or not is_heard_of(i, x.active):
+    if not is_at(s, ElectionState.LEADER_READY):
         return None
 
     # Decide.
-    noted = _note_own_position(i, s)
-    reached = _quorum_position(rules, noted, x)
-    commit = min(max(noted.commit_position, reached), noted.append_position)
-    waiting = replace(noted, commit_position=commit)
-    opens = _is_ready(rules, waiting, x) and x.position > waiting.publication_position
+    term, end = s.leadership_term_id, s.append_position
+    reached = leader_quorum_position(rules, i, s, term, end, x.active)
+    waiting, effects = commit_leader_position(rules, i, s, x, end, reached)
+    opens = _is_ready(rules, i, waiting, x) and x.position > waiting.publication_position
     if x.position != NULL_VALUE and not opens:
         return None
 
     # Effects.
-    sends = _publish_commit_position(
-        rules, i, waiting.module_leadership_term_id, x, reached
-    ) + _publish_new_leadership_term(rules, i, waiting, x, reached)
-    effects = advance_commit(s.commit_position, commit) + sends
+    if x.interval:
+        log_term = waiting.log_leadership_term_id
+        announced = election_new_leadership_term(rules, i, waiting, log_term, reached)
+        effects += broadcast(i, rules.member_count, announced)
     if not opens:
         return Outcome(waiting, effects)
     event = AppendNewLeadershipTermEvent(
         s.leadership_term_id, waiting.publication_position, x.position
     )
-    completed = election_complete(replace(waiting, publication_position=x.position))
+    completed = election_complete(rules, replace(waiting, publication_position=x.position))
     return completed.after(*effects, event)

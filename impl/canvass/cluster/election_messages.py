@@ -74,7 +74,7 @@ def _on_canvass_position_in_election(
 
     # Effects.
     if log_term < s.leadership_term_id and s.role is Role.LEADER:
-        reached = election_quorum_position(rules, noted, x.active)
+        reached = election_quorum_position(rules, noted, x.active | {j})
         answer = election_new_leadership_term(rules, i, noted, log_term, reached)
         return Outcome(noted, (Send(j, answer),))
     if log_term > s.leadership_term_id and s.election_state in (
@@ -92,8 +92,9 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     -----
     In an election a log term above the leader's own means that a newer leader has been: give up.
     Outside one such a canvass is not answered (L-C). From 1.50 a leader notes the sender's position
-    outside elections too, whatever its term: half of hazard HZ1. Source:
-    ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``.
+    outside elections too, whatever its term: half of hazard HZ1. The sender has just been heard of:
+    it is active when the quorum is computed for the answer. Source: ``Election.onCanvassPosition``,
+    ``ConsensusModuleAgent.onCanvassPosition``, ``updateMemberLogPosition``.
     """
     m = received(x, CanvassPosition)
     j, log_term = m.follower_member_id, m.log_leadership_term_id
@@ -215,14 +216,15 @@ def _track_catchup(s: Member, m: AppendPosition) -> Outcome:
     return Outcome(_without_catchup_replay(s, j), (*stopped, told))
 
 
-def on_append_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """Note what a follower says that it has recorded.
 
     Notes
     -----
     The term is bounded from above only, so reports of older terms count (hazards HZ1, HZ2). A
     follower that catches up, or says that it does, and has reached the end of the leader's stream
-    is told to stop. Source: ``ConsensusModuleAgent.onAppendPosition``, ``trackCatchupCompletion``,
+    is told to stop. A closed leader of 1.49 notes the position alone. Source:
+    ``ConsensusModuleAgent.onAppendPosition``, ``trackCatchupCompletion``,
     ``Election.onAppendPosition``.
     """
     m = received(x, AppendPosition)
@@ -234,7 +236,8 @@ def on_append_position(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome |
             return Outcome(s)
         return _track_catchup(_record(s, j, term, m.log_position), m)
     if is_closed(s, Role.LEADER) and term <= s.module_leadership_term_id:
-        members = update_member_log_position(s.members, j, term, m.log_position)
+        noted = s.members[j].leadership_term_id if rules.is_149 else term
+        members = update_member_log_position(s.members, j, noted, m.log_position)
         return _track_catchup(replace(s, members=members), m)
     return Outcome(s)
 
@@ -246,14 +249,15 @@ def _on_commit_position_in_election(rules: Rules, s: Member, m: CommitPosition) 
 
     # Decide.
     ours = m.leader_member_id == s.leader_member_id
-    in_term = (
+    catches_up = s.election_state is ElectionState.FOLLOWER_CATCHUP
+    noted = (
         not rules.is_149
         or s.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
-        or m.leadership_term_id == s.leadership_term_id
+        or (catches_up and m.leadership_term_id == s.leadership_term_id)
     )
 
     # Effects.
-    if ours and in_term:
+    if ours and noted:
         notified = max(s.notified_commit_position, m.log_position)
         return Outcome(replace(s, notified_commit_position=notified))
     newer = not ours and m.leadership_term_id > s.leadership_term_id
@@ -267,8 +271,9 @@ def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | N
 
     Notes
     -----
-    In an election only the sender is checked, not the term. 1.49 checks the term too, except while
-    it copies older terms. Source: ``Election.onCommitPosition``,
+    In an election only the sender is checked, not the term. 1.49 takes note only while it copies
+    older terms, or catches up in the term of the message. There a closed member notes what it was
+    told last: the position can fall. Source: ``Election.onCommitPosition``,
     ``ConsensusModuleAgent.onCommitPosition``.
     """
     m = received(x, CommitPosition)
@@ -287,6 +292,8 @@ def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | N
         and m.leader_member_id == s.leader_member_id
         and m.leadership_term_id == s.module_leadership_term_id
     ):
-        notified = max(s.module_notified_commit_position, m.log_position)
+        notified = m.log_position
+        if not rules.is_149:
+            notified = max(s.module_notified_commit_position, notified)
         return Outcome(replace(s, module_notified_commit_position=notified))
     return Outcome(s)

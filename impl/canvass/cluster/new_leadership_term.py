@@ -28,13 +28,15 @@ def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
     """Cut the own log off where the leader's next term begins, and begin anew.
 
     Nothing compares the cut with the own commit position. Hardened against HZ5, a term that was
-    opened beyond the cut, by a leader that never had a quorum, is cut off as well.
+    opened beyond the cut, by a leader that never had a quorum, is cut off as well. 1.49 reads the
+    append position again in INIT only.
     """
     if rules.is_hardened("HZ5"):
         log = cut_terms(s.recording_log, position)
     else:
         log = commit_log_position(s.recording_log, s.log_leadership_term_id, position)
-    after = replace(s, recorded_position=position, append_position=position, recording_log=log)
+    appended = s.append_position if rules.is_149 else position
+    after = replace(s, recorded_position=position, append_position=appended, recording_log=log)
     return enter_init(after).also(TruncateLog(position), *record_terms(s, after))
 
 
@@ -54,12 +56,12 @@ def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
     """Follow in the leader's term.
 
     Hardened against HZ5, a member that stands where the term begins opens it before it tells
-    anybody so.
+    anybody so. In 1.49 nothing is known to be committed then.
     """
-    after = s
+    after = replace(s, notified_commit_position=0) if rules.is_149 else s
     if rules.is_hardened("HZ5") and s.append_position == m.term_base_log_position:
         after = replace(
-            s,
+            after,
             recording_log=open_term(s, m.leadership_term_id, m.term_base_log_position),
             log_leadership_term_id=max(s.log_leadership_term_id, m.leadership_term_id),
         )
@@ -125,7 +127,8 @@ def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome
     voted in. It must be about the term that the own log ends with: then one log is a prefix of the
     other, up to where the leader's next term begins. What lies beyond that is cut off. Otherwise
     the member follows: it replays if it lacks only the current term, else it copies one older term
-    and comes back for the next. Source: ``Election.onNewLeadershipTerm``,
+    and comes back for the next. A closed follower of 1.49 takes the end of its leader's log, which
+    need not be committed, for the commit position. Source: ``Election.onNewLeadershipTerm``,
     ``ConsensusModuleAgent.onNewLeadershipTerm``.
     """
     m = received(x, NewLeadershipTerm)
@@ -149,7 +152,8 @@ def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome
         and m.leadership_term_id == s.module_leadership_term_id
         and m.leader_member_id == s.leader_member_id
     ):
-        notified = max(s.module_notified_commit_position, m.commit_position)
+        committed = m.log_position if rules.is_149 else m.commit_position
+        notified = max(s.module_notified_commit_position, committed)
         return Outcome(replace(s, module_notified_commit_position=notified))
     if m.leadership_term_id > s.module_leadership_term_id:
         return new_election(rules, i, s, NULL_VALUE)

@@ -59,11 +59,6 @@ def is_at(s: Member, election_state: ElectionState) -> bool:
     return s.module_state is _ACTIVE and s.election_state is election_state
 
 
-def is_heard_of(i: int, active: Set[int]) -> bool:
-    """Whether the member counts itself among the active; a leader refreshes itself in each step."""
-    return i in active
-
-
 def compare_log(term_1: int, position_1: int, term_2: int, position_2: int) -> int:
     """Compare two logs by their last term, then by their length.
 

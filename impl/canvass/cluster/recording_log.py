@@ -76,22 +76,6 @@ def cut_terms(log: RecordingLog, position: int) -> RecordingLog:
     return commit_log_position(kept, last_term(kept), position)
 
 
-def ensure_coherent_raises(log: RecordingLog, term: int, base: int) -> bool:
-    """Whether a coherent log cannot be made: the last term is open and nobody says where it ends.
-
-    Notes
-    -----
-    Source: ``RecordingLog.ensureCoherent``, which raises then.
-    """
-    last = last_entry(log)
-    return (
-        bool(log)
-        and last.leadership_term_id < term
-        and last.log_position == NULL_VALUE
-        and base == NULL_VALUE
-    )
-
-
 def ensure_coherent(
     log: RecordingLog, initial_term: int, initial_base: int, term: int, base: int, end: int
 ) -> RecordingLog:
@@ -113,8 +97,10 @@ def ensure_coherent(
 
     Notes
     -----
-    An open last term is closed at ``base``. If the term is there already only its end is set, and
-    only if one is given. Source: ``RecordingLog.ensureCoherent``.
+    An open last term is closed at ``base``, or where it began if that is not given: Aeron takes the
+    base of the term that the election found last in the recording log. If the term is there already
+    only its end is set, and only if one is given. Source: ``RecordingLog.ensureCoherent``,
+    ``Election.ensureRecordingLogCoherent``.
     """
     if not log:
         first_base = initial_base if base == NULL_VALUE else base
@@ -124,7 +110,9 @@ def ensure_coherent(
         return (opened,)
     last = log[-1]
     if last.leadership_term_id < term:
-        closed = base if last.log_position == NULL_VALUE else last.log_position
+        closed = last.log_position
+        if closed == NULL_VALUE:
+            closed = last.term_base_log_position if base == NULL_VALUE else base
         return (*log[:-1], replace(last, log_position=closed), TermEntry(term, closed, end))
     if end != NULL_VALUE:
         return commit_log_position(log, term, end)

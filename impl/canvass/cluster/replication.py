@@ -20,31 +20,27 @@ from canvass.cluster.effects import (
     StartCatchup,
     WriteSnapshot,
 )
+from canvass.cluster.leader_position import commit_leader_position, leader_quorum_position
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CatchupPosition,
-    CommitPosition,
     StopCatchup,
     TerminationAck,
     TerminationPosition,
 )
 from canvass.cluster.outcome import Outcome, broadcast, received, record_terms
 from canvass.cluster.predicates import (
-    bounded_quorum_position,
     in_election,
     is_at,
     is_closed,
-    is_heard_of,
 )
-from canvass.cluster.recording_log import commit_log_position, find_term_entry
+from canvass.cluster.recording_log import NO_TERM_ENTRY, commit_log_position, find_term_entry
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
-    advance_commit,
     disk,
     open_term,
-    update_member_log_position,
     with_record,
 )
 
@@ -64,6 +60,18 @@ _MAY_SNAPSHOT: Final = frozenset(
 """The states in which the log is processed, and with it the actions that ask for a snapshot."""
 
 
+def _has_initiated_termination(s: Member) -> bool:
+    """Whether this leader has named, in its term, the position at which all shall terminate."""
+    in_term = s.termination_leadership_term_id == s.module_leadership_term_id
+    return s.termination_position != NULL_VALUE and in_term
+
+
+def _is_terminating(s: Member) -> bool:
+    """Whether everything up to the termination position has been processed."""
+    asked = s.termination_position != NULL_VALUE
+    return asked and s.commit_position >= s.termination_position
+
+
 def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """Write entries to the own log stream, up to ``x.position``.
 
@@ -76,8 +84,7 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     # Refuse.
     if not is_closed(s, _LEADER) or x.position <= s.publication_position:
         return None
-    asked = s.termination_position != NULL_VALUE
-    if asked and s.termination_leadership_term_id == s.module_leadership_term_id:
+    if _has_initiated_termination(s):
         return None
 
     # Effects.
@@ -126,10 +133,13 @@ def consume_bound(s: Member) -> int:
     Notes
     -----
     A follower stays within what it has recorded and what the leader has said is committed; a
-    replay within its bounds. Source: ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``,
+    replay within its bounds. A closed follower that has reached the termination position processes
+    no more: it terminates. Source: ``ConsensusModuleAgent.consensusWork``, ``catchupPoll``,
     ``replayLogPoll``.
     """
     if is_closed(s, _FOLLOWER) and s.log_subscription:
+        if _is_terminating(s):
+            return NULL_VALUE
         return min(s.module_notified_commit_position, s.recorded_position)
     if is_at(s, ElectionState.FOLLOWER_CATCHUP):
         return min(s.notified_commit_position, s.recorded_position)
@@ -195,26 +205,17 @@ def update_leader_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome
 
     Notes
     -----
-    The value can fall, when a member is no longer heard of, and is sent as it is; the commit
-    position only rises (1.49: is set). Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+    The leader ranks the position that it had itself at its last duty cycle. Source:
+    ``ConsensusModuleAgent.updateLeaderPosition``.
     """
     # Refuse.
-    if not is_closed(s, _LEADER) or not is_heard_of(i, x.active):
+    if not is_closed(s, _LEADER):
         return None
 
-    # Decide.
-    term, recorded = s.module_leadership_term_id, s.recorded_position
-    members = update_member_log_position(s.members, i, term, recorded)
-    noted = replace(s, members=members)
-    reached = min(bounded_quorum_position(rules, noted, term, recorded, x.active), recorded)
-    if reached <= s.commit_position and not x.commit_interval:
-        return Outcome(noted)
-    commit = reached if rules.is_149 else max(s.commit_position, reached)
-
     # Effects.
-    sends = broadcast(i, rules.member_count, CommitPosition(term, reached, i))
-    after = replace(noted, commit_position=commit)
-    return Outcome(after, advance_commit(s.commit_position, commit) + sends)
+    term, recorded = s.module_leadership_term_id, s.recorded_position
+    reached = leader_quorum_position(rules, i, s, term, recorded, x.active)
+    return Outcome(*commit_leader_position(rules, i, s, x, recorded, reached))
 
 
 def update_follower_position(_rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
@@ -287,19 +288,22 @@ def take_snapshot(_rules: Rules, _i: int, s: Member, _x: Input) -> Outcome | Non
     Notes
     -----
     The action that asks for it is in the log, so that every member snapshots at the same position.
-    Source: ``ConsensusModuleAgent.takeSnapshot``.
+    A member whose recording log does not know the term that it is in fails to take one. Source:
+    ``ConsensusModuleAgent.takeSnapshot``, ``RecordingLog.getTermEntry``.
     """
     # Refuse.
+    term, position = s.module_leadership_term_id, s.commit_position
+    entry = find_term_entry(s.recording_log, term)
     if (
         s.module_state is not ModuleState.ACTIVE
         or s.election_state not in _MAY_SNAPSHOT
         or s.commit_position <= s.snapshot_log_position
+        or entry == NO_TERM_ENTRY
     ):
         return None
 
     # Effects.
-    term, position = s.module_leadership_term_id, s.commit_position
-    base = find_term_entry(s.recording_log, term).term_base_log_position
+    base = entry.term_base_log_position
     after = replace(
         s,
         snapshot_leadership_term_id=term,
@@ -314,10 +318,12 @@ def initiate_termination(rules: Rules, i: int, s: Member, _x: Input) -> Outcome 
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.checkClusterControlToggle``.
+    Once in its term. A position that the member has from an older term, in which it followed and
+    did not terminate, does not keep it from that. Source:
+    ``ConsensusModuleAgent.checkClusterControlToggle``.
     """
     # Refuse.
-    if not is_closed(s, Role.LEADER) or s.termination_position != NULL_VALUE:
+    if not is_closed(s, Role.LEADER) or _has_initiated_termination(s):
         return None
 
     # Effects.
@@ -372,26 +378,28 @@ def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
 
     Notes
     -----
-    The current term is closed: by a leader at that position, by a follower at its own. A follower
-    acknowledges if the term is still the one in which it was asked. Only ``Restart`` can follow.
-    Source: ``ConsensusModuleAgent.closeAndTerminate``, ``ClusterTermination``.
+    The current term is closed: by a leader at that position, by a follower at its own. A leader
+    terminates only if it has asked for it itself, in its term. A follower acknowledges, with where
+    it has closed the term, if the term is still the one in which it was asked. Only ``Restart`` can
+    follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
+    ``ClusterTermination``.
     """
     # Refuse.
     follows = s.role is Role.FOLLOWER
     if (
         s.module_state is not ModuleState.ACTIVE
         or in_election(s)
-        or s.termination_position == NULL_VALUE
-        or s.commit_position < s.termination_position
+        or not _is_terminating(s)
+        or (s.role is Role.LEADER and not _has_initiated_termination(s))
     ):
         return None
 
     # Effects.
-    term, position = s.module_leadership_term_id, s.termination_position
-    end = s.commit_position if follows else position
+    term = s.module_leadership_term_id
+    end = s.commit_position if follows else s.termination_position
     closed = replace(s, recording_log=commit_log_position(s.recording_log, term, end))
     acknowledgement: Effects = ()
     if follows and s.termination_leadership_term_id == term:
-        acknowledgement = (Send(s.leader_member_id, TerminationAck(term, position, i)),)
+        acknowledgement = (Send(s.leader_member_id, TerminationAck(term, end, i)),)
     effects = (*record_terms(s, closed), *acknowledgement, EndProcess())
     return Outcome(disk(rules, closed), effects)

@@ -261,17 +261,17 @@ def stop_catchup_replays(s: Member) -> Outcome:
     return Outcome(after, tuple(StopCatchupReplay(j) for j in serving))
 
 
-def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
-    """Prepare for new leadership, then canvass; a single member leads its next term at once.
+def prepare_for_new_leadership(s: Member) -> Member:
+    """The state with the old term torn down, and the append position taken from the archive.
 
     Notes
     -----
-    The append position is what the archive has, whatever was reported before. The candidate term is
+    Whatever was reported before, the append position is what the archive has. The candidate term is
     read back from disk: one that was only learnt from a NewLeadershipTerm and lies above the own
-    term may be forgotten, one that was voted in cannot. What has to be torn down is the caller's
-    business. Source: ``Election.init``, ``ConsensusModuleAgent.prepareForNewLeadership``.
+    term may be forgotten, one that was voted in cannot. Source: ``Election.init``,
+    ``ConsensusModuleAgent.prepareForNewLeadership``.
     """
-    prepared = replace(
+    return replace(
         _end_replication(s),
         role=Role.FOLLOWER,
         publication_position=NULL_VALUE,
@@ -283,6 +283,16 @@ def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
         replay_stop_position=NULL_VALUE,
         candidate_term_id=max(s.persisted_candidate_term_id, s.leadership_term_id),
     )
+
+
+def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
+    """Prepare for new leadership, then canvass; a single member leads its next term at once.
+
+    Notes
+    -----
+    What has to be torn down is the caller's business. Source: ``Election.init``.
+    """
+    prepared = prepare_for_new_leadership(s)
     if rules.member_count > 1:
         return enter_canvass(i, prepared)
     term = prepared.candidate_term_id + 1
@@ -314,15 +324,18 @@ def new_election(rules: Rules, i: int, s: Member, graceful_closed_leader_id: int
     return begin_election(rules, i, started).after(*tear_down(s))
 
 
-def election_complete(s: Member) -> Outcome:
+def election_complete(rules: Rules, s: Member) -> Outcome:
     """End an election: the module takes over what it found, its variables are dropped.
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.electionComplete``.
+    The commit position becomes the election's log position: a leader's is where its own log ends,
+    which in 1.49 its commit position may have fallen below. 1.49 sets the notified commit position,
+    too. Source: ``ConsensusModuleAgent.electionComplete``.
     """
-    members = s.members
+    members, commit = s.members, s.commit_position
     if s.role is Role.LEADER:
+        commit = max(commit, s.append_position)
         members = tuple(
             replace(record, candidate_term_id=NULL_VALUE, vote=NULL_VALUE, ballot_sent=False)
             for record in members
@@ -331,7 +344,10 @@ def election_complete(s: Member) -> Outcome:
         s,
         election_state=ElectionState.CLOSED,
         module_leadership_term_id=s.leadership_term_id,
-        module_notified_commit_position=max(s.module_notified_commit_position, s.commit_position),
+        commit_position=commit,
+        module_notified_commit_position=(
+            commit if rules.is_149 else max(s.module_notified_commit_position, commit)
+        ),
         members=members,
         log_leadership_term_id=NULL_VALUE,
         leadership_term_id=NULL_VALUE,
@@ -341,7 +357,8 @@ def election_complete(s: Member) -> Outcome:
         catchup_join_position=NULL_VALUE,
         graceful_closed_leader_id=NULL_VALUE,
     )
-    return Outcome(after, (CompleteElection(s.leadership_term_id, s.leader_member_id),))
+    completed = CompleteElection(s.leadership_term_id, s.leader_member_id)
+    return Outcome(after, (*advance_commit(s.commit_position, commit), completed))
 
 
 def advance_commit(before: int, after: int) -> Effects:

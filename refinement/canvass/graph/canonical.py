@@ -32,7 +32,7 @@ from canvass.cluster.member import (
     Role,
     TermEntry,
 )
-from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, CanvassPosition, Message
 from canvass.cluster.rules import Rules
 from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
 from canvass.graph.regimes import LOG, Regime
@@ -211,13 +211,25 @@ def _input_read(step: Step, regime: Regime, rules: Rules) -> Input:
     read = INPUT_FIELDS.get(step.action, frozenset())
     values = {name: getattr(step.input, name) for name in read}
     if "active" in read:
-        if step.input.message is not None and (
-            rules.is_149 or regime is not Regime.ELECTION_LEADER
-        ):
-            values["active"] = frozenset()
-        elif rules.is_149:
-            values["active"] &= {step.member}
+        values["active"] = _active_read(step, regime, rules)
     return replace(NO_INPUT, message=step.input.message, **values)
+
+
+def _active_read(step: Step, regime: Regime, rules: Rules) -> frozenset[int]:
+    """Give the active members with those whom the step itself renews; none of it matters to 1.49.
+
+    As in ``MemberGraph.tla``: an answer outside the leader's election looks at nobody.
+    """
+    message = step.input.message
+    if message is not None and (rules.is_149 or regime is not Regime.ELECTION_LEADER):
+        return frozenset()
+    if rules.is_149:
+        return frozenset({step.member})
+    renewed = step.member if step.action is Action.LEADER_LOG_REPLICATION else NULL_VALUE
+    if isinstance(message, CanvassPosition):
+        renewed = message.follower_member_id
+    known = 0 <= renewed < rules.member_count
+    return step.input.active | {renewed} if known else step.input.active
 
 
 # --- domain, renaming, permutation: over all numbers of a step, by their kind --------------------

@@ -36,11 +36,11 @@ _ENTER_LEADER = "leader_member_id leadership_term_id publication_position"
 _ELECTION_COMPLETE = (
     f"module_leadership_term_id module_notified_commit_position {_RECORD_VOTE}"
     " log_leadership_term_id leadership_term_id candidate_term_id append_position"
-    " notified_commit_position catchup_join_position graceful_closed_leader_id"
+    " notified_commit_position catchup_join_position graceful_closed_leader_id commit_position"
 )
 _COUNTED = f"{_RECORD_POSITION} {LOG} leader_member_id"
 _QUORUM_READS = f"{_COUNTED} append_position leadership_term_id commit_position"
-_LEADERSHIP_READS = f"{_QUORUM_READS} log_leadership_term_id"
+_LEADERSHIP_READS = f"{_QUORUM_READS} log_leadership_term_id module_leadership_term_id"
 
 _SHARED: Final = frozenset({Lookup.RECORD_TERMS})
 _OWN: Final = _SHARED | {Lookup.AFTER_OWN_LOG_TERM}
@@ -176,15 +176,16 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     ),
     Action.LEADER_READY: _election(
         _row(
-            f"{_LEADERSHIP_READS} module_leadership_term_id members.vote",
-            f"members.log_position commit_position publication_position {_ELECTION_COMPLETE}",
+            f"{_LEADERSHIP_READS} members.vote",
+            f"members.log_position publication_position {_ELECTION_COMPLETE}",
             _OWN,
         )
     ),
     Action.FOLLOWER_LOG_REPLICATION: _election(
         _row(
-            f"recorded_position leadership_term_id notified_commit_position {_SNAPSHOT_TERM}",
-            f"append_position {LOG} log_leadership_term_id {_ENTER_CANVASS}",
+            f"recorded_position leadership_term_id {_SNAPSHOT_TERM} snapshot_log_position",
+            f"append_position notified_commit_position {LOG} log_leadership_term_id"
+            f" {_ENTER_CANVASS}",
             {Lookup.REPLICATION_TERM},
         )
     ),
@@ -218,11 +219,11 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     Action.FOLLOWER_LOG_AWAIT: _election(
         _row(
             f"{_SNAPSHOT_TERM} leadership_term_id commit_position",
-            f"log_leadership_term_id {LOG}",
+            f"log_leadership_term_id append_position {LOG}",
             {Lookup.LEADERSHIP_TERM},
         )
     ),
-    Action.FOLLOWER_READY: _election(_row("leader_member_id commit_position", _ELECTION_COMPLETE)),
+    Action.FOLLOWER_READY: _election(_row("leader_member_id", _ELECTION_COMPLETE)),
     Action.ENTER_ELECTION: dict.fromkeys((_LEADER, _OTHER), _STARTED),
     Action.ELECTION_ERROR: _election(_row("", _ENTER_INIT)),
     Action.APPEND_ENTRY: {
@@ -240,7 +241,9 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     ),
     Action.CONSUME_LOG: {
         _OTHER: _row(
-            "log_subscription module_notified_commit_position recorded_position", "commit_position"
+            "log_subscription module_notified_commit_position recorded_position"
+            " termination_position",
+            "commit_position",
         ),
     }
     | _election(
@@ -248,7 +251,8 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     ),
     Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: {
         _OTHER: _row(
-            "log_subscription module_notified_commit_position recorded_position",
+            "log_subscription module_notified_commit_position recorded_position"
+            " termination_position",
             "commit_position module_leadership_term_id",
         ),
     }
@@ -256,7 +260,7 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
     Action.UPDATE_LEADER_POSITION: {
         _LEADER: _row(
             f"module_leadership_term_id recorded_position {_COUNTED}",
-            f"{_RECORD_POSITION} commit_position",
+            "members.log_position commit_position",
             _SHARED,
         ),
     },

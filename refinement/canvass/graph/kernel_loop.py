@@ -75,10 +75,13 @@ _GRACEFUL_INPUT: Final = INPUT_INDEX["graceful_closed_leader_id"]
 _ACTIVE_INPUT: Final = INPUT_INDEX["active"]
 _ACCEPTED_INPUT: Final = INPUT_INDEX["accepted"]
 _PEER: Final = MESSAGE_INDEX["peer"]
+_FOLLOWER: Final = MESSAGE_INDEX["follower_member_id"]
 _VOTE: Final = MEMBER_INDEX["vote"]
 _CLOSED: Final = [value.value for value in STATE_ENUMS["election_state"]].index("CLOSED")
 _LEADER: Final = [value.value for value in STATE_ENUMS["role"]].index("LEADER")
 _RESTART: Final = ACTION_NAMES.index(Action.RESTART.value)
+_LEADER_LOG_REPLICATION: Final = ACTION_NAMES.index(Action.LEADER_LOG_REPLICATION.value)
+_ON_CANVASS_POSITION: Final = ACTION_NAMES.index(Action.ON_CANVASS_POSITION.value)
 _CANVASS: Final = ACTION_NAMES.index(Action.CANVASS.value)
 _INACTIVE: Final = int(Regime.INACTIVE)
 _CLOSED_LEADER: Final = int(Regime.CLOSED_LEADER)
@@ -206,11 +209,15 @@ def canonicalise(  # noqa: C901  (see the module)
                 break
             value = inputs[row, column]
             if column == _ACTIVE_INPUT:
-                if message[0] >= 0:
-                    if rules & FLAVOUR_149 or regime != _ELECTION_LEADER:
-                        value = 0
+                renewed = member if action == _LEADER_LOG_REPLICATION else -1
+                if action == _ON_CANVASS_POSITION:
+                    renewed = message[_FOLLOWER]
+                if message[0] >= 0 and (rules & FLAVOUR_149 or regime != _ELECTION_LEADER):
+                    value = 0
                 elif rules & FLAVOUR_149:
-                    value &= 1 << member
+                    value = 1 << member
+                elif 0 <= renewed < members:
+                    value |= 1 << renewed
                 active = value
             elif column == _ACCEPTED_INPUT:
                 accepted = value

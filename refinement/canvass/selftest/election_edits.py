@@ -9,6 +9,11 @@ from canvass.selftest.mutation import Mutant
 _ELECTION: Final = "election"
 _LEADER: Final = "election_leader"
 _MESSAGES: Final = "election_messages"
+_POSITION: Final = "leader_position"
+_COMMITTED: Final = (
+    "    return replace(after, commit_position=commit),"
+    " advance_commit(s.commit_position, commit) + sends"
+)
 
 ELECTION_EDITS: Final = (
     # Votes.
@@ -282,8 +287,8 @@ ELECTION_EDITS: Final = (
     Mutant(
         "lead_before_a_quorum_has_the_log",
         _LEADER,
-        "    return _quorum_position(rules, s, x) >= s.append_position\n",
-        "    return _quorum_position(rules, s, x) >= 0\n",
+        "    return _quorum_position(rules, s, active) >= s.append_position\n",
+        "    return _quorum_position(rules, s, active) >= 0\n",
     ),
     Mutant(
         "quorum_over_unheard_members",
@@ -329,8 +334,8 @@ ELECTION_EDITS: Final = (
     Mutant(
         "commit_position_in_the_old_term",
         _LEADER,
-        "_publish_commit_position(rules, i, s.leadership_term_id, x, reached)",
-        "_publish_commit_position(rules, i, s.module_leadership_term_id, x, reached)",
+        "term = s.module_leadership_term_id if rules.is_149 else s.leadership_term_id",
+        "term = s.module_leadership_term_id",
     ),
     Mutant(
         "announcement_without_a_commit_position",
@@ -358,22 +363,47 @@ ELECTION_EDITS: Final = (
     ),
     Mutant(
         "leader_commits_what_it_has_alone",
-        "replication",
-        "    return Outcome(after, advance_commit(s.commit_position, commit) + sends)",
-        "    after = replace(after, commit_position=recorded)\n"
-        "    return Outcome(after, advance_commit(s.commit_position, commit) + sends)",
+        _POSITION,
+        _COMMITTED,
+        _COMMITTED.replace("=commit)", "=own)"),
     ),
     Mutant(
         "commit_position_of_a_leader_falls",
-        "replication",
+        _POSITION,
         "commit = reached if rules.is_149 else max(s.commit_position, reached)",
         "commit = reached",
     ),
     Mutant(
         "followers_positions_are_kept_at_leader_replay",
         _LEADER,
-        "    if starts and rules.is_149:\n",
-        "    if starts and rules.is_149 and not members:\n",
+        "        if rules.is_149:\n",
+        "        if rules.is_149 and not members:\n",
+        revision="1.49",
+    ),
+    Mutant(
+        "leader_counts_its_newest_position",
+        _POSITION,
+        "    if rules.is_149:\n        noted",
+        "    if rules.member_count:\n        noted",
+    ),
+    Mutant(
+        "leader_ends_its_replay_in_silence",
+        _LEADER,
+        "_publish_leadership(rules, i, noted, x, x.interval or done, reached)",
+        "_publish_leadership(rules, i, noted, x, x.interval, reached)",
+    ),
+    Mutant(
+        "restart_keeps_a_recording_without_a_term",
+        _ELECTION,
+        "            found = replace(found, recorded_position=s.snapshot_log_position)\n"
+        "            cut = (TruncateLog(s.snapshot_log_position),)\n",
+        "            cut = ()\n",
+    ),
+    Mutant(
+        "commit_position_in_the_term_of_the_election",
+        _LEADER,
+        "term = s.module_leadership_term_id if rules.is_149 else s.leadership_term_id",
+        "term = s.leadership_term_id",
         revision="1.49",
     ),
     # Hardening.
@@ -387,9 +417,9 @@ ELECTION_EDITS: Final = (
     Mutant(
         "lead_before_a_quorum_has_opened_the_term",
         _LEADER,
-        '    if rules.is_hardened("HZ5"):\n        term = s.leadership_term_id\n',
+        '    if rules.is_hardened("HZ5"):\n        return has_quorum_at_position(',
         '    if rules.is_hardened("HZ5") and s.append_position < 0:\n'
-        "        term = s.leadership_term_id\n",
+        "        return has_quorum_at_position(",
         revision="hardened",
     ),
     Mutant(

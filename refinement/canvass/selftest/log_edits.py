@@ -93,8 +93,8 @@ LOG_EDITS: Final = (
     Mutant(
         "replicated_term_is_left_open",
         _FOLLOWER,
-        "        base,\n        s.replication_stop_position,\n",
-        "        base,\n        NULL_VALUE,\n",
+        "            s.replication_stop_position,\n",
+        "            NULL_VALUE,\n",
     ),
     Mutant(
         "replicated_term_is_not_the_log_term",
@@ -165,8 +165,8 @@ LOG_EDITS: Final = (
     Mutant(
         "commit_position_lowers_what_is_notified",
         _MESSAGES,
-        "        notified = max(s.module_notified_commit_position, m.log_position)\n",
-        "        notified = m.log_position\n",
+        "            notified = max(s.module_notified_commit_position, notified)\n",
+        "            pass\n",
     ),
     Mutant(
         "reports_of_newer_terms_count",
@@ -234,8 +234,8 @@ LOG_EDITS: Final = (
     Mutant(
         "new_term_begins_where_it_is_told",
         "recording_log",
-        "closed = base if last.log_position == NULL_VALUE else last.log_position",
-        "closed = base",
+        "        closed = last.log_position\n        if closed == NULL_VALUE:",
+        "        closed = NULL_VALUE\n        if closed == NULL_VALUE:",
     ),
     Mutant(
         "implied_terms_are_not_found",
@@ -252,8 +252,8 @@ LOG_EDITS: Final = (
     Mutant(
         "terminate_before_the_position_is_reached",
         "replication",
-        "        or s.commit_position < s.termination_position\n",
-        "",
+        "        or not _is_terminating(s)\n",
+        "        or s.termination_position == NULL_VALUE\n",
     ),
     Mutant(
         "acknowledge_a_termination_nobody_asked_for",
@@ -276,8 +276,8 @@ LOG_EDITS: Final = (
     Mutant(
         "append_after_the_end_was_named",
         "replication",
-        "    if asked and s.termination_leadership_term_id == s.module_leadership_term_id:\n",
-        "    if asked and s.termination_leadership_term_id < 0:\n",
+        "    if _has_initiated_termination(s):\n",
+        "    if _has_initiated_termination(s) and s.termination_position < 0:\n",
     ),
     Mutant(
         "report_what_is_committed",
@@ -391,9 +391,9 @@ LOG_EDITS: Final = (
     ),
     Mutant(
         "services_are_not_told_of_the_commit",
-        "replication",
-        "    return Outcome(after, advance_commit(s.commit_position, commit) + sends)",
-        "    return Outcome(after, sends)",
+        "leader_position",
+        "advance_commit(s.commit_position, commit) + sends",
+        "sends",
         shows_in="effects",
     ),
     Mutant(

@@ -380,6 +380,8 @@ def test_a_leader_tells_the_commit_position_when_it_changes_or_the_interval_has_
     desk.recorded = 96
     desk.arrive(1, AppendPosition(0, 96, 1, 0))
     duty.do_work(202 * MS)
+    assert desk.sent[4:] == []  # The leader ranks its own position of the cycle before.
+    duty.do_work(203 * MS)
     assert desk.sent[4:] == [CommitPosition(0, 96, 0)] * 2
 
 
@@ -390,6 +392,7 @@ def test_single_member_leads_and_writes_what_is_offered(desk: Desk) -> None:
     desk.recorded = 96
     desk.offers += (Offer(64), Offer(128))
     duty.do_work(1 * MS)
+    duty.do_work(2 * MS)
 
     assert duty.member.role is Role.LEADER
     assert duty.member.publication_position == 96 + 64 + 128
@@ -407,9 +410,10 @@ def test_nothing_is_written_between_a_request_for_a_snapshot_and_the_snapshot(de
 
     desk.recorded = 192
     duty.do_work(2 * MS)
+    duty.do_work(3 * MS)
     assert duty.member.snapshot_log_position == 192
 
-    duty.do_work(3 * MS)
+    duty.do_work(4 * MS)
     assert duty.member.publication_position == 256
 
 

@@ -16,7 +16,6 @@ from canvass.cluster.recording_log import (
     RecordingLog,
     commit_log_position,
     ensure_coherent,
-    ensure_coherent_raises,
     find_term_entry,
     is_coherent,
     last_term,
@@ -74,12 +73,11 @@ def test_a_log_without_a_first_term_never_names_term_minus_one() -> None:
     assert log == (TermEntry(0, 0, -1),)
 
 
-def test_an_open_term_that_ends_nowhere_cannot_be_made_coherent() -> None:
-    assert ensure_coherent_raises((TermEntry(0, 0, -1),), 1, -1)
-    assert not ensure_coherent_raises((TermEntry(0, 0, 100),), 1, -1)
-    assert not ensure_coherent_raises((TermEntry(0, 0, -1),), 1, 100)
-    assert not ensure_coherent_raises((TermEntry(0, 0, -1),), 0, -1)
-    assert not ensure_coherent_raises((), 1, -1)
+def test_an_open_term_is_empty_if_nobody_says_where_the_next_one_begins() -> None:
+    """Source: Election.ensureRecordingLogCoherent, which gives its own last term's base."""
+    log = ensure_coherent((TermEntry(0, 0, 100), TermEntry(1, 100, -1)), -1, 0, 2, -1, 300)
+
+    assert log == (TermEntry(0, 0, 100), TermEntry(1, 100, 100), TermEntry(2, 100, 300))
 
 
 def test_a_new_term_begins_where_the_last_one_was_closed() -> None:

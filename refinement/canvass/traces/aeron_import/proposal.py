@@ -219,6 +219,14 @@ class Proposal:
         others = [noted.get(j, self.state.members[j].log_position) for j in self.others]
         return quorum_position([own, *others], self.rules.member_count)
 
+    def finds_as_it_is(self, position: int) -> bool:
+        """Whether a closed leader finds that a quorum has reached exactly ``position`` with what it
+        noted of itself in its last duty cycle, if all count as active.
+        """
+        s = self.state
+        reached = self.quorum_position(s.members[self.member_id].log_position)
+        return min(reached, s.recorded_position) == position
+
     def active_for(
         self, own: int, position: int, noted: Mapping[int, int] = NOTHING
     ) -> frozenset[int] | None:

@@ -316,11 +316,31 @@ def commit_to(proposal: Proposal, position: int) -> bool:
             return False
         record_to(proposal, position)
         s = proposal.state
-    active = proposal.active_for(s.recorded_position, position)
+    active: frozenset[int] | None = proposal.everyone
+    if not proposal.finds_as_it_is(position):
+        note_own_position(proposal)
+        active = proposal.active_for(s.recorded_position, position)
     if active is None:
         return False
     given = replace(NO_INPUT, active=active, commit_interval=position <= s.commit_position)
     return proposal.take("UpdateLeaderPosition", given) is not None
+
+
+def note_own_position(proposal: Proposal) -> None:
+    """Let a closed leader note what it has recorded, which counts from its next duty cycle on.
+
+    In the cycle that notes it nothing is committed: where all members would commit more, the
+    others have not been heard of.
+    """
+    s, i = proposal.state, proposal.member_id
+    if s.members[i].log_position == s.recorded_position:
+        return
+    for active in (proposal.everyone, frozenset({i})):
+        given = replace(NO_INPUT, active=active)
+        outcome = proposal.attempt("UpdateLeaderPosition", given)
+        if outcome is not None and not outcome.sends:
+            proposal.take("UpdateLeaderPosition", given, outcome=outcome)
+            return
 
 
 def consume_to(proposal: Proposal, position: int) -> bool:

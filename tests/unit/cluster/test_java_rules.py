@@ -1,0 +1,425 @@
+"""Rules in which core and spec once differed from Aeron's own Java, each as one step.
+
+Executing the member graph on the classes of a release showed them (`docs/theory`). The revision is
+that of the release that has the rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from canvass.cluster import core
+from canvass.cluster.effects import Send
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    TerminationAck,
+)
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+
+OPEN = (TermEntry(0, 0, -1),)
+BOTH = pytest.mark.parametrize("revision", ["1.49", "1.50"])
+
+
+def member(**fields: Any) -> Member:
+    records = fields.pop("records", (MemberRecord(),) * 3)
+    found = persistent_member(Rules.of("1.50", len(records)))
+    return replace(found, module_state=ModuleState.ACTIVE, members=records, **fields)
+
+
+def closed(role: Role, **fields: Any) -> Member:
+    given = {
+        "leader_member_id": 0 if role is Role.LEADER else 1,
+        "module_leadership_term_id": 0,
+        "recording_log": OPEN,
+    }
+    return member(role=role, log_subscription=role is Role.FOLLOWER, **{**given, **fields})
+
+
+def electing(state: ElectionState, **fields: Any) -> Member:
+    given = {"leadership_term_id": 0, "candidate_term_id": 0, "append_position": 0}
+    return member(
+        election_state=state,
+        **{**given, "notified_commit_position": 0, **fields},
+    )
+
+
+def heard(term: int, position: int) -> MemberRecord:
+    return MemberRecord(leadership_term_id=term, log_position=position)
+
+
+def taken(revision: str, s: Member, action: str, x: Input = NO_INPUT) -> Outcome:
+    outcome = core.step(Rules.of(revision, len(s.members)), 0, s, action, x)
+    assert outcome is not None
+    return outcome
+
+
+def received(
+    revision: str, s: Member, message: Message, active: frozenset[int] = frozenset()
+) -> Outcome:
+    return taken(revision, s, f"On{type(message).__name__}", Input(message=message, active=active))
+
+
+def announced(term: int, position: int, commit: int) -> NewLeadershipTerm:
+    return NewLeadershipTerm(term, -1, -1, -1, term, 0, position, commit, 1)
+
+
+# --- who is counted, with which position
+
+
+@pytest.mark.parametrize(("revision", "sent"), [("1.49", 96), ("1.50", 0)])
+def test_a_closed_leader_ranks_the_position_of_its_previous_cycle(revision: str, sent: int) -> None:
+    """Source: ConsensusModuleAgent.updateLeaderPosition, which 1.50 gives the quorum position."""
+    s = closed(
+        Role.LEADER,
+        recorded_position=96,
+        publication_position=96,
+        records=(heard(0, 0), heard(0, 96), heard(0, 0)),
+    )
+    x = Input(active=frozenset({0, 1, 2}), commit_interval=True)
+
+    first = taken(revision, s, "UpdateLeaderPosition", x)
+    second = taken(revision, first.next, "UpdateLeaderPosition", x)
+
+    assert first.sends[0] == Send(1, CommitPosition(0, sent, 0))
+    assert first.next.members[0].log_position == 96
+    assert second.sends[0] == Send(1, CommitPosition(0, 96, 0))
+
+
+@pytest.mark.parametrize(("active", "sent"), [({0, 1}, 96), ({1}, 0)])
+def test_a_slow_leader_does_not_count_itself(active: set[int], sent: int) -> None:
+    """Source: ClusterMember.quorumPosition, which leaves out members not heard of in time."""
+    s = closed(Role.LEADER, recorded_position=96, records=(heard(0, 96),) * 3)
+    x = Input(active=frozenset(active), commit_interval=True)
+
+    outcome = taken("1.50", s, "UpdateLeaderPosition", x)
+
+    assert outcome.sends[0] == Send(1, CommitPosition(0, sent, 0))
+
+
+def test_the_sender_of_a_canvass_is_active_when_it_is_answered() -> None:
+    """Source: Election.onCanvassPosition, which renews the record of the sender first."""
+    s = electing(
+        ElectionState.LEADER_LOG_REPLICATION,
+        role=Role.LEADER,
+        leader_member_id=0,
+        append_position=96,
+        publication_position=96,
+        log_leadership_term_id=-1,
+        records=(heard(0, 96), heard(-1, -1), heard(-1, -1)),
+    )
+
+    outcome = received("1.50", s, CanvassPosition(-1, 96, -1, 1), frozenset({0}))
+
+    (answer,) = outcome.sends
+    assert isinstance(answer.message, NewLeadershipTerm)
+    assert answer.message.commit_position == 96
+
+
+@BOTH
+def test_a_leader_that_has_replayed_always_announces_itself(revision: str) -> None:
+    """Source: Election.state, which resets the timer before leaderReplay asks it."""
+    s = electing(
+        ElectionState.LEADER_REPLAY,
+        role=Role.LEADER,
+        leader_member_id=0,
+        publication_position=0,
+    )
+
+    outcome = taken(revision, s, "LeaderReplay", Input(active=frozenset({0})))
+
+    assert outcome.next.election_state is ElectionState.LEADER_INIT
+    assert [type(send.message) for send in outcome.sends] == [NewLeadershipTerm] * 2
+
+
+@pytest.mark.parametrize(("revision", "commit"), [("1.49", 0), ("1.50", 96)])
+def test_a_leader_that_is_ready_may_lower_its_commit_position(revision: str, commit: int) -> None:
+    """Source: ConsensusModuleAgent.updateLeaderPosition of 1.49: ``commitPosition.setRelease``."""
+    s = electing(
+        ElectionState.LEADER_READY,
+        role=Role.LEADER,
+        leader_member_id=0,
+        append_position=96,
+        commit_position=96,
+        publication_position=96,
+        module_leadership_term_id=0,
+        log_leadership_term_id=0,
+        recording_log=OPEN,
+        records=(heard(0, 96), MemberRecord(vote=1), MemberRecord()),
+    )
+
+    outcome = taken(revision, s, "LeaderReady", Input(active=frozenset({0}), commit_interval=True))
+
+    assert outcome.next.commit_position == commit
+    assert outcome.sends[0] == Send(1, CommitPosition(0, 0, 0))
+
+
+def test_a_leader_that_is_ready_publishes_what_it_commits() -> None:
+    """Source: ConsensusModuleAgent.updateLeaderPosition: it publishes whenever it commits."""
+    s = electing(
+        ElectionState.LEADER_READY,
+        role=Role.LEADER,
+        leader_member_id=0,
+        append_position=96,
+        publication_position=96,
+        module_leadership_term_id=0,
+        log_leadership_term_id=0,
+        recording_log=OPEN,
+        records=(heard(0, 96), heard(-1, 96), MemberRecord()),
+    )
+
+    outcome = taken("1.50", s, "LeaderReady", Input(active=frozenset({0, 1})))
+
+    assert outcome.next.commit_position == 96
+    assert outcome.sends == tuple(Send(j, CommitPosition(0, 96, 0)) for j in (1, 2))
+
+
+# --- commit positions in 1.49
+
+
+@pytest.mark.parametrize(("revision", "term"), [("1.49", -1), ("1.50", 0)])
+def test_a_leader_of_149_publishes_in_the_term_of_its_module(revision: str, term: int) -> None:
+    """Source: ConsensusModuleAgent.publishCommitPosition of 1.49."""
+    s = electing(
+        ElectionState.LEADER_LOG_REPLICATION,
+        role=Role.LEADER,
+        leader_member_id=0,
+        publication_position=0,
+    )
+    x = Input(active=frozenset({0}), commit_interval=True)
+
+    assert taken(revision, s, "LeaderLogReplication", x).sends[0].message == CommitPosition(
+        term, 0, 0
+    )
+
+
+@pytest.mark.parametrize(("revision", "notified"), [("1.49", 288), ("1.50", 192)])
+def test_a_follower_of_149_takes_the_end_of_its_leaders_log_for_committed(
+    revision: str, notified: int
+) -> None:
+    """Source: ConsensusModuleAgent.onNewLeadershipTerm of 1.49."""
+    s = closed(Role.FOLLOWER, module_notified_commit_position=96)
+    commit = -1 if revision == "1.49" else 192
+
+    outcome = received(revision, s, announced(0, 288, commit))
+
+    assert outcome.next.module_notified_commit_position == notified
+
+
+@pytest.mark.parametrize(("revision", "notified"), [("1.49", 96), ("1.50", 192)])
+def test_what_a_follower_of_149_is_notified_of_can_fall(revision: str, notified: int) -> None:
+    """Source: ConsensusModuleAgent.onCommitPosition of 1.49, which assigns."""
+    s = closed(Role.FOLLOWER, module_notified_commit_position=192)
+
+    outcome = received(revision, s, CommitPosition(0, 96, 1))
+
+    assert outcome.next.module_notified_commit_position == notified
+
+
+@pytest.mark.parametrize(
+    ("state", "term", "noted"),
+    [
+        (ElectionState.FOLLOWER_LOG_REPLICATION, -1, True),
+        (ElectionState.FOLLOWER_CATCHUP, 0, True),
+        (ElectionState.FOLLOWER_CATCHUP, -1, False),
+        (ElectionState.FOLLOWER_REPLAY, 0, False),
+        (ElectionState.FOLLOWER_CATCHUP_AWAIT, 0, False),
+        (ElectionState.FOLLOWER_READY, 0, False),
+    ],
+)
+def test_a_follower_of_149_notes_commit_positions_in_two_states_of_an_election(
+    state: ElectionState, term: int, noted: bool
+) -> None:
+    """Source: Election.onCommitPosition of 1.49; 1.50 notes them in each but INIT."""
+    s = electing(state, leader_member_id=1, catchup_join_position=96)
+    message = CommitPosition(term, 96, 1)
+
+    assert received("1.49", s, message).next.notified_commit_position == (96 if noted else 0)
+    assert received("1.50", s, message).next.notified_commit_position == 96
+
+
+@pytest.mark.parametrize(("revision", "notified"), [("1.49", 96), ("1.50", 192)])
+def test_an_election_of_149_ends_with_what_is_processed_notified(
+    revision: str, notified: int
+) -> None:
+    """Source: ConsensusModuleAgent.electionComplete of 1.49, which assigns."""
+    s = electing(
+        ElectionState.FOLLOWER_READY,
+        leader_member_id=1,
+        commit_position=96,
+        module_notified_commit_position=192,
+    )
+
+    assert taken(revision, s, "FollowerReady").next.module_notified_commit_position == notified
+
+
+def test_a_leader_of_149_commits_its_own_log_when_its_election_ends() -> None:
+    """Source: ConsensusModuleAgent.electionComplete: the counter is set to the log position."""
+    s = electing(
+        ElectionState.LEADER_READY,
+        role=Role.LEADER,
+        leader_member_id=0,
+        append_position=96,
+        publication_position=96,
+        module_leadership_term_id=0,
+        log_leadership_term_id=0,
+        recording_log=OPEN,
+        records=(heard(0, 96), heard(0, 96), MemberRecord()),
+    )
+
+    outcome = taken("1.49", s, "LeaderReady", Input(active=frozenset({0}), position=192))
+
+    assert outcome.next.election_state is ElectionState.CLOSED
+    assert outcome.next.commit_position == 96
+
+
+@pytest.mark.parametrize(("revision", "noted"), [("1.49", -1), ("1.50", 0)])
+def test_a_closed_leader_of_149_notes_no_reported_term(revision: str, noted: int) -> None:
+    """Source: ConsensusModuleAgent.onAppendPosition of 1.49."""
+    s = closed(Role.LEADER, publication_position=192)
+
+    outcome = received(revision, s, AppendPosition(0, 96, 1, 0))
+
+    assert outcome.next.members[1] == heard(noted, 96)
+
+
+def test_a_single_member_of_149_leads_the_same_term_again_after_an_error() -> None:
+    """Source: Election's constructor and init of 1.49."""
+    rules = Rules.of("1.49", 1)
+    leads = core.step(rules, 0, persistent_member(rules), "Restart", NO_INPUT)
+    assert leads is not None
+    failed = core.step(rules, 0, leads.next, "ElectionError", NO_INPUT)
+    assert failed is not None
+    again = core.step(rules, 0, failed.next, "ElectionInit", NO_INPUT)
+
+    assert again is not None
+    assert again.next.leadership_term_id == leads.next.leadership_term_id == 0
+
+
+# --- recordings and terms
+
+
+@BOTH
+@pytest.mark.parametrize(("log", "recorded"), [((), 0), (OPEN, 96)])
+def test_a_restart_forgets_a_recording_that_no_term_names(
+    revision: str, log: tuple[TermEntry, ...], recorded: int
+) -> None:
+    """Source: RecordingLog.planRecovery."""
+    s = electing(ElectionState.FOLLOWER_CATCHUP, recorded_position=96, recording_log=log)
+
+    after = taken(revision, s, "Restart").next
+
+    assert (after.recorded_position, after.append_position) == (recorded, recorded)
+
+
+@BOTH
+@pytest.mark.parametrize(("recorded", "entries"), [(0, ()), (96, (TermEntry(0, 0, 96),))])
+def test_an_empty_term_is_not_written_where_there_is_no_recording(
+    revision: str, recorded: int, entries: tuple[TermEntry, ...]
+) -> None:
+    """Source: Election.ensureRecordingLogCoherent, which returns without a recording id."""
+    s = electing(
+        ElectionState.FOLLOWER_LOG_REPLICATION,
+        leader_member_id=1,
+        log_leadership_term_id=-1,
+        append_position=recorded,
+        recorded_position=recorded,
+        replication_leadership_term_id=0,
+        replication_term_base_log_position=0,
+        replication_stop_position=recorded,
+    )
+
+    after = taken(revision, s, "FollowerLogReplication").next
+
+    assert after.log_leadership_term_id == 0
+    assert after.recording_log == entries
+
+
+@BOTH
+def test_no_snapshot_is_taken_in_a_term_that_the_recording_log_does_not_know(revision: str) -> None:
+    """Source: RecordingLog.getTermEntry, which raises."""
+    s = closed(Role.FOLLOWER, commit_position=96, module_leadership_term_id=1)
+    known = replace(s, recording_log=(TermEntry(0, 0, 96), TermEntry(1, 96, -1)))
+    rules = Rules.of(revision)
+
+    assert core.step(rules, 0, s, "TakeSnapshot", NO_INPUT) is None
+    assert core.step(rules, 0, known, "TakeSnapshot", NO_INPUT) is not None
+
+
+# --- terminations
+
+
+@BOTH
+def test_a_termination_is_acknowledged_where_the_term_is_closed(revision: str) -> None:
+    """Source: ConsensusModuleAgent.doTermination."""
+    s = closed(
+        Role.FOLLOWER,
+        commit_position=192,
+        termination_position=96,
+        termination_leadership_term_id=0,
+    )
+
+    outcome = taken(revision, s, "Terminate")
+
+    assert outcome.sends == (Send(1, TerminationAck(0, 192, 0)),)
+    assert outcome.next.recording_log == (TermEntry(0, 0, 192),)
+
+
+@BOTH
+@pytest.mark.parametrize(("end", "goes_on"), [(96, False), (192, True)])
+def test_a_follower_processes_nothing_beyond_its_termination(
+    revision: str, end: int, goes_on: bool
+) -> None:
+    """Source: ConsensusModuleAgent.consensusWork."""
+    s = closed(
+        Role.FOLLOWER,
+        commit_position=96,
+        recorded_position=288,
+        module_notified_commit_position=288,
+        termination_position=end,
+        termination_leadership_term_id=0,
+    )
+
+    outcome = core.step(Rules.of(revision), 0, s, "ConsumeLog", Input(position=288))
+
+    assert (outcome is not None) == goes_on
+
+
+@BOTH
+def test_a_leader_obeys_its_own_request_to_terminate_alone(revision: str) -> None:
+    """Source: ConsensusModuleAgent.slowTickWork, checkClusterControlToggle."""
+    rules = Rules.of(revision)
+    s = closed(
+        Role.LEADER,
+        module_leadership_term_id=1,
+        commit_position=192,
+        publication_position=192,
+        recording_log=(TermEntry(0, 0, 96), TermEntry(1, 96, -1)),
+        termination_position=96,
+        termination_leadership_term_id=0,
+    )
+
+    assert core.step(rules, 0, s, "Terminate", NO_INPUT) is None
+    asked = core.step(rules, 0, s, "InitiateTermination", NO_INPUT)
+    assert asked is not None
+    assert asked.next.termination_position == 192
+    assert core.step(rules, 0, asked.next, "InitiateTermination", NO_INPUT) is None
+    assert core.step(rules, 0, asked.next, "Terminate", NO_INPUT) is not None
