@@ -1,0 +1,98 @@
+"""Compare outcomes of Aeron with outcomes of the spec, cell by cell.
+
+The spec forgets what nothing reads any more, and Aeron often keeps it. Such cells are not compared:
+which ones, depends on the state after the step alone, and is said here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.stream import Cells, StreamLayout
+from canvass.cluster.member import ElectionState, ModuleState, Role
+from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS, STATE_ENUMS, STATE_INDEX
+
+Flags = NDArray[np.bool_]
+
+RECORDING_LOG: Final = "recording_log"
+SENDS: Final = "sends"
+
+DISK_COLUMNS: Final = (
+    "persisted_candidate_term_id",
+    "recorded_position",
+    "snapshot_leadership_term_id",
+    "snapshot_term_base_log_position",
+    "snapshot_log_position",
+)
+"""What is left of a member that has ended, with the recording log."""
+
+_ES = {state: code for code, state in enumerate(ElectionState)}
+FOLLOWING: Final = range(
+    _ES[ElectionState.FOLLOWER_LOG_REPLICATION], _ES[ElectionState.FOLLOWER_READY] + 1
+)
+RECORDS_READ: Final = tuple(
+    _ES[state]
+    for state in (
+        ElectionState.CANVASS,
+        ElectionState.NOMINATE,
+        ElectionState.CANDIDATE_BALLOT,
+        ElectionState.LEADER_LOG_REPLICATION,
+        ElectionState.LEADER_REPLAY,
+        ElectionState.LEADER_INIT,
+        ElectionState.LEADER_READY,
+    )
+)
+"""States in which a member reads what it believes of the others (`RecordsRead` of the spec)."""
+
+
+def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
+    """Say which cells of each state after a step are compared.
+
+    Not compared are: the position at which a follower joins, in states that do not follow; what is
+    copied, but in FOLLOWER_LOG_REPLICATION; replay and copy in INIT, which the next cycle closes
+    unread; records of members where the next CANVASS resets them unread; and all but the disk of a
+    member that has ended.
+    """
+    election = after[:, STATE_INDEX["election_state"]]
+    compared = np.ones((len(after), layout.state_width), dtype=np.bool_)
+
+    def keep(column: str, where: NDArray[Any]) -> None:
+        compared[:, STATE_INDEX[column]] &= where
+
+    keep("catchup_join_position", np.isin(election, FOLLOWING))
+    copies = election == _ES[ElectionState.FOLLOWER_LOG_REPLICATION]
+    keep("replication_leadership_term_id", copies)
+    keep("replication_stop_position", copies)
+    keep("replication_term_base_log_position", copies)
+    is_init = election == _ES[ElectionState.INIT]
+    keep("log_replication", ~is_init)
+    keep("replay_stop_position", ~is_init)
+    read = np.isin(election, RECORDS_READ)
+    leads = (election == _ES[ElectionState.CLOSED]) & (
+        after[:, STATE_INDEX["role"]] == STATE_ENUMS["role"].index(Role.LEADER)
+    )
+    for place in range(layout.records, layout.log):
+        column = MEMBER_COLUMNS[(place - layout.records) % len(MEMBER_COLUMNS)]
+        if column in ("leadership_term_id", "log_position"):
+            compared[:, place] &= read | leads
+        elif column != "catchup_replay":
+            compared[:, place] &= read
+    ended = after[:, STATE_INDEX["module_state"]] == STATE_ENUMS["module_state"].index(
+        ModuleState.CLOSED
+    )
+    disk = np.zeros(layout.state_width, dtype=np.bool_)
+    disk[[STATE_INDEX[name] for name in (*DISK_COLUMNS, "module_state")]] = True
+    disk[layout.log :] = True
+    compared[ended] = disk
+    return compared
+
+
+def field_names(layout: StreamLayout) -> list[str]:
+    """Name the field of each cell of a state."""
+    names = list(STATE_COLUMNS)
+    for member in range(layout.member_count):
+        names += [f"members[{member}].{column}" for column in MEMBER_COLUMNS]
+    return names + [RECORDING_LOG] * (layout.state_width - len(names))

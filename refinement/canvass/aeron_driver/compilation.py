@@ -1,0 +1,123 @@
+"""Compile the driver against a release: javac, and the classes whose final flag is cleared.
+
+Everything goes to a cache folder named by the digests of sources and class path. Nothing of Aeron
+is kept anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from canvass.aeron_driver.class_file import without_final
+from canvass.aeron_driver.class_path import ClassPath
+from canvass.aeron_driver.errors import DriverError
+from canvass.graph.folders import alone
+from canvass.tlc.java import clean_environment, find_java
+
+SOURCES: Final = Path(__file__).resolve().parent / "java"
+FIELDS_FILE: Final = SOURCES / "fields.txt"
+EXTENDED: Final = (
+    "io/aeron/Aeron",
+    "io/aeron/ExclusivePublication",
+    "io/aeron/Subscription",
+    "io/aeron/Image",
+    "io/aeron/archive/client/AeronArchive",
+)
+"""Final classes of Aeron that the driver extends: the ports of a member."""
+
+_DONE: Final = "complete"
+_TIMEOUT_S: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver compiled against a release."""
+
+    java: Path
+    classes: Path
+    class_path: ClassPath
+
+    @property
+    def search_path(self) -> str:
+        """The class path with the driver's classes first."""
+        return os.pathsep.join((str(self.classes), self.class_path.text))
+
+
+def compile_driver(class_path: ClassPath, cache: Path) -> Driver:
+    """Compile the driver against a class path, unless the cache has it.
+
+    Raises
+    ------
+    DriverError
+        If there is no compiler, or the release does not have what the driver rests on.
+    JavaError
+        If there is no Java.
+    """
+    java = find_java().path
+    folder = cache / f"{class_path.release}-{_digest(class_path)[:16]}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with alone(folder):
+        if not (folder / _DONE).is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            _compile(_compiler(java), class_path, folder)
+            (folder / _DONE).touch()
+    return Driver(java, folder, class_path)
+
+
+def _digest(class_path: ClassPath) -> str:
+    found = hashlib.sha256(class_path.digest.encode())
+    for source in sorted(SOURCES.rglob("*.java")):
+        found.update(source.read_bytes())
+    return found.hexdigest()
+
+
+def _compiler(java: Path) -> Path:
+    beside = java.resolve().parent / "javac"
+    found = str(beside) if beside.is_file() else shutil.which("javac")
+    if found is None:
+        raise DriverError(
+            f"{java} has no compiler (it is a JRE): install a JDK of version 17 or newer, such as"
+            " the package openjdk-17-jdk-headless, or set JAVA_HOME to one"
+        )
+    return Path(found)
+
+
+def _compile(compiler: Path, class_path: ClassPath, folder: Path) -> None:
+    folder.mkdir()
+    for name in EXTENDED:
+        content = class_path.content(f"{name}.class")
+        if content is None:
+            raise DriverError(f"--classpath has no class {name.replace('/', '.')}")
+        target = folder / f"{name}.class"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(without_final(content, name))
+    sources = sorted(map(str, SOURCES.rglob("*.java")))
+    command = [
+        str(compiler), "-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(folder),
+        "-cp", os.pathsep.join((str(folder), class_path.text)), *sources,
+    ]  # fmt: skip
+    try:
+        result = subprocess.run(
+            command,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DriverError(f"{compiler} cannot compile the driver: {error}") from None
+    if result.returncode != 0:
+        errors = [line for line in result.stderr.splitlines() if ": error:" in line]
+        first = errors[0] if errors else result.stderr.strip().partition("\n")[0]
+        raise DriverError(
+            f"the driver does not compile against Aeron {class_path.release}"
+            f" ({len(errors)} errors): {first.removeprefix(str(SOURCES) + os.sep)}"
+        )

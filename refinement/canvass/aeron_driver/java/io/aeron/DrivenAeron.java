@@ -1,0 +1,129 @@
+package io.aeron;
+
+import java.lang.reflect.Constructor;
+import org.agrona.DirectBuffer;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.AgentInvoker;
+import org.agrona.concurrent.status.AtomicCounter;
+import org.agrona.concurrent.status.CountersManager;
+import org.agrona.concurrent.status.CountersReader;
+
+/** The client of a media driver that there is not: it hands out what the driver prepared. */
+public final class DrivenAeron extends Aeron {
+    private static final String SNAPSHOT_ALIAS = "alias=snapshot";
+    private static final String REPLAY_ALIAS = "alias=replay";
+    public static final String SNAPSHOT_CHANNEL = "aeron:ipc?" + SNAPSHOT_ALIAS;
+    public static final String REPLAY_CHANNEL = "aeron:ipc?" + REPLAY_ALIAS;
+
+    public CountersManager counters;
+    public DrivenSubscription logSubscription;
+    public DrivenSubscription replaySubscription;
+    public DrivenPublication logPublication;
+    public DrivenPublication snapshotPublication;
+    private AgentInvoker invoker;
+    private long correlationId;
+
+    DrivenAeron() {
+        super(null);
+    }
+
+    public static DrivenAeron of(final CountersManager counters) {
+        final DrivenAeron aeron = Allocation.of(DrivenAeron.class);
+        aeron.counters = counters;
+        aeron.invoker = new AgentInvoker(Throwable::printStackTrace, null, new Idle());
+        return aeron;
+    }
+
+    /** Whether a channel is that of snapshots, with a session or without. */
+    public static boolean isOfSnapshot(final String channel) {
+        return channel.contains(SNAPSHOT_ALIAS);
+    }
+
+    /** Makes a counter; its constructor is not the same in all releases. */
+    public Counter counter(final String label) {
+        final AtomicCounter counter = counters.newCounter(label);
+        try {
+            for (final Constructor<?> each : Counter.class.getConstructors()) {
+                if (each.getParameterTypes()[0] == CountersReader.class) {
+                    return (Counter) (each.getParameterCount() == 2
+                        ? each.newInstance(counters, counter.id())
+                        : each.newInstance(counters, ++correlationId, counter.id()));
+                }
+            }
+        } catch (final ReflectiveOperationException ex) {
+            throw new IllegalStateException(ex);
+        }
+        throw new IllegalStateException("io.aeron.Counter has no constructor from a CountersReader");
+    }
+
+    public CountersReader countersReader() {
+        return counters;
+    }
+
+    public long nextCorrelationId() {
+        return ++correlationId;
+    }
+
+    public boolean isClosed() {
+        return false;
+    }
+
+    public AgentInvoker conductorAgentInvoker() {
+        return invoker;
+    }
+
+    public Subscription addSubscription(final String channel, final int streamId) {
+        return channel.contains(REPLAY_ALIAS) ? replaySubscription : logSubscription;
+    }
+
+    public Subscription addSubscription(
+        final String channel,
+        final int streamId,
+        final AvailableImageHandler available,
+        final UnavailableImageHandler unavailable) {
+        return logSubscription;
+    }
+
+    /** The log's channel says where the stream begins. */
+    public ExclusivePublication addExclusivePublication(final String channel, final int streamId) {
+        if (isOfSnapshot(channel)) {
+            return snapshotPublication;
+        }
+        final ChannelUri uri = ChannelUri.parse(channel);
+        final int terms = Integer.parseInt(uri.get(CommonContext.TERM_ID_PARAM_NAME))
+            - Integer.parseInt(uri.get(CommonContext.INITIAL_TERM_ID_PARAM_NAME));
+        final String length = uri.get(CommonContext.TERM_LENGTH_PARAM_NAME);
+        logPublication.position = (length == null ? 0 : terms * Long.parseLong(length))
+            + Long.parseLong(uri.get(CommonContext.TERM_OFFSET_PARAM_NAME));
+        return logPublication;
+    }
+
+    public ConcurrentPublication addPublication(final String channel, final int streamId) {
+        return null;
+    }
+
+    public Counter addCounter(
+        final int typeId,
+        final DirectBuffer key,
+        final int keyOffset,
+        final int keyLength,
+        final DirectBuffer label,
+        final int labelOffset,
+        final int labelLength) {
+        return counter("recovery");
+    }
+
+    public boolean removeUnavailableCounterHandler(final long registrationId) {
+        return true;
+    }
+
+    private static final class Idle implements Agent {
+        public int doWork() {
+            return 0;
+        }
+
+        public String roleName() {
+            return "client conductor";
+        }
+    }
+}

@@ -1,0 +1,303 @@
+"""The stream between the driver's two halves: states, inputs and outcomes as rows of integers.
+
+`StepDriver.java` is the other end. A request holds an action, the mask of hidden state that departs
+from the usual (`canvass.aeron_driver.hidden`), an input and a state; an answer holds what came of
+it. The layout file, which the driver reads first, names every cell, so that neither end knows the
+order of the other's fields.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.compilation import FIELDS_FILE, Driver
+from canvass.aeron_driver.errors import DriverError
+from canvass.cluster.names import wire_name
+from canvass.tlc.java import clean_environment
+from canvass.traces import wire
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    INPUT_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_FIELDS,
+    STATE_COLUMNS,
+)
+
+Cells = NDArray[np.int32]
+
+SCALE: Final = 256
+"""Bytes of log for each position of the spec: more than the first entry of a term takes."""
+BATCH_ROWS: Final = 4096
+HEAP: Final = "-Xmx512m"
+
+OK, RAISED, THROWN, TERMINATED = range(4)
+"""Status of an answer: the step returned, sent the election back to INIT, threw, ended the member."""
+
+_OPENED: Final = (
+    "java.base/jdk.internal.misc",
+    "java.base/sun.nio.ch",
+    "java.base/java.util.zip",
+)
+"""Packages that Agrona needs, as in any process of Aeron."""
+_FAST_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a file system in memory, where there is one
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLayout:
+    """Which cell of a row holds what.
+
+    Parameters
+    ----------
+    member_count
+        The size of the cluster.
+    log_capacity
+        How many entries of a recording log a row holds.
+    """
+
+    member_count: int
+    log_capacity: int
+
+    @property
+    def send_capacity(self) -> int:
+        """How many sends an answer holds."""
+        return 3 * self.member_count
+
+    @property
+    def message_width(self) -> int:
+        """The cells of a message: its type, then each field that some type has."""
+        return 1 + len(MESSAGE_FIELDS)
+
+    @property
+    def records(self) -> int:
+        """The first cell of the member records in a state."""
+        return len(STATE_COLUMNS)
+
+    @property
+    def log(self) -> int:
+        """The cell of the length of the recording log in a state; its entries follow."""
+        return self.records + self.member_count * len(MEMBER_COLUMNS)
+
+    @property
+    def state_width(self) -> int:
+        """The cells of a state."""
+        return self.log + 1 + len(LOG_COLUMNS) * self.log_capacity
+
+    @property
+    def state(self) -> int:
+        """The first cell of the state in a request."""
+        return 2 + len(INPUT_COLUMNS) + self.message_width
+
+    @property
+    def request_width(self) -> int:
+        """The cells of a request."""
+        return self.state + self.state_width
+
+    @property
+    def sends_width(self) -> int:
+        """The cells of the sends of an answer: their number, then receiver and message of each."""
+        return 1 + self.send_capacity * (1 + self.message_width)
+
+    @property
+    def answer_width(self) -> int:
+        """The cells of an answer: status, state, sends."""
+        return 1 + self.state_width + self.sends_width
+
+    def text(self) -> str:
+        """Write the layout for the driver."""
+        lines = [
+            f"members {self.member_count}",
+            f"scale {SCALE}",
+            f"log-capacity {self.log_capacity}",
+            f"send-capacity {self.send_capacity}",
+            " ".join(("state", *STATE_COLUMNS)),
+            " ".join(("record", *MEMBER_COLUMNS)),
+            " ".join(("input", *INPUT_COLUMNS)),
+            " ".join(("message", *MESSAGE_FIELDS)),
+            " ".join(("actions", *ACTION_NAMES)),
+        ]
+        for message in wire.MESSAGE_TYPES:
+            names = [f"{wire_name(name)} {name}" for name in message.__struct_fields__]
+            lines.append(" ".join(("type", message.__name__, *names)))
+        for line in FIELDS_FILE.read_text(encoding="utf-8").splitlines():
+            if line.strip() and not line.startswith("#"):
+                lines.append(f"field {line}")
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came of some requests, in their order.
+
+    Attributes
+    ----------
+    cells : (n, answer_width) array
+        The answers.
+    notes
+        For some rows what the driver has to say of them.
+    """
+
+    cells: Cells
+    notes: dict[int, str]
+
+
+@contextmanager
+def running(driver: Driver, layout: StreamLayout) -> Iterator[Session]:
+    """Start the driver's process, and end it.
+
+    Raises
+    ------
+    DriverError
+        If it cannot start, or the release lacks what the driver rests on.
+    """
+    base = _FAST_FOLDER if _FAST_FOLDER.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="canvass-drive-", dir=base) as folder:
+        place = Path(folder)
+        (place / "layout").write_text(layout.text(), encoding="utf-8")
+        (place / "cluster").mkdir()
+        errors = (place / "errors").open("w+b")
+        command = [
+            str(driver.java), HEAP, "-XX:+UseSerialGC",
+            *(word for name in _OPENED for word in ("--add-opens", f"{name}=ALL-UNNAMED")),
+            "-cp", driver.search_path, "io.aeron.cluster.StepDriver",
+            str(place / "layout"), str(place / "cluster"),
+        ]  # fmt: skip
+        with (
+            errors,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=clean_environment(),
+                cwd=folder,
+            ) as process,
+        ):
+            session = Session(process, layout, errors)
+            try:
+                yield session
+            finally:
+                process.kill()
+
+
+class Session:
+    """A running driver."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], layout: StreamLayout, errors: IO[bytes]
+    ) -> None:
+        self._process, self._layout, self._errors = process, layout, errors
+
+    def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
+        """Take the steps of some batches of requests; give the answers batch by batch.
+
+        Raises
+        ------
+        DriverError
+            If the process ends.
+        """
+        sizes: list[int] = []
+        ready = threading.Semaphore(0)
+        failed: list[BaseException] = []
+
+        def write() -> None:
+            stdin = self._process.stdin
+            assert stdin is not None
+            try:
+                for batch in requests:
+                    sizes.append(len(batch))
+                    ready.release()
+                    stdin.write(len(batch).to_bytes(4, "little"))
+                    stdin.write(np.ascontiguousarray(batch, dtype="<i4").tobytes())
+                    stdin.flush()
+            except OSError:
+                pass  # The process has ended: the reader finds out why.
+            except BaseException as error:  # noqa: BLE001 - told by the reader
+                failed.append(error)
+            sizes.append(0)
+            ready.release()
+
+        threading.Thread(target=write, daemon=True).start()
+        batch = 0
+        while True:
+            ready.acquire()
+            rows = sizes[batch]
+            batch += 1
+            if failed:
+                raise failed[0]
+            if rows == 0:
+                return
+            width = self._layout.answer_width
+            cells = np.frombuffer(self._read(4 * rows * width), dtype="<i4").reshape(rows, width)
+            length = int.from_bytes(self._read(4), "little")
+            text = self._read(length).decode()
+            notes = (line.split("\t", 1) for line in text.splitlines())
+            yield Answers(cells, {int(row): note for row, note in notes})
+
+    def _read(self, count: int) -> bytes:
+        stdout = self._process.stdout
+        assert stdout is not None
+        content = stdout.read(count)
+        if len(content) < count:
+            code = self._process.wait()
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace").strip().splitlines()
+            shown = [line for line in said if not line.startswith(("WARNING", "\tat "))]
+            raise DriverError(f"the driver ended with {code}: {' / '.join(shown[:6]) or 'no word'}")
+        return content
+
+
+def batches(rows: NDArray[Any], size: int = BATCH_ROWS) -> Iterator[NDArray[Any]]:
+    """Split rows into batches."""
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def state_cells(
+    layout: StreamLayout,
+    state: NDArray[Any],
+    members: NDArray[Any],
+    log_offsets: NDArray[Any],
+    log: NDArray[Any],
+) -> Cells:
+    """Lay states out as rows: single fields, member records, recording log."""
+    count = len(state)
+    rows = np.full((count, layout.state_width), -1, dtype=np.int32)
+    rows[:, : layout.records] = state
+    rows[:, layout.records : layout.log] = members.reshape(count, -1)
+    lengths = np.diff(log_offsets)
+    rows[:, layout.log] = lengths
+    width = len(LOG_COLUMNS)
+    for entry in range(int(lengths.max(initial=0))):
+        has = lengths > entry
+        start = layout.log + 1 + width * entry
+        rows[has, start : start + width] = log[log_offsets[:-1][has] + entry]
+    return rows
+
+
+def without_implied_terms(layout: StreamLayout, rows: Cells) -> Cells:
+    """Drop empty terms that another entry follows where they stand: those are implied."""
+    out = rows.copy()
+    width = len(LOG_COLUMNS)
+    start = layout.log + 1
+    for row in np.flatnonzero(rows[:, layout.log] > 1).tolist():
+        entries = rows[row, start : start + width * rows[row, layout.log]].reshape(-1, width)
+        implied = [
+            k + 1 < len(entries) and entries[k, 1] == entries[k, 2] == entries[k + 1, 1]
+            for k in range(len(entries))
+        ]
+        kept: Sequence[Any] = [entry for entry, gone in zip(entries, implied, strict=True) if not gone]
+        out[row, layout.log] = len(kept)
+        out[row, start:] = -1
+        out[row, start : start + width * len(kept)] = np.concatenate(kept)
+    return out
