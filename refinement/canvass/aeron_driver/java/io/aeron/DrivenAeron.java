@@ -22,6 +22,7 @@ public final class DrivenAeron extends Aeron {
     public DrivenPublication snapshotPublication;
     private AgentInvoker invoker;
     private long correlationId;
+    private AtomicCounter recoveryCounter;
 
     DrivenAeron() {
         super(null);
@@ -41,7 +42,10 @@ public final class DrivenAeron extends Aeron {
 
     /** Makes a counter; its constructor is not the same in all releases. */
     public Counter counter(final String label) {
-        final AtomicCounter counter = counters.newCounter(label);
+        return counter(counters.newCounter(label));
+    }
+
+    private Counter counter(final AtomicCounter counter) {
         try {
             for (final Constructor<?> each : Counter.class.getConstructors()) {
                 if (each.getParameterTypes()[0] == CountersReader.class) {
@@ -102,6 +106,7 @@ public final class DrivenAeron extends Aeron {
         return null;
     }
 
+    /** The counter that says what a member recovers from; nobody closes it for good, so it is used again. */
     public Counter addCounter(
         final int typeId,
         final DirectBuffer key,
@@ -110,7 +115,10 @@ public final class DrivenAeron extends Aeron {
         final DirectBuffer label,
         final int labelOffset,
         final int labelLength) {
-        return counter("recovery");
+        if (recoveryCounter == null) {
+            recoveryCounter = counters.newCounter("recovery");
+        }
+        return counter(recoveryCounter);
     }
 
     public boolean removeUnavailableCounterHandler(final long registrationId) {

@@ -169,6 +169,7 @@ final class DrivenMember {
     private Slot adapterImage;
     private Slot adapterPosition;
     private Slot recordingLogFile;
+    private Slot termRecording;
 
     private void bindFields() {
         state = table.field("module_state");
@@ -227,6 +228,7 @@ final class DrivenMember {
         adapterImage = table.field("adapter_image");
         adapterPosition = table.field("adapter_log_position");
         recordingLogFile = table.field("recording_log_file");
+        termRecording = table.field("term_recording_id");
     }
 
     static long scaled(final int cell, final long scale) {
@@ -499,6 +501,7 @@ final class DrivenMember {
         }
         final FileChannel file = recordingLogFile.get(recordingLog);
         file.truncate(0);
+        termRecording.setLong(recordingLog, NULL_VALUE);
         recordingLog.reload();
         long next = Math.max(0, cell(r, names.snapshotLeadershipTermId));
         for (int k = 0; k < count; k++) {
