@@ -42,7 +42,9 @@ BATCH_ROWS: Final = 4096
 HEAP: Final = "-Xmx512m"
 
 OK, RAISED, THROWN, TERMINATED = range(4)
-"""Status of an answer: the step returned, sent the election back to INIT, threw, ended the member."""
+"""Status of an answer: the step returned, threw what sends the election back to INIT, threw
+something else, or ended the member.
+"""
 
 _OPENED: Final = (
     "java.base/jdk.internal.misc",
@@ -50,7 +52,8 @@ _OPENED: Final = (
     "java.base/java.util.zip",
 )
 """Packages that Agrona needs, as in any process of Aeron."""
-_FAST_FOLDER: Final = Path("/dev/shm")  # noqa: S108 - a file system in memory, where there is one
+_FAST_FOLDER: Final = Path("/dev/shm")
+"""A file system in memory, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +132,8 @@ class StreamLayout:
         for message in wire.MESSAGE_TYPES:
             names = [f"{wire_name(name)} {name}" for name in message.__struct_fields__]
             lines.append(" ".join(("type", message.__name__, *names)))
-        for line in FIELDS_FILE.read_text(encoding="utf-8").splitlines():
-            if line.strip() and not line.startswith("#"):
-                lines.append(f"field {line}")
+        fields = FIELDS_FILE.read_text(encoding="utf-8").splitlines()
+        lines += [f"field {line}" for line in fields if line.strip() and line[0] != "#"]
         return "\n".join(lines) + "\n"
 
 
@@ -296,7 +298,9 @@ def without_implied_terms(layout: StreamLayout, rows: Cells) -> Cells:
             k + 1 < len(entries) and entries[k, 1] == entries[k, 2] == entries[k + 1, 1]
             for k in range(len(entries))
         ]
-        kept: Sequence[Any] = [entry for entry, gone in zip(entries, implied, strict=True) if not gone]
+        kept: Sequence[Any] = [
+            entry for entry, gone in zip(entries, implied, strict=True) if not gone
+        ]
         out[row, layout.log] = len(kept)
         out[row, start:] = -1
         out[row, start : start + width * len(kept)] = np.concatenate(kept)

@@ -34,6 +34,7 @@ COMMAND_MODULES = (
     "canvass.cli.import_",
     "canvass.cli.graph",
     "canvass.cli.browse",
+    "canvass.cli.drive",
     "canvass.cli.selftest",
 )
 """The sub-commands, in the order of ``canvass --help``. Each module has ``register(app)``."""

@@ -1,0 +1,162 @@
+"""Which steps the driver can take, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.stream import StreamLayout
+from canvass.cluster.member import ElectionState, ModuleState, Role
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import INPUT_COLUMNS, STATE_COLUMNS, STATE_ENUMS
+
+Flags = NDArray[np.bool_]
+
+ELECTION_ACTIONS: Final = {
+    Action.ELECTION_INIT: ElectionState.INIT,
+    **{
+        action: ElectionState[action.name]
+        for action in ACTIONS
+        if action.name in ElectionState.__members__
+    },
+}
+"""The state of an election that each action of its duty cycle belongs to."""
+
+
+class Requests:
+    """Requests with their columns by name.
+
+    Parameters
+    ----------
+    layout
+        Of the rows.
+    rows
+        Requests.
+    """
+
+    def __init__(self, layout: StreamLayout, rows: NDArray[Any]) -> None:
+        self._layout, self._rows = layout, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def is_of(self, *actions: Action) -> Flags:
+        """Whether each request is of one of some actions."""
+        return np.isin(self._rows[:, 0], [ACTIONS.index(action) for action in actions])
+
+    def state(self, column: str) -> NDArray[Any]:
+        """A column of the state before the step."""
+        return self._rows[:, self._layout.state + STATE_COLUMNS.index(column)]
+
+    def input(self, column: str) -> NDArray[Any]:
+        """A column of the input."""
+        return self._rows[:, 2 + INPUT_COLUMNS.index(column)]
+
+    def at(self, *states: ElectionState) -> Flags:
+        """Whether the election is in one of some states."""
+        codes = [STATE_ENUMS["election_state"].index(state) for state in states]
+        return np.isin(self.state("election_state"), codes)
+
+    def has_role(self, role: Role) -> Flags:
+        """Whether the member has a role."""
+        return np.asarray(self.state("role") == STATE_ENUMS["role"].index(role))
+
+    @property
+    def log_length(self) -> NDArray[Any]:
+        """The number of entries of the recording log."""
+        return self._rows[:, self._layout.state + self._layout.log]
+
+    @property
+    def has_process(self) -> Flags:
+        """Whether the member's process runs."""
+        active = STATE_ENUMS["module_state"].index(ModuleState.ACTIVE)
+        return np.asarray(self.state("module_state") == active)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why some steps cannot be driven.
+
+    Parameters
+    ----------
+    name
+        In the report.
+    reason
+        One sentence.
+    where
+        Which requests it concerns.
+    """
+
+    name: str
+    reason: str
+    where: Callable[[Requests], Flags]
+
+
+def _off_cycle(r: Requests) -> Flags:
+    """Whether the duty cycle takes other steps than this one in the state."""
+    found = np.zeros(len(r), dtype=np.bool_)
+    for action, state in ELECTION_ACTIONS.items():
+        found |= r.is_of(action) & ~r.at(state)
+    closed = r.at(ElectionState.CLOSED)
+    found |= r.is_of(Action.UPDATE_LEADER_POSITION, Action.INITIATE_TERMINATION) & ~(
+        closed & r.has_role(Role.LEADER)
+    )
+    found |= r.is_of(Action.UPDATE_FOLLOWER_POSITION) & ~(closed & r.has_role(Role.FOLLOWER))
+    found |= r.is_of(Action.ENTER_ELECTION, Action.TERMINATE) & ~closed
+    found |= r.is_of(Action.ELECTION_ERROR) & closed
+    replays = r.state("replay_stop_position") != -1
+    consumes = (closed & r.has_role(Role.FOLLOWER)) | r.at(ElectionState.FOLLOWER_CATCHUP) | replays
+    found |= r.is_of(Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT) & ~consumes
+    found |= r.is_of(Action.TAKE_SNAPSHOT) & ~(consumes | closed)
+    return found
+
+
+OBSTACLES: Final = (
+    Obstacle(
+        "written by clients",
+        "AppendEntry: entries of clients reach the log through sessions, which the driver has not.",
+        lambda r: r.is_of(Action.APPEND_ENTRY),
+    ),
+    Obstacle(
+        "recorded by the archive",
+        "RecordLog: the archive records in threads of its own; no code of a member runs.",
+        lambda r: r.is_of(Action.RECORD_LOG),
+    ),
+    Obstacle(
+        "no process",
+        "The process of the member has ended; nothing but Restart runs.",
+        lambda r: ~r.has_process & ~r.is_of(Action.RESTART),
+    ),
+)
+"""For edges of a graph; the first that applies is the reason."""
+
+DISABLED_OBSTACLES: Final = (
+    *OBSTACLES,
+    Obstacle(
+        "not in the duty cycle",
+        "The duty cycle takes the steps of its own state; this one is never called there.",
+        _off_cycle,
+    ),
+    Obstacle(
+        "not the leader that closed",
+        "EnterElection names the module's own leader if its log stream ended in good order.",
+        lambda r: (
+            r.is_of(Action.ENTER_ELECTION)
+            & (r.input("graceful_closed_leader_id") != -1)
+            & (r.input("graceful_closed_leader_id") != r.state("leader_member_id"))
+        ),
+    ),
+)
+"""The same for inputs that the spec disables."""
+
+
+def obstacle_of(requests: Requests, obstacles: tuple[Obstacle, ...]) -> NDArray[np.int64]:
+    """Give for each request the index of the first obstacle that applies, -1 for none."""
+    found = np.full(len(requests), -1, dtype=np.int64)
+    for index in range(len(obstacles) - 1, -1, -1):
+        found[obstacles[index].where(requests)] = index
+    return found

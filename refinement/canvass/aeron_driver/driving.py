@@ -1,0 +1,360 @@
+"""Drive the steps of a graph on Aeron's classes, and collect where it departs from the spec."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.comparison import SENDS, compared_cells, field_names
+from canvass.aeron_driver.compilation import Driver
+from canvass.aeron_driver.differences import explain
+from canvass.aeron_driver.drivable import (
+    DISABLED_OBSTACLES,
+    OBSTACLES,
+    Obstacle,
+    Requests,
+    obstacle_of,
+)
+from canvass.aeron_driver.hidden import names_of
+from canvass.aeron_driver.methods import JAVA_METHODS
+from canvass.aeron_driver.report import (
+    ActionCount,
+    Example,
+    FieldDifference,
+    Group,
+    Part,
+    Reason,
+)
+from canvass.aeron_driver.shown import fields_of, input_of, sends_of, short_state
+from canvass.aeron_driver.steps import GraphSteps, Rows
+from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
+from canvass.conformance.equivalence import operator_place
+from canvass.traces.actions import ACTIONS
+from canvass.traces.layout import NONE, STATE_COLUMNS, STATE_ENUMS
+
+EXCEPTION: Final = "exception"
+"""Stands among the differing fields for an exception that no rule of Aeron's throws."""
+
+_CHUNK: Final = 1 << 16
+_OF_ONE_MEMBER: Final = re.compile(r"\[\d+\]")
+
+Progress = Callable[[int, int], object]
+
+
+@dataclass(slots=True)
+class Steps:
+    """Steps to drive, and what should come of them.
+
+    Attributes
+    ----------
+    source, given
+        Rows of states and of inputs.
+    edge
+        Rows of edges, -1 for disabled inputs.
+    target, sent
+        Rows of states and of lists of sends.
+    hidden
+        The mask of hidden state of each.
+    """
+
+    source: Rows
+    given: Rows
+    edge: Rows
+    target: Rows
+    sent: Rows
+    hidden: NDArray[Any]
+
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Steps:
+        return Steps(
+            self.source[rows], self.given[rows], self.edge[rows], self.target[rows],
+            self.sent[rows], self.hidden[rows],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """A batch of driven steps with both outcomes.
+
+    Attributes
+    ----------
+    steps, requests
+        What was driven.
+    answers
+        What Java did.
+    expected, expected_sends
+        What the spec says.
+    state_differs
+        Cells of the state that are compared and differ.
+    sends_differ, threw
+        Whether the sends differ, and whether Java threw what it does not expect itself.
+    """
+
+    steps: Steps
+    requests: Cells
+    answers: Answers
+    expected: Cells
+    expected_sends: Cells
+    java: Cells
+    java_sends: Cells
+    state_differs: NDArray[np.bool_]
+    sends_differ: NDArray[np.bool_]
+    threw: NDArray[np.bool_]
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Whether each step came out differently."""
+        return self.state_differs.any(axis=1) | self.sends_differ | self.threw
+
+
+Observer = Callable[[Outcomes], object]
+
+
+def edge_steps(steps: GraphSteps, hidden: NDArray[Any] | None = None) -> Steps:
+    """Give all edges of a graph."""
+    graph, edges = steps.graph, steps.edges
+    mask = np.zeros(len(edges), dtype=np.int32) if hidden is None else hidden
+    return Steps(
+        graph.source[edges], graph.input[edges], edges, graph.target[edges], graph.sent[edges], mask
+    )
+
+
+def disabled_steps(steps: GraphSteps) -> Steps:
+    """Give all inputs that were tried and that the spec disables; nothing should come of them."""
+    graph = steps.graph
+    tried = np.flatnonzero(graph.target == NONE)
+    source, given = [graph.source[tried]], [graph.input[tried]]
+    for code in range(len(ACTIONS)):
+        states = np.flatnonzero(graph.expanded & ((graph.disabled >> code & 1) == 1))
+        inputs = np.flatnonzero(graph.input_action == code)
+        source.append(np.repeat(states, len(inputs)))
+        given.append(np.tile(inputs, len(states)))
+    sources = np.concatenate(source)
+    silent = int(np.flatnonzero(np.diff(graph.send_offsets) == 0)[0])
+    none = np.full(len(sources), NONE, dtype=np.int64)
+    return Steps(
+        sources,
+        np.concatenate(given),
+        none,
+        sources,
+        np.full_like(none, silent),
+        np.zeros_like(none),
+    )
+
+
+@dataclass(slots=True)
+class _Group:
+    count: int = 0
+    size: float = np.inf
+    example: Example | None = None
+
+
+@dataclass(slots=True)
+class Collector:
+    """Counts outcomes and keeps the smallest example of each kind of difference."""
+
+    steps: GraphSteps
+    revision: str
+    driven: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
+    different: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
+    explained: int = 0
+    groups: dict[tuple[str, str, tuple[str, ...], str, str], _Group] = field(default_factory=dict)
+
+    def add(self, outcomes: Outcomes) -> None:
+        """Count a batch."""
+        action = outcomes.requests[:, 0]
+        differ = outcomes.differ
+        self.driven += np.bincount(action, minlength=len(ACTIONS))
+        self.different += np.bincount(action[differ], minlength=len(ACTIONS))
+        rows = np.flatnonzero(differ)
+        if not len(rows):
+            return
+        layout = self.steps.layout
+        known = explain(Requests(layout, outcomes.requests[rows]), self.revision)
+        for row, name in zip(rows.tolist(), known, strict=True):
+            self.explained += bool(name)
+            self._note(outcomes, row, name)
+
+    def _note(self, outcomes: Outcomes, row: int, known: str) -> None:
+        layout = self.steps.layout
+        request = outcomes.requests[row]
+        names = field_names(layout)
+        differing = {names[cell] for cell in np.flatnonzero(outcomes.state_differs[row])}
+        fields = sorted(differing)
+        if outcomes.sends_differ[row]:
+            fields.append(SENDS)
+        if outcomes.threw[row]:
+            fields.append(EXCEPTION)
+        kinds = sorted({_OF_ONE_MEMBER.sub("", name) for name in fields})
+        place = " ".join(
+            str(STATE_ENUMS[name][request[layout.state + STATE_COLUMNS.index(name)]].value)
+            for name in ("election_state", "role")
+        )
+        hidden = ", ".join(names_of(int(request[1])))
+        key = (ACTIONS[request[0]].value, place, tuple(kinds), known, hidden)
+        group = self.groups.setdefault(key, _Group())
+        group.count += 1
+        size = float(np.abs(request[2:]).sum())
+        if size < group.size:
+            group.size = size
+            group.example = self._example(outcomes, row, fields)
+
+    def _example(self, outcomes: Outcomes, row: int, fields: list[str]) -> Example:
+        layout = self.steps.layout
+        request = outcomes.requests[row].tolist()
+        spec = fields_of(layout, outcomes.expected[row].tolist())
+        java = fields_of(layout, outcomes.java[row].tolist())
+        spec[SENDS] = "; ".join(sends_of(layout, outcomes.expected_sends[row].tolist())) or "none"
+        java[SENDS] = "; ".join(sends_of(layout, outcomes.java_sends[row].tolist())) or "none"
+        note = outcomes.answers.notes.get(row, "")
+        spec[EXCEPTION], java[EXCEPTION] = "none", note
+        return Example(
+            edge=int(outcomes.steps.edge[row]),
+            state=short_state(layout, request[layout.state :]),
+            input=input_of(request),
+            fields=[FieldDifference(name, spec[name], java[name]) for name in fields],
+            note=note,
+        )
+
+    def part(
+        self, tried: int, reasons: list[tuple[Obstacle, NDArray[Any]]], seconds: float
+    ) -> Part:
+        """Give the result."""
+        missed = sum((counts for _, counts in reasons), np.zeros(len(ACTIONS), dtype=np.int64))
+        actions = [
+            ActionCount(
+                action.value,
+                int(self.driven[code]),
+                int(self.driven[code] - self.different[code]),
+                int(self.different[code]),
+                int(missed[code]),
+            )
+            for code, action in enumerate(ACTIONS)
+            if self.driven[code] or missed[code]
+        ]
+        groups = [
+            Group(
+                action=action,
+                place=place,
+                fields=list(kinds),
+                count=group.count,
+                known=known,
+                java=JAVA_METHODS[next(a for a in ACTIONS if a.value == action)],
+                operator=operator_place(next(a for a in ACTIONS if a.value == action)),
+                example=group.example,
+                hidden=hidden.split(", ") if hidden else [],
+            )
+            for (action, place, kinds, known, hidden), group in sorted(
+                self.groups.items(), key=lambda item: (bool(item[0][3]), -item[1].count, item[0])
+            )
+            if group.example is not None
+        ]
+        different = int(self.different.sum())
+        return Part(
+            tried=tried,
+            driven=int(self.driven.sum()),
+            equal=int(self.driven.sum()) - different,
+            different=different,
+            explained=self.explained,
+            actions=actions,
+            not_drivable=[
+                Reason(obstacle.name, obstacle.reason, int(counts.sum()))
+                for obstacle, counts in reasons
+                if counts.sum()
+            ],
+            groups=groups,
+            seconds=round(seconds, 3),
+        )
+
+
+def drive(
+    driver: Driver,
+    steps: GraphSteps,
+    chosen: Steps,
+    *,
+    observers: Iterable[Observer] = (),
+    progress: Progress | None = None,
+) -> Part:
+    """Drive steps and give what came of them.
+
+    Parameters
+    ----------
+    driver
+        Compiled against the release.
+    steps
+        The graph.
+    chosen
+        Those of its steps that are driven.
+    observers
+        Are given each batch of outcomes.
+    progress
+        Is told how many steps of how many are done.
+
+    Raises
+    ------
+    DriverError
+        If the driver's process ends.
+    """
+    is_edge = bool(len(chosen.edge)) and int(chosen.edge[0]) != NONE
+    obstacles = OBSTACLES if is_edge else DISABLED_OBSTACLES
+    kept, reasons = _without_obstacles(steps, chosen, obstacles)
+    collector = Collector(steps, steps.graph.rules.revision)
+    start, done = time.perf_counter(), 0
+    for outcomes in outcomes_of(driver, steps, kept):
+        collector.add(outcomes)
+        for observer in observers:
+            observer(outcomes)
+        done += len(outcomes.requests)
+        if progress is not None:
+            progress(done, len(kept.source))
+    return collector.part(len(chosen.source), reasons, time.perf_counter() - start)
+
+
+def outcomes_of(driver: Driver, steps: GraphSteps, chosen: Steps) -> Iterator[Outcomes]:
+    """Drive steps that can be driven; give the outcomes batch by batch."""
+    layout = steps.layout
+    at = 0
+    with running(driver, layout) as session:
+        batches = steps.batches(chosen.source, chosen.given, chosen.hidden)
+        for answers in session.take(batches):
+            part = chosen[slice(at, at + len(answers.cells))]
+            at += len(answers.cells)
+            yield _compared(steps, layout, part, answers)
+
+
+def _compared(steps: GraphSteps, layout: StreamLayout, part: Steps, answers: Answers) -> Outcomes:
+    expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
+    java = answers.cells[:, 1 : 1 + layout.state_width]
+    java_sends = answers.cells[:, 1 + layout.state_width :]
+    return Outcomes(
+        steps=part,
+        requests=steps.requests(part.source, part.given, part.hidden),
+        answers=answers,
+        expected=expected,
+        expected_sends=expected_sends,
+        java=java,
+        java_sends=java_sends,
+        state_differs=(expected != java) & compared_cells(layout, expected),
+        sends_differ=(expected_sends != java_sends).any(axis=1),
+        threw=answers.cells[:, 0] == THROWN,
+    )
+
+
+def _without_obstacles(
+    steps: GraphSteps, chosen: Steps, obstacles: tuple[Obstacle, ...]
+) -> tuple[Steps, list[tuple[Obstacle, NDArray[Any]]]]:
+    counts = np.zeros((len(obstacles), len(ACTIONS)), dtype=np.int64)
+    kept = []
+    for start in range(0, len(chosen.source), _CHUNK):
+        part = chosen[slice(start, start + _CHUNK)]
+        rows = steps.requests(part.source, part.given)
+        found = obstacle_of(Requests(steps.layout, rows), obstacles)
+        kept.append(start + np.flatnonzero(found == NONE))
+        np.add.at(counts, (found[found != NONE], rows[found != NONE, 0]), 1)
+    rows = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+    return chosen[rows], list(zip(obstacles, counts, strict=True))

@@ -1,0 +1,297 @@
+"""Kept answers of Aeron: what came of each canonical step, small enough for a repository.
+
+A file holds the answers for one revision of the protocol, with the releases that gave them. An
+answer is 40 bits that name a canonical state and input, and 16 bits that name what came of it. So a
+graph can be held against Aeron where there is no Aeron: each edge is confirmed, contradicted,
+explained by a reviewed class of differences, or not among the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+import numpy as np
+import zstandard
+
+from canvass.aeron_driver.differences import explain
+from canvass.aeron_driver.drivable import OBSTACLES, Requests, obstacle_of
+from canvass.aeron_driver.driving import Outcomes
+from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver.step_keys import (
+    OUTCOME_BITS,
+    Keys,
+    input_keys,
+    java_hashes,
+    outcome_hashes,
+)
+from canvass.aeron_driver.steps import GraphSteps, Rows
+from canvass.graph.artifact import Graph
+from canvass.traces.layout import NONE
+
+SCHEMA: Final = "canvass.java-answers/1"
+_OUTCOME_BITS: Final = np.uint64(OUTCOME_BITS)
+_CHUNK: Final = 1 << 16
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A release that gave the answers, and a graph that asked."""
+
+    release: str
+    model: str
+    edges: int
+    """Steps driven."""
+
+
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The first line of a file."""
+
+    schema: Literal["canvass.java-answers/1"]
+    revision: str
+    sources: list[Source]
+    answers: int
+    explained: int
+    classes: list[str]
+    """Reviewed classes of differences, in the order of their codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the edges of a graph stand to kept answers.
+
+    Attributes
+    ----------
+    edges
+        Edges that the driver can drive.
+    contradicted, unknown
+        Rows of edges that Aeron contradicts, and of those that nobody drove.
+    explained
+        For each class of differences the number of its edges.
+    """
+
+    edges: int
+    confirmed: int
+    contradicted: Rows
+    unknown: Rows
+    explained: dict[str, int]
+
+
+@dataclass(slots=True)
+class KeptAnswers:
+    """Answers in memory.
+
+    Attributes
+    ----------
+    answers
+        State and input above, outcome in the low 16 bits; sorted, each once.
+    explained
+        The same with the outcome that the spec has and Aeron has not; sorted.
+    classes
+        For each of ``explained`` the code of its class.
+    """
+
+    header: Header
+    answers: Keys
+    explained: Keys
+    classes: Any
+
+    def verdict(self, graph: Graph) -> Verdict:
+        """Hold the edges of a graph against the answers.
+
+        Raises
+        ------
+        DriverError
+            If the graph is of another revision.
+        """
+        if graph.rules.revision != self.header.revision:
+            raise DriverError(
+                f"the answers are of revision {self.header.revision},"
+                f" the graph is of {graph.rules.revision}"
+            )
+        edges = drivable_edges(GraphSteps(graph))
+        inputs = input_keys(graph, edges)
+        pairs = inputs << _OUTCOME_BITS | outcome_hashes(graph, edges)
+        confirmed = _isin(pairs, self.answers)
+        place = np.searchsorted(self.explained, pairs)
+        place[place == len(self.explained)] = 0
+        explained = ~confirmed & _isin(pairs, self.explained)
+        known = _isin(inputs, np.unique(self.answers >> _OUTCOME_BITS))
+        codes = self.classes[place[explained]]
+        return Verdict(
+            edges=len(edges),
+            confirmed=int(confirmed.sum()),
+            contradicted=edges[known & ~confirmed & ~explained],
+            unknown=edges[~known & ~explained],
+            explained={
+                name: int((codes == code).sum())
+                for code, name in enumerate(self.header.classes)
+                if (codes == code).any()
+            },
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the answers to a file."""
+        header = msgspec.json.encode(self.header)
+        deltas = np.diff(self.answers, prepend=np.uint64(0))
+        planes = deltas.view(np.uint8).reshape(-1, 8).T.tobytes()
+        rest = self.explained.tobytes() + np.asarray(self.classes, dtype=np.uint8).tobytes()
+        packed = zstandard.ZstdCompressor(level=19).compress(planes + rest)
+        path.write_bytes(header + b"\n" + packed)
+
+
+def load_answers(path: Path) -> KeptAnswers:
+    """Read kept answers.
+
+    Raises
+    ------
+    DriverError
+        If the file holds none.
+    """
+    try:
+        head, _, packed = path.read_bytes().partition(b"\n")
+        header = msgspec.json.decode(head, type=Header)
+        content = zstandard.ZstdDecompressor().decompress(packed)
+        end = 8 * header.answers
+        middle = end + 8 * header.explained
+        planes = np.frombuffer(content[:end], dtype=np.uint8).reshape(8, -1)
+        deltas = np.ascontiguousarray(planes.T).view(np.uint64).ravel()
+        explained = np.frombuffer(content[end:middle], dtype=np.uint64)
+        classes = np.frombuffer(content[middle:], dtype=np.uint8)
+        if len(classes) != header.explained:
+            raise ValueError("it is cut short")
+    except OSError as error:
+        raise DriverError(f"{path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, zstandard.ZstdError, ValueError) as error:
+        raise DriverError(f"{path}: no kept answers of Aeron: {error}") from None
+    return KeptAnswers(header, np.cumsum(deltas, dtype=np.uint64), explained, classes)
+
+
+def drivable_edges(steps: GraphSteps) -> Rows:
+    """Give the edges that the driver can drive."""
+    graph, edges = steps.graph, steps.edges
+    kept = []
+    for start in range(0, len(edges), _CHUNK):
+        rows = edges[start : start + _CHUNK]
+        requests = Requests(steps.layout, steps.requests(graph.source[rows], graph.input[rows]))
+        kept.append(rows[obstacle_of(requests, OBSTACLES) == NONE])
+    return np.concatenate(kept) if kept else edges[:0]
+
+
+@dataclass(slots=True)
+class AnswerCollector:
+    """Observes a drive and keeps what Aeron answered.
+
+    Parameters
+    ----------
+    steps
+        The graph that is driven.
+    """
+
+    steps: GraphSteps
+    _equal: list[Rows] = field(default_factory=list)
+    _different: list[Rows] = field(default_factory=list)
+    _java: list[Keys] = field(default_factory=list)
+    _names: list[str] = field(default_factory=list)
+
+    def __call__(self, outcomes: Outcomes) -> None:
+        """Note a batch."""
+        differ = outcomes.differ
+        self._equal.append(outcomes.steps.edge[~differ])
+        rows = np.flatnonzero(differ)
+        if len(rows):
+            self._different.append(outcomes.steps.edge[rows])
+            self._java.append(java_hashes(self.steps, outcomes, rows))
+            requests = Requests(self.steps.layout, outcomes.requests[rows])
+            self._names += explain(requests, self.steps.graph.rules.revision)
+
+    def answers(self, release: str) -> KeptAnswers:
+        """Give the answers."""
+        graph = self.steps.graph
+        equal = np.concatenate(self._equal) if self._equal else self.steps.edges[:0]
+        pairs = input_keys(graph, equal) << _OUTCOME_BITS | outcome_hashes(graph, equal)
+        classes = sorted(set(self._names) - {""})
+        explained, codes = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint8)
+        if self._different:
+            edges = np.concatenate(self._different)
+            inputs = input_keys(graph, edges) << _OUTCOME_BITS
+            pairs = np.concatenate([pairs, inputs | np.concatenate(self._java)])
+            has = np.array([bool(name) for name in self._names])
+            spec = (inputs | outcome_hashes(graph, edges))[has]
+            code = np.array([classes.index(name) for name in self._names if name], dtype=np.uint8)
+            explained, first = np.unique(spec, return_index=True)
+            codes = code[first]
+        answers = np.unique(pairs)
+        source = Source(release, graph.manifest.model, sum(map(len, self._equal + self._different)))
+        header = Header(
+            SCHEMA, graph.rules.revision, [source], len(answers), len(explained), classes
+        )
+        return KeptAnswers(header, answers, explained, codes)
+
+
+def merged(kept: Sequence[KeptAnswers]) -> KeptAnswers:
+    """Put answers of several graphs or releases together.
+
+    Raises
+    ------
+    DriverError
+        If two of them answer the same step differently, or are of different revisions.
+    """
+    revisions = sorted({each.header.revision for each in kept})
+    if len(revisions) > 1:
+        raise DriverError(f"answers of revisions {' and '.join(revisions)} are kept apart")
+    for index, each in enumerate(kept):
+        for other in kept[:index]:
+            _need_agreement(each, other)
+    answers = np.unique(np.concatenate([each.answers for each in kept]))
+    classes = sorted({name for each in kept for name in each.header.classes})
+    explained = np.concatenate([each.explained for each in kept])
+    codes = np.concatenate(
+        [
+            np.array([classes.index(name) for name in each.header.classes], dtype=np.uint8)[
+                each.classes
+            ]
+            if each.header.classes
+            else each.classes
+            for each in kept
+        ]
+    )
+    explained, first = np.unique(explained, return_index=True)
+    sources: dict[tuple[str, str], Source] = {}
+    for each in kept:
+        sources |= {(source.release, source.model): source for source in each.header.sources}
+    header = Header(
+        SCHEMA,
+        revisions[0],
+        [sources[key] for key in sorted(sources)],
+        len(answers),
+        len(explained),
+        classes,
+    )
+    return KeptAnswers(header, answers, explained, codes[first].astype(np.uint8))
+
+
+def _need_agreement(one: KeptAnswers, other: KeptAnswers) -> None:
+    inputs = np.intersect1d(one.answers >> _OUTCOME_BITS, other.answers >> _OUTCOME_BITS)
+    mine = one.answers[_isin(one.answers >> _OUTCOME_BITS, inputs)]
+    theirs = other.answers[_isin(other.answers >> _OUTCOME_BITS, inputs)]
+    # One canonical input may stand for steps with several outcomes, of which a graph has some.
+    strangers = np.setxor1d(mine, theirs) >> _OUTCOME_BITS
+    both = np.intersect1d(mine, theirs) >> _OUTCOME_BITS
+    wrong = len(np.unique(strangers[~_isin(strangers, both)]))
+    if wrong:
+        first, second = (
+            ", ".join(sorted({source.release for source in each.header.sources}))
+            for each in (one, other)
+        )
+        raise DriverError(f"Aeron {first} answers {wrong:,} steps otherwise than Aeron {second}")
+
+
+def _isin(values: Keys, sorted_values: Keys) -> Any:
+    if not len(sorted_values):
+        return np.zeros(len(values), dtype=np.bool_)
+    place = np.searchsorted(sorted_values, values)
+    place[place == len(sorted_values)] = 0
+    return sorted_values[place] == values

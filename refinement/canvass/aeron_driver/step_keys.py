@@ -1,0 +1,146 @@
+"""Keys of canonical steps: of what a step begins with, and of the step with what came of it.
+
+The canonical form replaces numbers by their ranks and puts peers in an order that depends only on
+the step, so that one key stands for all steps that differ in those alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.comparison import RECORDING_LOG, field_names
+from canvass.aeron_driver.driving import Outcomes
+from canvass.aeron_driver.steps import GraphSteps, Rows
+from canvass.graph.artifact import Graph
+from canvass.graph.build import keys_of_edges
+from canvass.graph.kernel import Status, canonical_keys, flavour
+from canvass.graph.salt import salt_of
+from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, STATE_COLUMNS
+
+Keys = NDArray[np.uint64]
+
+_CHUNK: Final = 1 << 17
+OUTCOME_BITS: Final = 16
+INPUT_BITS: Final = 40
+UNKEYED: Final = 0
+"""The hash of an outcome that has no canonical form: it changed what its action does not touch."""
+
+
+def input_keys(graph: Graph, edges: Rows) -> Keys:
+    """Give 40 bits for state and input of each edge, told apart by the rules."""
+    out = np.empty(len(edges), dtype=np.uint64)
+    for start in range(0, len(edges), _CHUNK):
+        rows = edges[start : start + _CHUNK]
+        before = graph.source[rows]
+        keys, _ = _keys(graph, rows, before, before, _states(graph), np.zeros(len(rows) + 1), None)
+        out[start : start + _CHUNK] = keys[:, 0] >> np.uint64(64 - INPUT_BITS)
+    return out
+
+
+def outcome_hashes(graph: Graph, edges: Rows) -> Keys:
+    """Give 16 bits, never 0, for each edge with what the spec says comes of it."""
+    out = np.empty(len(edges), dtype=np.uint64)
+    arrays = {name: getattr(graph, name) for name in graph.__dataclass_fields__}
+    for start in range(0, len(edges), _CHUNK):
+        rows = edges[start : start + _CHUNK]
+        out[start : start + _CHUNK] = _hashed(keys_of_edges(arrays, rows, graph.rules))
+    return out
+
+
+def java_hashes(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> Keys:
+    """Give the same for what Java did in some steps of a batch; `UNKEYED` where it has no form."""
+    graph, layout = steps.graph, steps.layout
+    part = outcomes.steps[rows]
+    after = _overlaid(steps, outcomes, rows)
+    counts = outcomes.java_sends[rows, 0]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    sends = np.full((int(offsets[-1]), len(MESSAGE_COLUMNS)), -1, dtype=np.int64)
+    width, row = 1 + layout.message_width, 0
+    for cells, count in zip(outcomes.java_sends[rows], counts.tolist(), strict=True):
+        for send in range(count):
+            at = 1 + width * send
+            sends[row, :2] = cells[at + 1], cells[at]
+            sends[row, 3:] = cells[at + 2 : at + width]
+            row += 1
+    states = _appended(steps, after)
+    first = len(graph.state)
+    keys, keyed = _keys(
+        graph, part.edge, part.source, np.arange(first, first + len(rows)), states, offsets, sends
+    )
+    return np.where(keyed, _hashed(keys), np.uint64(UNKEYED))
+
+
+def _hashed(keys: Any) -> Keys:
+    found = keys[:, 1] & np.uint64((1 << OUTCOME_BITS) - 1)
+    return np.asarray(np.maximum(found, np.uint64(1)))
+
+
+def _states(graph: Graph) -> dict[str, Any]:
+    return {
+        "state": graph.state,
+        "members": graph.members,
+        "log_offsets": graph.log_offsets,
+        "log": graph.log,
+    }
+
+
+def _keys(
+    graph: Graph,
+    edges: Rows,
+    before: Rows,
+    after: Rows,
+    states: dict[str, Any],
+    send_offsets: Any,
+    sends: Any,
+) -> tuple[Any, NDArray[np.bool_]]:
+    given = graph.input[edges]
+    keys, status, _ = canonical_keys(
+        flavours=np.full(len(edges), flavour(graph.rules), dtype=np.int64),
+        member=np.zeros(len(edges), dtype=np.int64),
+        action=graph.input_action[given],
+        before=before,
+        after=after,
+        inputs=graph.inputs[given],
+        message=graph.message[given],
+        send_offsets=np.asarray(send_offsets, dtype=np.int64),
+        sends=graph.sends[:0] if sends is None else sends,
+        **states,
+    )
+    salt = np.uint64(salt_of(graph.rules))
+    keys[:, 0] ^= salt
+    keys[:, 1] ^= salt
+    return keys, status == Status.KEYED
+
+
+def _overlaid(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> NDArray[Any]:
+    """Give the spec's states after the steps with what Java has instead."""
+    layout = steps.layout
+    after = steps.states[outcomes.steps.target[rows]].copy()
+    differs = outcomes.state_differs[rows].copy()
+    log = np.array([name == RECORDING_LOG for name in field_names(layout)])
+    differs[:, log] = differs[:, log].any(axis=1, keepdims=True)
+    after[differs] = outcomes.java[rows][differs]
+    return after
+
+
+def _appended(steps: GraphSteps, after: NDArray[Any]) -> dict[str, Any]:
+    """Give the graph's states with some more behind them."""
+    graph, layout = steps.graph, steps.layout
+    lengths = after[:, layout.log]
+    start = layout.log + 1
+    entries = [
+        cells[start : start + len(LOG_COLUMNS) * int(length)].reshape(-1, len(LOG_COLUMNS))
+        for cells, length in zip(after, lengths.tolist(), strict=True)
+    ]
+    members = after[:, layout.records : layout.log].reshape(len(after), -1, len(MEMBER_COLUMNS))
+    return {
+        "state": np.concatenate([graph.state, after[:, : len(STATE_COLUMNS)]]).astype(np.int64),
+        "members": np.concatenate([graph.members, members]).astype(np.int64),
+        "log_offsets": np.concatenate(
+            [graph.log_offsets, graph.log_offsets[-1] + np.cumsum(lengths)]
+        ).astype(np.int64),
+        "log": np.concatenate([graph.log, *entries]).astype(np.int64),
+    }

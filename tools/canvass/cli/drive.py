@@ -1,0 +1,248 @@
+"""``canvass drive``: the steps of a state graph, taken by Aeron's own classes.
+
+Only the command and what it prints are here; the work is in `canvass.aeron_driver`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from canvass.cli.graph_common import Lines
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    complain,
+    progress_console,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from canvass.aeron_driver.compilation import Driver
+    from canvass.aeron_driver.driving import Observer, Steps
+    from canvass.aeron_driver.report import DriveReport, Group, Part
+    from canvass.aeron_driver.steps import GraphSteps
+    from canvass.graph.artifact import Graph
+
+SHOWN_GROUPS: Final = 12
+
+
+def register(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    app.command("drive")(drive)
+
+
+def drive(
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="GRAPH|MODEL", help="Folder of a member's state graph, or a model to build."
+        ),
+    ],
+    classpath: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH", help="Aeron's classes: an aeron-all jar, or folders and jars."
+        ),
+    ],
+    steps: Annotated[
+        int | None,
+        typer.Option(min=-1, help="Of a model: how far from the roots; -1: to the bounds."),
+    ] = None,
+    disabled: Annotated[
+        bool, typer.Option("--disabled", help="Also give inputs that the spec disables.")
+    ] = False,
+    vary: Annotated[
+        int | None,
+        typer.Option(metavar="SEED", help="Also take the steps with hidden state of Aeron varied."),
+    ] = None,
+    write_facts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the answers; added to those in the file."),
+    ] = None,
+    shown: Annotated[int, typer.Option(min=0, help="Groups of differences shown.")] = SHOWN_GROUPS,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where graphs and the compiled driver are kept."),
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--format", help="For a person or a machine.")
+    ] = Format.HUMAN,
+) -> None:
+    """Take every step of a state graph on the Java classes of an Aeron release.
+
+    Each state is put into Aeron's own election and consensus module, the input is delivered, and
+    state and messages are compared with the spec's. Needs a JDK.
+
+    Exit code 0: all are equal, or a reviewed class explains the difference. 1: others differ. 2:
+    the driver could not run. 130: interrupted.
+    """
+    from canvass.aeron_driver.class_path import ClassPath
+    from canvass.aeron_driver.compilation import compile_driver
+    from canvass.conformance.judge import default_cache
+
+    path = ClassPath.parse(classpath)
+    folder = cache or default_cache()
+    driver = compile_driver(path, folder / "driver")
+    opened = _graph(graph, steps, folder / "graphs")
+    if opened.rules.hardening:
+        raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
+    if opened.rules.revision != path.revision:
+        complain(
+            f"the graph is of revision {opened.rules.revision}, Aeron {path.release} follows"
+            f" {path.revision}: they differ where the revisions do"
+        )
+    report = _drive(driver, opened, disabled=disabled, seed=vary, facts=write_facts)
+    if output is Format.JSON:
+        write_json(report)
+    else:
+        _show(report, shown)
+    raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
+
+
+def _graph(name: str, steps: int | None, cache: Path) -> Graph:
+    """Open the folder of a graph, or build that of a model."""
+    from canvass.cli.progress import CheckProgress
+    from canvass.graph.artifact import open_graph
+    from canvass.graph.build import cached_graph, load_model, models
+
+    if name not in models():
+        if not Path(name).is_dir():
+            raise CommandError(
+                f"{name}: neither the folder of a state graph nor a model ({', '.join(models())})"
+            )
+        if steps is not None:
+            raise CommandError("--steps is for a model; a graph is as it was built")
+        return open_graph(Path(name))
+    model = load_model(name)
+    if steps is not None:
+        model = model.with_steps(steps)
+    with CheckProgress(1, 1, name) as progress:
+        return cached_graph(model, cache, on_event=progress.on_event)
+
+
+def _drive(
+    driver: Driver, graph: Graph, *, disabled: bool, seed: int | None, facts: Path | None
+) -> DriveReport:
+    from canvass.aeron_driver.driving import disabled_steps, edge_steps
+    from canvass.aeron_driver.hidden import masks
+    from canvass.aeron_driver.kept import AnswerCollector, load_answers, merged
+    from canvass.aeron_driver.report import DriveReport
+    from canvass.aeron_driver.steps import GraphSteps
+
+    steps = GraphSteps(graph)
+    observers: list[Observer] = []
+    if facts is not None:
+        collector = AnswerCollector(steps)
+        observers.append(collector)
+    edges = _part(driver, steps, edge_steps(steps), "edges", observers)
+    varied = None
+    if seed is not None:
+        mask = masks(len(steps.edges), seed)
+        varied = _part(driver, steps, edge_steps(steps, mask), "hidden state varied")
+    tried = _part(driver, steps, disabled_steps(steps), "disabled inputs") if disabled else None
+    if facts is not None:
+        answers = collector.answers(driver.class_path.release)
+        if facts.exists():
+            answers = merged([load_answers(facts), answers])
+        answers.save(facts)
+    return DriveReport(
+        model=graph.manifest.model,
+        members=graph.rules.member_count,
+        revision=graph.rules.revision,
+        release=driver.class_path.release,
+        release_revision=driver.class_path.revision,
+        edges=edges,
+        hidden=varied,
+        disabled=tried,
+    )
+
+
+def _part(
+    driver: Driver,
+    steps: GraphSteps,
+    chosen: Steps,
+    title: str,
+    observers: list[Observer] | None = None,
+) -> Part:
+    from canvass.aeron_driver.driving import drive
+
+    with _progress(title) as progress:
+        return drive(driver, steps, chosen, observers=observers or (), progress=progress)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Say on stderr how far it is: in one line on a terminal, else now and then."""
+    console = progress_console()
+    if console.is_terminal:
+        with console.status(title) as status:
+            yield lambda done, total: status.update(f"{title}: {done:,} of {total:,} steps")
+        return
+    next_s = [time.monotonic() + 10]
+
+    def tell(done: int, total: int) -> None:
+        if time.monotonic() >= next_s[0]:
+            next_s[0] = time.monotonic() + 10
+            console.print(f"canvass: {title}: {done:,} of {total:,} steps", markup=False)
+
+    yield tell
+
+
+def _show(report: DriveReport, shown: int) -> None:
+    lines = Lines()
+    lines.print(
+        f"{report.model} ({report.members} members, revision {report.revision})"
+        f" on the Java of Aeron {report.release}"
+    )
+    parts = (("edges", report.edges), ("hidden state varied", report.hidden))
+    for title, part in (*parts, ("disabled inputs", report.disabled)):
+        if part is not None:
+            _show_part(lines, title, part, shown)
+
+
+def _show_part(lines: Lines, title: str, part: Part, shown: int) -> None:
+    rate = part.driven / part.seconds if part.seconds else 0
+    lines.print("")
+    lines.print(
+        f"{title}: {part.driven:,} of {part.tried:,} driven in {part.seconds:.1f} s"
+        f" ({rate:,.0f}/s): {part.equal:,} equal, {part.different:,} different"
+        f" ({part.explained:,} of them in reviewed classes)"
+    )
+    for reason in part.not_drivable:
+        lines.print(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
+    lines.print(f"  {'action':<32} {'driven':>9} {'equal':>9} {'different':>9}")
+    for row in part.actions:
+        if row.driven:
+            lines.print(f"  {row.action:<32} {row.driven:>9,} {row.equal:>9,} {row.different:>9,}")
+    for group in part.groups[:shown]:
+        _show_group(lines, group)
+    if len(part.groups) > shown:
+        lines.print(f"  ... and {len(part.groups) - shown} more groups (--shown)")
+
+
+def _show_group(lines: Lines, group: Group) -> None:
+    known = f" [{group.known}]" if group.known else ""
+    lines.print("")
+    lines.print(
+        f"  {group.count:,} x {group.action} in {group.place}: {', '.join(group.fields)}{known}"
+    )
+    if group.hidden:
+        lines.print(f"    with    {', '.join(group.hidden)}")
+    lines.print(f"    spec    {group.operator}")
+    lines.print(f"    java    {group.java}")
+    lines.print(f"    state   {group.example.state}")
+    lines.print(f"    input   {group.example.input}")
+    for each in group.example.fields:
+        lines.print(f"    {each.field}")
+        lines.print(f"      spec  {each.spec}")
+        lines.print(f"      java  {each.java}")
+    if group.example.note:
+        lines.print(f"    note    {group.example.note}")
