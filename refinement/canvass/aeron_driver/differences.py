@@ -14,6 +14,7 @@ import numpy as np
 
 from canvass.aeron_driver.class_path import REVISION_149, REVISION_150
 from canvass.aeron_driver.drivable import Flags, Requests
+from canvass.cluster.member import Role
 from canvass.traces.actions import Action
 
 
@@ -49,6 +50,57 @@ KNOWN: Final = (
         " input occurs in the graph only, whose environment sends any well-formed message.",
         _BOTH,
         lambda r: r.is_of(Action.ON_TERMINATION_ACK) & (r.state("termination_position") == -1),
+    ),
+    KnownDifference(
+        "suspended leader is not shut down",
+        "A leader that an operator has suspended ignores ABORT. The spec has no suspended module;"
+        " a trace of a leader that shuts down while suspended does not occur.",
+        _BOTH,
+        lambda r: r.is_of(Action.INITIATE_TERMINATION) & r.is_hidden("the module is suspended"),
+    ),
+    KnownDifference(
+        "first entry of a term elsewhere",
+        "Aeron does not compare the base that the first entry of a term names with where it stands."
+        " The leader writes it at its base, so that the input does not occur.",
+        _BOTH,
+        lambda r: (
+            r.is_of(Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
+            & (r.input("term_base_log_position") != r.state("commit_position"))
+        ),
+    ),
+    KnownDifference(
+        "second snapshot at a position",
+        "Aeron takes a snapshot wherever the log says so. The request is an entry of the log itself,"
+        " so that each snapshot lies beyond the one before.",
+        _BOTH,
+        lambda r: (
+            r.is_of(Action.TAKE_SNAPSHOT)
+            & (r.state("commit_position") <= r.state("snapshot_log_position"))
+        ),
+    ),
+    KnownDifference(
+        "leader ends before its commit position gets there",
+        "After ABORT a leader waits for acknowledgements or a deadline, not for its own commit"
+        " position, and closes the term at the termination position. The spec wants both: a trace"
+        " in which the leader does so diverges, so that nothing wrong passes.",
+        _BOTH,
+        lambda r: (
+            r.is_of(Action.TERMINATE)
+            & r.has_role(Role.LEADER)
+            & (r.state("commit_position") < r.state("termination_position"))
+        ),
+    ),
+    KnownDifference(
+        "shutdown after a termination of an older term",
+        "A leader that noted a termination position as a follower, or asked for one in an older term,"
+        " may be asked to shut down again. The spec wants a leader without one: a trace in which it"
+        " happens diverges, so that nothing wrong passes.",
+        _BOTH,
+        lambda r: (
+            r.is_of(Action.INITIATE_TERMINATION)
+            & (r.state("termination_position") != -1)
+            & (r.state("termination_leadership_term_id") != r.state("module_leadership_term_id"))
+        ),
     ),
 )
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.aeron_driver.hidden import HIDDEN
 from canvass.aeron_driver.stream import StreamLayout
 from canvass.cluster.member import ElectionState, ModuleState, Role
 from canvass.traces.actions import ACTIONS, Action
@@ -55,6 +56,10 @@ class Requests:
     def input(self, column: str) -> NDArray[Any]:
         """A column of the input."""
         return self._rows[:, 2 + INPUT_COLUMNS.index(column)]
+
+    def is_hidden(self, departure: str) -> Flags:
+        """Whether some hidden state of Aeron departs from the usual."""
+        return np.asarray((self._rows[:, 1] >> HIDDEN.index(departure) & 1) == 1)
 
     def at(self, *states: ElectionState) -> Flags:
         """Whether the election is in one of some states."""
@@ -107,10 +112,18 @@ def _off_cycle(r: Requests) -> Flags:
     )
     found |= r.is_of(Action.UPDATE_FOLLOWER_POSITION) & ~(closed & r.has_role(Role.FOLLOWER))
     found |= r.is_of(Action.ENTER_ELECTION, Action.TERMINATE) & ~closed
+    found |= r.is_of(Action.TERMINATE) & (r.state("termination_position") == -1)
     found |= r.is_of(Action.ELECTION_ERROR) & closed
     replays = r.state("replay_stop_position") != -1
     consumes = (closed & r.has_role(Role.FOLLOWER)) | r.at(ElectionState.FOLLOWER_CATCHUP) | replays
-    found |= r.is_of(Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT) & ~consumes
+    ends = (
+        closed
+        & (r.state("termination_position") != -1)
+        & (r.state("commit_position") >= r.state("termination_position"))
+    )
+    found |= r.is_of(Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT) & (
+        ~consumes | ends
+    )
     found |= r.is_of(Action.TAKE_SNAPSHOT) & ~(consumes | closed)
     return found
 
@@ -140,6 +153,23 @@ DISABLED_OBSTACLES: Final = (
         "not in the duty cycle",
         "The duty cycle takes the steps of its own state; this one is never called there.",
         _off_cycle,
+    ),
+    Obstacle(
+        "an entry without length",
+        "LeaderReady, ConsumeLog: an entry that ends where the log ends is none.",
+        lambda r: (
+            (r.input("position") != -1)
+            & (
+                (
+                    r.is_of(Action.LEADER_READY)
+                    & (r.input("position") <= r.state("publication_position"))
+                )
+                | (
+                    r.is_of(Action.CONSUME_LOG, Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT)
+                    & (r.input("position") <= r.state("commit_position"))
+                )
+            )
+        ),
     ),
     Obstacle(
         "not the leader that closed",

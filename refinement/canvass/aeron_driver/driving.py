@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +22,7 @@ from canvass.aeron_driver.drivable import (
     Requests,
     obstacle_of,
 )
-from canvass.aeron_driver.hidden import names_of
+from canvass.aeron_driver.hidden import masks, names_of, single_masks
 from canvass.aeron_driver.methods import JAVA_METHODS
 from canvass.aeron_driver.report import (
     ActionCount,
@@ -35,8 +36,8 @@ from canvass.aeron_driver.shown import fields_of, input_of, sends_of, short_stat
 from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.equivalence import operator_place
-from canvass.traces.actions import ACTIONS
-from canvass.traces.layout import NONE, STATE_COLUMNS, STATE_ENUMS
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
 EXCEPTION: Final = "exception"
 """Stands among the differing fields for an exception that no rule of Aeron's throws."""
@@ -134,17 +135,41 @@ def disabled_steps(steps: GraphSteps) -> Steps:
         inputs = np.flatnonzero(graph.input_action == code)
         source.append(np.repeat(states, len(inputs)))
         given.append(np.tile(inputs, len(states)))
-    sources = np.concatenate(source)
+    sources, inputs = np.concatenate(source), np.concatenate(given)
     silent = int(np.flatnonzero(np.diff(graph.send_offsets) == 0)[0])
     none = np.full(len(sources), NONE, dtype=np.int64)
-    return Steps(
-        sources,
-        np.concatenate(given),
-        none,
-        sources,
-        np.full_like(none, silent),
-        np.zeros_like(none),
-    )
+    target, sent = sources.copy(), np.full_like(none, silent)
+    _take_without_append(steps, sources, inputs, target, sent)
+    return Steps(sources, inputs, none, target, sent, np.zeros_like(none))
+
+
+def _take_without_append(
+    steps: GraphSteps, source: Rows, given: Rows, target: Rows, sent: Rows
+) -> None:
+    """Expect of a LeaderReady that may not append what the same input without an append does.
+
+    Whether the leader appends is not the environment's choice: its duty cycle goes on without.
+    """
+    graph = steps.graph
+    code = ACTIONS.index(Action.LEADER_READY)
+    rows = np.flatnonzero(graph.input_action[given] == code)
+    inputs = np.flatnonzero(graph.input_action == code)
+    facts = graph.inputs[inputs].copy()
+    facts[:, INPUT_COLUMNS.index("position")] = NONE
+    of_facts = {tuple(graph.inputs[row].tolist()): int(row) for row in inputs}
+    without = {
+        int(row): of_facts[tuple(cells)] for row, cells in zip(inputs, facts.tolist(), strict=True)
+    }
+    edges = np.flatnonzero(graph.input_action[graph.input] == code)
+    of_step = {
+        (int(graph.source[edge]), int(graph.input[edge])): int(edge)
+        for edge in edges
+        if graph.target[edge] != NONE
+    }
+    for row in rows.tolist():
+        edge = of_step.get((int(source[row]), without[int(given[row])]))
+        if edge is not None:
+            target[row], sent[row] = graph.target[edge], graph.sent[edge]
 
 
 @dataclass(slots=True)
@@ -313,6 +338,55 @@ def drive(
         if progress is not None:
             progress(done, len(kept.source))
     return collector.part(len(chosen.source), reasons, time.perf_counter() - start)
+
+
+def drive_varied(
+    driver: Driver,
+    steps: GraphSteps,
+    seed: int,
+    departing: Rows,
+    progress: Progress | None = None,
+) -> Part:
+    """Drive the edges with hidden state of Aeron varied, but for those that depart in any case.
+
+    A step that comes out differently is driven again with each departure of its mask alone; the
+    groups are of those, so that they name what makes the difference.
+
+    Parameters
+    ----------
+    seed
+        What the masks follow from.
+    departing
+        Edges that come out differently without that.
+    """
+    rows = np.flatnonzero(~np.isin(steps.edges, departing))
+    chosen = edge_steps(steps, masks(len(steps.edges), seed))[rows]
+    found: list[Steps] = []
+
+    def note(outcomes: Outcomes) -> None:
+        found.append(outcomes.steps[np.flatnonzero(outcomes.differ)])
+
+    whole = drive(driver, steps, chosen, observers=(note,), progress=progress)
+    single = [
+        (each, mask)
+        for part in found
+        for each, given in enumerate(part.hidden.tolist())
+        for mask in single_masks(given)
+    ]
+    if not single:
+        return whole
+    alone = [part[np.array([row])] for part in found for row in range(len(part.source))]
+    counts = [len(single_masks(int(part.hidden[0]))) for part in alone]
+    again = joined([part for part, count in zip(alone, counts, strict=True) for _ in range(count)])
+    again.hidden = np.array([mask for _, mask in single], dtype=np.int32)
+    groups = drive(driver, steps, again).groups
+    return msgspec.structs.replace(whole, groups=groups or whole.groups)
+
+
+def joined(parts: Sequence[Steps]) -> Steps:
+    """Put steps behind each other."""
+    names = [item.name for item in fields(Steps)]
+    return Steps(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def outcomes_of(driver: Driver, steps: GraphSteps, chosen: Steps) -> Iterator[Outcomes]:

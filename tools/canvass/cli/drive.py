@@ -131,22 +131,28 @@ def _graph(name: str, steps: int | None, cache: Path) -> Graph:
 def _drive(
     driver: Driver, graph: Graph, *, disabled: bool, seed: int | None, facts: Path | None
 ) -> DriveReport:
-    from canvass.aeron_driver.driving import disabled_steps, edge_steps
-    from canvass.aeron_driver.hidden import masks
+    import numpy as np
+
+    from canvass.aeron_driver.driving import Outcomes, disabled_steps, drive_varied, edge_steps
     from canvass.aeron_driver.kept import AnswerCollector, load_answers, merged
     from canvass.aeron_driver.report import DriveReport
     from canvass.aeron_driver.steps import GraphSteps
 
     steps = GraphSteps(graph)
-    observers: list[Observer] = []
+    departing = []
+
+    def note(outcomes: Outcomes) -> None:
+        departing.append(outcomes.steps.edge[outcomes.differ])
+
+    observers: list[Observer] = [note]
     if facts is not None:
         collector = AnswerCollector(steps)
         observers.append(collector)
     edges = _part(driver, steps, edge_steps(steps), "edges", observers)
     varied = None
     if seed is not None:
-        mask = masks(len(steps.edges), seed)
-        varied = _part(driver, steps, edge_steps(steps, mask), "hidden state varied")
+        with _progress("hidden state varied") as progress:
+            varied = drive_varied(driver, steps, seed, np.concatenate(departing), progress)
     tried = _part(driver, steps, disabled_steps(steps), "disabled inputs") if disabled else None
     if facts is not None:
         answers = collector.answers(driver.class_path.release)

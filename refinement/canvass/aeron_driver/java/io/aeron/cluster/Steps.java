@@ -91,7 +91,7 @@ final class Steps {
                     || cell(r, member.names.recordedPosition) <= cell(r, member.names.appendPosition);
                 election.doWork(now);
             }
-            case "InitiateTermination" -> initiateTermination(now);
+            case "InitiateTermination" -> initiateTermination(r, now);
             case "Terminate" -> terminate(r, now);
             case "TakeSnapshot" -> takeSnapshot(r, now);
             case "Restart" -> restart();
@@ -148,8 +148,12 @@ final class Steps {
         return head.encodedLength() + entry.encodedLength();
     }
 
-    /** An operator aborts the cluster. */
-    private void initiateTermination(final long now) throws Throwable {
+    /** An operator aborts the cluster; a leader that has asked for that in its term is terminating already. */
+    private void initiateTermination(final int[] r, final long now) throws Throwable {
+        if (cell(r, member.names.terminationPosition) != NULL_VALUE
+            && cell(r, member.names.terminationLeadershipTermId) == cell(r, member.names.moduleLeadershipTermId)) {
+            member.moduleState(ConsensusModule.State.TERMINATING);
+        }
         final var toggle = member.context.controlToggleCounter();
         toggle.set(ClusterControl.ToggleState.ABORT.code());
         try {
