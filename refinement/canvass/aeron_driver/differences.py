@@ -70,8 +70,8 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "second snapshot at a position",
-        "Aeron takes a snapshot wherever the log says so. The request is an entry of the log itself,"
-        " so that each snapshot lies beyond the one before.",
+        "Aeron takes a snapshot wherever the log says so. The request is an entry of the log"
+        " itself, so that each snapshot lies beyond the one before.",
         _BOTH,
         lambda r: (
             r.is_of(Action.TAKE_SNAPSHOT)
@@ -92,9 +92,9 @@ KNOWN: Final = (
     ),
     KnownDifference(
         "shutdown after a termination of an older term",
-        "A leader that noted a termination position as a follower, or asked for one in an older term,"
-        " may be asked to shut down again. The spec wants a leader without one: a trace in which it"
-        " happens diverges, so that nothing wrong passes.",
+        "A leader that noted a termination position as a follower, or asked for one in an older"
+        " term, may be asked to shut down again. The spec wants a leader without one: a trace in"
+        " which it happens diverges, so that nothing wrong passes.",
         _BOTH,
         lambda r: (
             r.is_of(Action.INITIATE_TERMINATION)

@@ -1,0 +1,136 @@
+"""Kept answers of Aeron: written, read, put together, and held against a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver.kept import (
+    SCHEMA,
+    Header,
+    KeptAnswers,
+    Source,
+    drivable_edges,
+    load_answers,
+    merged,
+)
+from canvass.aeron_driver.step_keys import OUTCOME_BITS, Keys, input_keys, outcome_hashes
+from canvass.aeron_driver.steps import GraphSteps
+from canvass.graph.artifact import Graph
+from canvass.graph.build import keys_of_edges
+from support.graphs import graph_of
+
+pytestmark = pytest.mark.tlc
+
+SHIFT = np.uint64(OUTCOME_BITS)
+CLASS = "a class"
+
+
+@pytest.fixture(scope="module")
+def graph(pytestconfig: pytest.Config) -> Graph:
+    return graph_of(pytestconfig, "MCMemberGraph1")
+
+
+def pairs_of(graph: Graph) -> Keys:
+    edges = drivable_edges(GraphSteps(graph))
+    pairs: Keys = np.unique(input_keys(graph, edges) << SHIFT | outcome_hashes(graph, edges))
+    return pairs
+
+
+def kept(answers: Keys, explained: Keys | None = None, release: str = "1.52.2") -> KeptAnswers:
+    rest = np.zeros(0, dtype=np.uint64) if explained is None else explained
+    classes = [CLASS] if len(rest) else []
+    source = Source(release, "MCMemberGraph1", len(answers))
+    header = Header(SCHEMA, "1.50", [source], len(answers), len(rest), classes)
+    return KeptAnswers(header, answers, rest, np.zeros(len(rest), dtype=np.uint8))
+
+
+def test_a_graph_that_does_as_aeron_does_is_confirmed(graph: Graph) -> None:
+    verdict = kept(pairs_of(graph)).verdict(graph)
+
+    assert verdict.confirmed == verdict.edges > 2_000
+    assert not len(verdict.contradicted)
+    assert not len(verdict.unknown)
+
+
+def test_another_outcome_is_a_contradiction_and_a_reviewed_one_explained(graph: Graph) -> None:
+    pairs = pairs_of(graph)
+    other = np.sort(np.concatenate([pairs[1:], [pairs[0] ^ np.uint64(3)]]))
+
+    contradicted = kept(other).verdict(graph)
+    explained = kept(other, pairs[:1]).verdict(graph)
+
+    assert len(contradicted.contradicted) == contradicted.edges - contradicted.confirmed > 0
+    assert not len(explained.contradicted)
+    assert explained.explained == {CLASS: len(contradicted.contradicted)}
+
+
+def test_a_step_that_nobody_drove_is_unknown(graph: Graph) -> None:
+    verdict = kept(pairs_of(graph)[10:]).verdict(graph)
+
+    assert 0 < len(verdict.unknown) == verdict.edges - verdict.confirmed
+
+
+def test_edges_of_one_answer_are_one_canonical_step(graph: Graph) -> None:
+    edges = drivable_edges(GraphSteps(graph))
+    pairs = input_keys(graph, edges) << SHIFT | outcome_hashes(graph, edges)
+    arrays = {name: getattr(graph, name) for name in graph.__dataclass_fields__}
+    steps = keys_of_edges(arrays, edges, graph.rules)
+    both = np.unique(np.column_stack([pairs, steps]), axis=0)
+
+    assert len(both) == len(np.unique(pairs)) < len(edges)
+
+
+def test_what_is_written_is_read(graph: Graph, tmp_path: Path) -> None:
+    answers = kept(pairs_of(graph), pairs_of(graph)[:3])
+    answers.save(tmp_path / "answers")
+    read = load_answers(tmp_path / "answers")
+
+    assert read.header == answers.header
+    assert read.answers.tolist() == answers.answers.tolist()
+    assert read.explained.tolist() == answers.explained.tolist()
+    assert read.classes.tolist() == [0, 0, 0]
+
+
+def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "answers"
+    kept(pairs_of(graph)).save(path)
+    whole = path.read_bytes()
+    for content in (b"", b"{}\n", whole[:-9], whole.replace(b"canvass.java-answers/1", b"other")):
+        path.write_bytes(content)
+        with pytest.raises(DriverError, match="no kept answers of Aeron") as raised:
+            load_answers(path)
+        assert "\n" not in str(raised.value)
+    with pytest.raises(DriverError, match="No such file"):
+        load_answers(tmp_path / "gone")
+
+
+def test_answers_of_releases_that_agree_are_put_together(graph: Graph) -> None:
+    pairs = pairs_of(graph)
+    both = merged([kept(pairs[:40]), kept(pairs[20:], release="1.53.0")])
+
+    assert both.answers.tolist() == pairs.tolist()
+    assert [source.release for source in both.header.sources] == ["1.52.2", "1.53.0"]
+
+
+def test_releases_that_disagree_are_refused(graph: Graph) -> None:
+    pairs = pairs_of(graph)
+    other = np.sort(np.concatenate([pairs[1:], [pairs[0] ^ np.uint64(3)]]))
+
+    with pytest.raises(DriverError, match=r"Aeron 1\.53\.0 answers 1 steps otherwise"):
+        merged([kept(pairs), kept(other, release="1.53.0")])
+
+
+def test_answers_of_another_revision_are_refused(graph: Graph) -> None:
+    answers = kept(pairs_of(graph))
+    older = replace(answers, header=msgspec.structs.replace(answers.header, revision="1.49"))
+
+    with pytest.raises(DriverError, match=r"the answers are of revision 1\.49"):
+        older.verdict(graph)
+    with pytest.raises(DriverError, match=r"revisions 1\.49 and 1\.50 are kept apart"):
+        merged([answers, older])
