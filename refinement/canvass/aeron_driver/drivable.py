@@ -45,6 +45,11 @@ class Requests:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def member_count(self) -> int:
+        """The size of the cluster."""
+        return self._layout.member_count
+
     def is_of(self, *actions: Action) -> Flags:
         """Whether each request is of one of some actions."""
         return np.isin(self._rows[:, 0], [ACTIONS.index(action) for action in actions])

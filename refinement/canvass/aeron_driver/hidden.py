@@ -18,8 +18,15 @@ HIDDEN: Final = (
     "the election began in the module's term",
     "replay or catch-up began before the commit position",
     "replay and copy wait to be closed",
+    "the copy ended short",
+    "the archive is slow to record",
 )
 """The departures, in the order of their bits."""
+
+VARIED: Final = len(HIDDEN) - 2
+"""How many of them a drive varies: the last ones are no state of the member, but what the archive
+did, and situations of their own ask for them (`canvass.aeron_driver.situations`).
+"""
 
 
 def names_of(mask: int) -> list[str]:
@@ -29,7 +36,7 @@ def names_of(mask: int) -> list[str]:
 
 def masks(count: int, seed: int) -> NDArray[Any]:
     """Draw a mask for each of some steps: each departure in half of them."""
-    return np.random.default_rng(seed).integers(1, 1 << len(HIDDEN), count, dtype=np.int32)
+    return np.random.default_rng(seed).integers(1, 1 << VARIED, count, dtype=np.int32)
 
 
 def single_masks(mask: int) -> list[int]:

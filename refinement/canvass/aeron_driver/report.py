@@ -42,6 +42,19 @@ class Group(msgspec.Struct, frozen=True, rename="camel"):
     """Hidden state of Aeron that departs from the usual in all of them."""
 
 
+class Situation(msgspec.Struct, frozen=True, rename="camel"):
+    """One situation beyond the graphs, and how Aeron and the reference core act in it."""
+
+    name: str
+    question: str
+    action: str
+    enabled: bool
+    """Whether the spec enables the action there."""
+    fields: list[FieldDifference]
+    """What differs, and what Java sends."""
+    note: str
+
+
 class ActionCount(msgspec.Struct, frozen=True, rename="camel"):
     """How the steps of one action came out."""
 
@@ -91,6 +104,7 @@ class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
     edges: Part
     hidden: Part | None
     disabled: Part | None
+    situations: list[Situation]
 
     @property
     def is_expected(self) -> bool:

@@ -20,7 +20,7 @@ PUBLIC, FINAL, SUPER = 0x0001, 0x0010, 0x0020
 
 
 def class_file(flags: int) -> bytes:
-    """A class file up to its access flags: a long takes two indexes of the pool, a text its length."""
+    """A class file up to its access flags, with a long, which takes two indexes of the pool."""
     pool = b"\x01\x00\x03abc" + b"\x05" + bytes(8) + b"\x07\x00\x01"
     return b"\xca\xfe\xba\xbe" + bytes(4) + struct.pack(">H", 5) + pool + struct.pack(">H", flags)
 
@@ -118,9 +118,9 @@ def test_without_a_compiler_the_error_names_a_jdk(
     monkeypatch.setattr(
         compilation, "find_java", lambda: Java(tmp_path / "jre" / "bin" / "java", 17)
     )
-    monkeypatch.setattr(compilation.shutil, "which", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(DriverError, match="it is a JRE.*install a JDK"):
+    with pytest.raises(DriverError, match=r"it is a JRE.*install a JDK"):
         compile_driver(ClassPath.parse(str(aeron)), tmp_path / "cache")
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 import typer
 
 from canvass.cli.graph_common import Lines
@@ -63,6 +64,9 @@ def drive(
         int | None,
         typer.Option(metavar="SEED", help="Also take the steps with hidden state of Aeron varied."),
     ] = None,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", help="Also take situations that no graph has.")
+    ] = False,
     write_facts: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep the answers; added to those in the file."),
@@ -100,6 +104,11 @@ def drive(
             f" {path.revision}: they differ where the revisions do"
         )
     report = _drive(driver, opened, disabled=disabled, seed=vary, facts=write_facts)
+    if beyond:
+        from canvass.aeron_driver.situations import drive_situations
+
+        found = drive_situations(driver, opened.rules.revision)
+        report = msgspec.structs.replace(report, situations=found)
     if output is Format.JSON:
         write_json(report)
     else:
@@ -168,6 +177,7 @@ def _drive(
         edges=edges,
         hidden=varied,
         disabled=tried,
+        situations=[],
     )
 
 
@@ -212,6 +222,18 @@ def _show(report: DriveReport, shown: int) -> None:
     for title, part in (*parts, ("disabled inputs", report.disabled)):
         if part is not None:
             _show_part(lines, title, part, shown)
+
+    for each in report.situations:
+        enabled = "" if each.enabled else " (disabled in the spec)"
+        lines.print("")
+        lines.print(f"beyond the graph: {each.name}{enabled}")
+        lines.print(f"    {each.question}")
+        for field in each.fields:
+            lines.print(f"    {field.field}")
+            lines.print(f"      spec  {field.spec}")
+            lines.print(f"      java  {field.java}")
+        if each.note:
+            lines.print(f"    note    {each.note}")
 
 
 def _show_part(lines: Lines, title: str, part: Part, shown: int) -> None:

@@ -278,6 +278,7 @@ final class DrivenMember {
             nodeState.updateCandidateTermId(cell(r, names.persistedCandidateTermId), 0, 0);
         }
         archive.reset(recorded, isRecording);
+        archive.isSlow = hidden.has(Hidden.SLOW_RECORDING);
         commitPosition.set(position(r, names.commitPosition));
         putModule(r, isRecording, isUnrecorded, isClosed, hidden);
         putLog(r, stateOfElection, isClosed, subscribed);
@@ -460,7 +461,8 @@ final class DrivenMember {
         }
         if (cell(r, names.logReplication) == 1) {
             startReplication(e, position(r, names.replicationStopPosition), position(r, names.recordedPosition));
-            if (cell(r, names.recordedPosition) == cell(r, names.replicationStopPosition)) {
+            if (hidden.has(Hidden.SHORT_COPY)
+                || cell(r, names.recordedPosition) == cell(r, names.replicationStopPosition)) {
                 endReplication(e, position(r, names.recordedPosition));
             }
         }

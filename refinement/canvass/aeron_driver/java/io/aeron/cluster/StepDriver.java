@@ -125,6 +125,9 @@ public final class StepDriver {
     private int attempt(final String action, final int[] request) {
         try {
             steps.take(action, request);
+            if (member.archive.isAwaited) {
+                note = "a recording was asked for and has not begun";
+            }
             if (member.reported() != null) {
                 note = "reported " + member.reported().getMessage();
             }

@@ -26,6 +26,10 @@ public final class DrivenArchive extends AeronArchive {
     public long recorded;
     /** Where the stream is joined: a new recording begins there. */
     public long joinPosition;
+    /** Whether a recording that is asked for begins after the step only. */
+    public boolean isSlow;
+    /** Whether a recording was asked for that has not begun. */
+    public boolean isAwaited;
     /** Whether the log's stream is recorded from its start into a recording of its own. */
     public boolean startedAnew;
     private DrivenAeron aeron;
@@ -61,6 +65,8 @@ public final class DrivenArchive extends AeronArchive {
     public void reset(final long position, final boolean isRecording) {
         recorded = position;
         startedAnew = false;
+        isSlow = false;
+        isAwaited = false;
         joinPosition = position;
         if (isRecording) {
             record(LOG, position);
@@ -88,6 +94,13 @@ public final class DrivenArchive extends AeronArchive {
             countedRecording = recordingId;
         }
         aeron.counters.setCounterValue(logCounter, position);
+    }
+
+    private void begin(final long recordingId, final long position) {
+        isAwaited = isSlow;
+        if (!isSlow) {
+            record(recordingId, position);
+        }
     }
 
     private void stop() {
@@ -124,7 +137,7 @@ public final class DrivenArchive extends AeronArchive {
         } else {
             startedAnew = true;
             newRecorded = joinPosition;
-            record(NEW_LOG, joinPosition);
+            begin(NEW_LOG, joinPosition);
         }
         return 31;
     }
@@ -135,7 +148,7 @@ public final class DrivenArchive extends AeronArchive {
         final int streamId,
         final SourceLocation location,
         final boolean autoStop) {
-        record(recordingId, end(recordingId));
+        begin(recordingId, end(recordingId));
         return 31;
     }
 

@@ -1,0 +1,306 @@
+"""Situations beyond the state graphs, in which Aeron's answer says something about a hazard.
+
+A situation is a state and an input of which no graph has an edge. The outcome of the spec is the
+reference core's, which takes exactly the spec's steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from canvass.aeron_driver.compilation import Driver
+from canvass.aeron_driver.hidden import HIDDEN
+from canvass.aeron_driver.report import FieldDifference, Situation
+from canvass.aeron_driver.shown import fields_of, sends_of
+from canvass.aeron_driver.stream import (
+    Cells,
+    StreamLayout,
+    running,
+    state_cells,
+    without_implied_terms,
+)
+from canvass.cluster.core import ACTIONS as HANDLERS
+from canvass.cluster.member import (
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import CommitPosition, NewLeadershipTerm
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.graph.steps import (
+    Sends,
+    entry_cells,
+    input_cells,
+    message_cells,
+    record_cells,
+)
+from canvass.graph.steps import state_cells as cells_of_state
+from canvass.traces.actions import ACTIONS, Action
+
+_MEMBERS: Final = 3
+_LAYOUT: Final = StreamLayout(_MEMBERS, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A situation.
+
+    Parameters
+    ----------
+    name
+        In the report.
+    question
+        What the answer decides.
+    action, state, given
+        The step.
+    hidden
+        The departure of Aeron's hidden state, empty for none.
+    """
+
+    name: str
+    question: str
+    action: Action
+    state: Member
+    given: Input
+    hidden: str = ""
+
+
+def situations(revision: str) -> list[Given]:
+    """Give the situations of a revision."""
+    return [*_short_copies(revision), *_leaders(revision), *_forgotten(revision)]
+
+
+def _member(revision: str, **fields: object) -> Member:
+    base = persistent_member(Rules.of(revision, _MEMBERS))
+    return replace(base, module_state=ModuleState.ACTIVE, **fields)  # type: ignore[arg-type]
+
+
+def _short_copies(revision: str) -> Iterator[Given]:
+    copying = _member(
+        revision,
+        persisted_candidate_term_id=1,
+        recorded_position=1,
+        election_state=ElectionState.FOLLOWER_LOG_REPLICATION,
+        leader_member_id=2,
+        leadership_term_id=1,
+        candidate_term_id=1,
+        log_leadership_term_id=0,
+        append_position=0,
+        notified_commit_position=2,
+        catchup_join_position=2,
+        replication_leadership_term_id=0,
+        replication_stop_position=2,
+        log_replication=True,
+        recording_log=(TermEntry(0, 0, -1),),
+    )
+    for notified, what in ((2, "commits the whole term"), (1, "commits what was copied")):
+        yield Given(
+            f"short copy, the leader {what}",
+            "Does a copy that ends at 1 of 2 count as the whole term?",
+            Action.FOLLOWER_LOG_REPLICATION,
+            replace(copying, notified_commit_position=notified),
+            Input(interval=True),
+            "the copy ended short",
+        )
+
+
+def _leaders(revision: str) -> Iterator[Given]:
+    record = MemberRecord(1, 2, 1, 1, ballot_sent=True)
+    behind = replace(record, log_position=1)
+    leader = _member(
+        revision,
+        persisted_candidate_term_id=1,
+        recorded_position=2,
+        role=Role.LEADER,
+        module_leadership_term_id=0,
+        module_notified_commit_position=1,
+        commit_position=1,
+        publication_position=2,
+        leader_member_id=0,
+        election_state=ElectionState.LEADER_LOG_REPLICATION,
+        log_leadership_term_id=0,
+        leadership_term_id=1,
+        candidate_term_id=1,
+        append_position=2,
+        notified_commit_position=0,
+        recording_log=(TermEntry(0, 0, -1),),
+        members=(record, record, behind),
+    )
+    states = {
+        Action.LEADER_LOG_REPLICATION: leader,
+        Action.LEADER_REPLAY: replace(
+            leader, election_state=ElectionState.LEADER_REPLAY, replay_stop_position=2
+        ),
+        Action.LEADER_READY: replace(
+            leader,
+            election_state=ElectionState.LEADER_READY,
+            commit_position=2,
+            log_leadership_term_id=1,
+            module_leadership_term_id=1,
+            recording_log=(TermEntry(0, 0, 2), TermEntry(1, 2, -1)),
+        ),
+    }
+    for action, state in states.items():
+        for active in (frozenset({1, 2}), frozenset({1})):
+            yield Given(
+                f"{action.value} of a leader that has not heard of itself, heard of {set(active)}",
+                "Does the leader count itself, at its position of now?",
+                action,
+                state,
+                Input(active=active, interval=True, commit_interval=True),
+            )
+
+
+def _forgotten(revision: str) -> Iterator[Given]:
+    catching_up = _member(
+        revision,
+        recorded_position=2,
+        leader_member_id=2,
+        leadership_term_id=0,
+        candidate_term_id=0,
+        append_position=0,
+        notified_commit_position=2,
+        catchup_join_position=2,
+        election_state=ElectionState.FOLLOWER_CATCHUP,
+        log_subscription=True,
+    )
+    yield Given(
+        "restart in a catch-up before the first entry",
+        "Is what was recorded before the recording log has an entry found again?",
+        Action.RESTART,
+        catching_up,
+        Input(),
+    )
+    yield Given(
+        "joining the log with a recording that no entry names",
+        "Is the recording extended, or another one started?",
+        Action.FOLLOWER_LOG_AWAIT,
+        replace(
+            catching_up,
+            commit_position=1,
+            append_position=1,
+            catchup_join_position=-1,
+            election_state=ElectionState.FOLLOWER_LOG_AWAIT,
+        ),
+        Input(),
+    )
+    yield Given(
+        "joining the log while the archive is slow",
+        "Is the stream recorded before the term is in the recording log?",
+        Action.FOLLOWER_LOG_AWAIT,
+        replace(
+            catching_up,
+            recorded_position=1,
+            commit_position=1,
+            append_position=1,
+            leadership_term_id=1,
+            candidate_term_id=1,
+            log_leadership_term_id=0,
+            catchup_join_position=-1,
+            election_state=ElectionState.FOLLOWER_LOG_AWAIT,
+            recording_log=(TermEntry(0, 0, -1),),
+        ),
+        Input(),
+        "the archive is slow to record",
+    )
+    closed = _member(
+        revision,
+        recorded_position=1,
+        module_leadership_term_id=0,
+        module_notified_commit_position=1,
+        log_subscription=True,
+        leader_member_id=1,
+        recording_log=(TermEntry(0, 0, -1),),
+    )
+    commit = -1 if revision == "1.49" else 1
+    yield Given(
+        "announcement to a closed follower",
+        "Does the follower take the leader's end for committed?",
+        Action.ON_NEW_LEADERSHIP_TERM,
+        closed,
+        Input(message=NewLeadershipTerm(0, -1, -1, -1, 0, 0, 3, commit, 1)),
+    )
+    yield Given(
+        "commit position below the one before",
+        "Does the notified commit position of a closed follower fall?",
+        Action.ON_COMMIT_POSITION,
+        replace(closed, module_notified_commit_position=3),
+        Input(message=CommitPosition(0, 2, 1)),
+    )
+
+
+def drive_situations(driver: Driver, revision: str) -> list[Situation]:
+    """Take all situations and give both outcomes.
+
+    Raises
+    ------
+    DriverError
+        If the driver's process ends.
+    """
+    asked = situations(revision)
+    requests = np.concatenate([_request(each) for each in asked])
+    with running(driver, _LAYOUT) as session:
+        answers = next(session.take(iter([requests])))
+    found = []
+    for row, each in enumerate(asked):
+        outcome = HANDLERS[each.action.value](
+            Rules.of(revision, _MEMBERS), 0, each.state, each.given
+        )
+        sends = () if outcome is None else tuple((one.to, one.message) for one in outcome.sends)
+        spec = _shown(each.state if outcome is None else outcome.next, sends)
+        cells = answers.cells[row].tolist()
+        java = fields_of(_LAYOUT, cells[1 : 1 + _LAYOUT.state_width])
+        java["sends"] = "; ".join(sends_of(_LAYOUT, cells[1 + _LAYOUT.state_width :])) or "none"
+        before = _shown(each.state, ())
+        told = [
+            FieldDifference(name, spec[name], java[name])
+            for name in spec
+            if spec[name] != java[name] or (name == "sends" and java[name] != before[name])
+        ]
+        note = answers.notes.get(row, "")
+        found.append(
+            Situation(each.name, each.question, each.action.value, outcome is not None, told, note)
+        )
+    return found
+
+
+def _request(each: Given) -> Cells:
+    row = np.zeros((1, _LAYOUT.request_width), dtype=np.int32)
+    head = [
+        ACTIONS.index(each.action),
+        1 << HIDDEN.index(each.hidden) if each.hidden else 0,
+        *input_cells(each.given),
+        *message_cells(each.given.message),
+    ]
+    row[0, : _LAYOUT.state] = head
+    row[0, _LAYOUT.state :] = _cells(each.state)[0]
+    return row
+
+
+def _cells(state: Member) -> Cells:
+    log = np.array([entry_cells(entry) for entry in state.recording_log]).reshape(-1, 3)
+    return state_cells(
+        _LAYOUT,
+        np.array([cells_of_state(state)]),
+        np.array([[record_cells(record) for record in state.members]]),
+        np.array([0, len(log)]),
+        log,
+    )
+
+
+def _shown(state: Member, sends: Sends) -> dict[str, str]:
+    shown = fields_of(_LAYOUT, without_implied_terms(_LAYOUT, _cells(state))[0].tolist())
+    cells = [len(sends)]
+    for to, message in sends:
+        cells += [to, *message_cells(message)]
+    shown["sends"] = "; ".join(sends_of(_LAYOUT, cells)) or "none"
+    return shown

@@ -1,0 +1,112 @@
+"""The spec does what Aeron's Java does, held against the kept answers of its releases.
+
+``tests/java_answers/`` holds, for each revision, what came of each canonical step when Aeron's own
+classes took it. ``canvass drive`` writes them (`docs/guide/drive.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from canvass.aeron_driver.kept import KeptAnswers, Verdict, load_answers
+from canvass.graph.artifact import Graph
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import NONE
+from support.graphs import graph_of
+
+pytestmark = pytest.mark.tlc
+
+ANSWERS: Final = Path(__file__).parents[1] / "java_answers"
+LEAST_SHARE: Final = 0.95
+"""Of the edges that can be driven, at least this share has an answer."""
+SHOWN: Final = 5
+
+RELEASES: Final = {"1.49": {"1.49.5"}, "1.50": {"1.50.4", "1.52.2", "1.53.0-SNAPSHOT"}}
+"""The releases that gave the answers of each revision."""
+
+
+def answers_of(revision: str) -> KeptAnswers:
+    return load_answers(ANSWERS / f"{revision}.answers")
+
+
+def described(graph: Graph, verdict: Verdict) -> str:
+    counts = np.bincount(
+        graph.input_action[graph.input[verdict.contradicted]], minlength=len(ACTIONS)
+    )
+    by_action = ", ".join(
+        f"{action.value} {count}"
+        for action, count in zip(ACTIONS, counts.tolist(), strict=True)
+        if count
+    )
+    steps = [str(graph.step(int(edge))) for edge in verdict.contradicted[:SHOWN]]
+    return "\n".join(
+        [
+            f"{graph.manifest.model}: Aeron does otherwise in {len(verdict.contradicted)} edges"
+            f" ({by_action}); canvass drive shows how",
+            *steps,
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [
+        ("MCMemberGraph1", -1),
+        ("MCMemberGraph2", 1),
+        ("MCMemberGraph3", 1),
+        ("MCMemberGraph3Rev149", 0),
+        pytest.param("MCMemberGraph3Rev149", 1, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph3Terms", 0, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph3TermsRev149", 0, marks=pytest.mark.night),
+    ],
+)
+def test_every_edge_is_what_aeron_answered(
+    pytestconfig: pytest.Config, executed: list[str], model: str, steps: int
+) -> None:
+    graph = graph_of(pytestconfig, model, steps)
+
+    verdict = answers_of(graph.rules.revision).verdict(graph)
+    explained = sum(verdict.explained.values())
+    executed.append(
+        f"{model}, {steps} steps, on Aeron: {verdict.edges:,} edges, {verdict.confirmed:,}"
+        f" confirmed, {explained:,} explained, {len(verdict.unknown):,} without an answer"
+    )
+
+    assert not len(verdict.contradicted), described(graph, verdict)
+    assert (verdict.confirmed + explained) / verdict.edges >= LEAST_SHARE
+
+
+def test_the_answers_are_those_of_the_releases() -> None:
+    for revision, releases in RELEASES.items():
+        header = answers_of(revision).header
+
+        assert header.revision == revision
+        assert {source.release for source in header.sources} == releases
+
+
+@pytest.mark.parametrize(
+    "action", [Action.ON_VOTE, Action.CANVASS, Action.ON_NEW_LEADERSHIP_TERM, Action.RESTART]
+)
+def test_an_edge_that_leads_elsewhere_is_contradicted(
+    pytestconfig: pytest.Config, action: Action
+) -> None:
+    """As a change of the spec would make it: the state after one edge becomes that of another."""
+    graph = graph_of(pytestconfig, "MCMemberGraph2", 1)
+    answers = answers_of("1.50")
+    before = len(answers.verdict(graph).contradicted)
+    code = ACTIONS.index(action)
+    edges = np.flatnonzero((graph.input_action[graph.input] == code) & (graph.target != NONE))
+    changed = edges[graph.target[edges] != graph.source[edges]][:3]
+    target = graph.target.copy()
+    target[changed] = graph.source[changed]
+
+    verdict = answers.verdict(replace(graph, target=target))
+
+    assert len(changed)
+    assert set(changed.tolist()) <= set(verdict.contradicted.tolist())
+    assert len(verdict.contradicted) == before + len(changed)

@@ -1,0 +1,72 @@
+"""Aeron's answers give mutants of the core away, as the state graphs do.
+
+Where an edge is what Aeron answered (`tests/conformance/test_java_answers.py`), a mutant that
+departs from the edge departs from Aeron. So a mutant is given away by Aeron if an edge does it that
+the driver can drive.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pytest
+
+from canvass.aeron_driver.kept import drivable_edges
+from canvass.aeron_driver.steps import GraphSteps
+from canvass.selftest.edges import EdgeKill, Trial, Trials, find_kill
+from canvass.selftest.killing import MODELS
+from canvass.selftest.mutants import MUTANTS
+from canvass.selftest.mutation import load
+from canvass.selftest.reach import actions_reached
+from canvass.traces.actions import Action
+from support.graphs import graph_of
+
+pytestmark = [pytest.mark.tlc, pytest.mark.night]
+
+NOT_IN_JAVA: Final = ("hardened",)
+"""Revisions that Aeron has no release of."""
+
+
+class DrivenTrials(Trials):
+    """The trials that are edges which the driver drives."""
+
+    def of(self, action: Action) -> list[Trial]:
+        driven = set(drivable_edges(GraphSteps(self.graph)).tolist())
+        graph = self.graph
+        rows = [
+            (
+                int(graph.source[edge]),
+                int(graph.input[edge]),
+                int(graph.target[edge]),
+                int(graph.sent[edge]),
+            )
+            for edge in np.flatnonzero(
+                graph.input_action[graph.input] == list(Action).index(action)
+            ).tolist()
+            if edge in driven
+        ]
+        return rows
+
+
+def test_aeron_gives_away_what_the_graphs_give_away(
+    pytestconfig: pytest.Config, executed: list[str]
+) -> None:
+    trials: dict[tuple[str, int], DrivenTrials] = {}
+    alive = []
+    killed = 0
+    for mutant in MUTANTS.values():
+        if mutant.revision in NOT_IN_JAVA or mutant.unreachable or mutant.shows_in == "effects":
+            continue
+        key = mutant.revision, mutant.member_count
+        if key not in trials:
+            name, steps = MODELS[key]
+            trials[key] = DrivenTrials(graph_of(pytestconfig, name, steps))
+        found = find_kill(trials[key], load(mutant), actions_reached(mutant))
+        killed += isinstance(found, EdgeKill)
+        if not isinstance(found, EdgeKill):
+            alive.append(mutant.name)
+    executed.append(f"mutants given away by Aeron's answers: {killed}, not: {', '.join(alive)}")
+
+    assert killed
+    assert alive == []
