@@ -7,10 +7,12 @@ the driver can drive.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from canvass.aeron_driver.kept import drivable_edges
 from canvass.aeron_driver.steps import GraphSteps
@@ -19,7 +21,7 @@ from canvass.selftest.killing import MODELS
 from canvass.selftest.mutants import MUTANTS
 from canvass.selftest.mutation import load
 from canvass.selftest.reach import actions_reached
-from canvass.traces.actions import Action
+from canvass.traces.actions import ACTIONS, Action
 from support.graphs import graph_of
 
 pytestmark = [pytest.mark.tlc, pytest.mark.night]
@@ -31,22 +33,22 @@ NOT_IN_JAVA: Final = ("hardened",)
 class DrivenTrials(Trials):
     """The trials that are edges which the driver drives."""
 
+    @cached_property
+    def driven(self) -> NDArray[np.bool_]:
+        """Whether each row of the table of edges is driven."""
+        found = np.zeros(len(self.graph.target), dtype=np.bool_)
+        found[drivable_edges(GraphSteps(self.graph))] = True
+        return found
+
     def of(self, action: Action) -> list[Trial]:
-        driven = set(drivable_edges(GraphSteps(self.graph)).tolist())
-        graph = self.graph
-        rows = [
-            (
-                int(graph.source[edge]),
-                int(graph.input[edge]),
-                int(graph.target[edge]),
-                int(graph.sent[edge]),
-            )
-            for edge in np.flatnonzero(
-                graph.input_action[graph.input] == list(Action).index(action)
-            ).tolist()
-            if edge in driven
-        ]
-        return rows
+        if action not in self._by_action:
+            graph = self.graph
+            is_of = graph.input_action[graph.input] == ACTIONS.index(action)
+            rows = np.flatnonzero(is_of & self.driven)
+            columns = (graph.source, graph.input, graph.target, graph.sent)
+            found = np.stack([column[rows] for column in columns], axis=1)
+            self._by_action[action] = found[self._rng.permutation(len(found))].tolist()
+        return self._by_action[action]
 
 
 def test_aeron_gives_away_what_the_graphs_give_away(
