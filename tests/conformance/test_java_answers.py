@@ -44,13 +44,11 @@ def described(graph: Graph, verdict: Verdict) -> str:
         if count
     )
     steps = [str(graph.step(int(edge))) for edge in verdict.contradicted[:SHOWN]]
-    return "\n".join(
-        [
-            f"{graph.manifest.model}: Aeron does otherwise in {len(verdict.contradicted)} edges"
-            f" ({by_action}); canvass drive shows how",
-            *steps,
-        ]
+    title = (
+        f"{graph.manifest.model}: Aeron does otherwise in {len(verdict.contradicted)} edges"
+        f" ({by_action}); canvass drive shows how"
     )
+    return "\n".join([title, *steps])
 
 
 @pytest.mark.parametrize(

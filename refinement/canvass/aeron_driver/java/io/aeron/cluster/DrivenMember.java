@@ -411,8 +411,9 @@ final class DrivenMember {
         candidateTerm.setLong(e, cell(r, names.candidateTermId));
         final long heard = position(r, names.notifiedCommitPosition);
         notified.setLong(e, heard);
-        catchupNotified.setLong(e, heard);
-        replicationNotified.setLong(e, heard);
+        // Where there are two, the spec's one is that of the copy until the copy has ended, then that of the catch-up.
+        replicationNotified.setLong(e, copiesStill(stateOfElection) ? heard : 0);
+        catchupNotified.setLong(e, copiesStill(stateOfElection) ? 0 : heard);
         putFollowing(r, e, stateOfElection, hidden);
         final int leader = cell(r, names.leaderMemberId);
         electionLeader.set(e, leader < 0 ? null : members[leader]);
@@ -631,7 +632,10 @@ final class DrivenMember {
         final int s = cells.answerState;
         Arrays.fill(out, s, s + names.count, NULL_VALUE);
         out[s + names.persistedCandidateTermId] = (int) nodeState.candidateTerm().candidateTermId();
-        out[s + names.recordedPosition] = unscaled(archive.recorded, scale);
+        // What is recorded is what the member can find: a recording that it has forgotten counts for nothing.
+        final long recording = logRecordingId.getLong(agent);
+        out[s + names.recordedPosition] =
+            recording == NULL_VALUE ? 0 : unscaled(archive.end(recording), scale);
         final ConsensusModule.State module = agent.state();
         out[s + names.moduleState] =
             module == ConsensusModule.State.CLOSED || module == ConsensusModule.State.TERMINATING ? INACTIVE : 0;
@@ -656,9 +660,6 @@ final class DrivenMember {
         }
         readRecords(out, s);
         readLog(out, s);
-        if (archive.startedAnew) {
-            out[s + names.recordedPosition] = unscaled(archive.end(DrivenArchive.NEW_LOG), scale);
-        }
     }
 
     private void readElection(final int[] out, final int s, final Election e) {
@@ -672,9 +673,7 @@ final class DrivenMember {
         out[s + names.leadershipTermId] = (int) term.getLong(e);
         out[s + names.candidateTermId] = (int) candidateTerm.getLong(e);
         out[s + names.appendPosition] = unscaled(appendPosition.getLong(e), scale);
-        final Slot heard = notified.isPresent() ? notified
-            : at == ElectionState.FOLLOWER_LOG_REPLICATION ? replicationNotified : catchupNotified;
-        out[s + names.notifiedCommitPosition] = unscaled(heard.getLong(e), scale);
+        out[s + names.notifiedCommitPosition] = unscaled(notifiedIn(e, at), scale);
         out[s + names.catchupJoinPosition] = unscaled(catchupJoin.getLong(e), scale);
         out[s + names.replicationLeadershipTermId] = (int) replicationTerm.getLong(e);
         out[s + names.replicationStopPosition] = unscaled(replicationStop.getLong(e), scale);
@@ -682,6 +681,19 @@ final class DrivenMember {
         out[s + names.logReplication] = logReplication.get(e) == null ? 0 : 1;
         out[s + names.replayStopPosition] = replay == null ? NULL_VALUE : unscaled(replayStop.getLong(replay), scale);
         out[s + names.gracefulClosedLeaderId] = gracefulClosedLeader.getInt(e);
+    }
+
+    private static boolean copiesStill(final ElectionState at) {
+        return at.code() <= ElectionState.FOLLOWER_LOG_REPLICATION.code();
+    }
+
+    private long notifiedIn(final Election e, final ElectionState at) {
+        if (notified.isPresent()) {
+            return notified.getLong(e);
+        }
+        final long copy = replicationNotified.getLong(e);
+        final long catchup = catchupNotified.getLong(e);
+        return at == ElectionState.INIT ? Math.max(copy, catchup) : copiesStill(at) ? copy : catchup;
     }
 
     private void readRecords(final int[] out, final int s) {
