@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from canvass.aeron_driver.kept import drivable_edges
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.selftest.edges import EdgeKill, Trial, Trials, find_kill
-from canvass.selftest.killing import MODELS
+from canvass.selftest.kill_matrix import MODELS
 from canvass.selftest.mutants import MUTANTS
 from canvass.selftest.mutation import load
 from canvass.selftest.reach import actions_reached
@@ -28,6 +28,19 @@ pytestmark = [pytest.mark.tlc, pytest.mark.night]
 
 NOT_IN_JAVA: Final = ("hardened",)
 """Revisions that Aeron has no release of."""
+
+ENABLED_WRONGLY: Final = {
+    "append_after_the_end_was_named",
+    "follower_processes_what_is_not_committed",
+    "follower_processes_what_is_not_recorded",
+    "leader_closes_on_reports_of_older_terms",
+    "leader_closes_without_a_quorum",
+    "record_beyond_what_the_leader_wrote",
+    "terminate_before_the_position_is_reached",
+}
+"""Mutants that do what the rules disable. The kept answers are of edges, so that they cannot show
+it; ``canvass drive --disabled`` gives Aeron these inputs, but for what no code of a member does.
+"""
 
 
 class DrivenTrials(Trials):
@@ -71,4 +84,4 @@ def test_aeron_gives_away_what_the_graphs_give_away(
     executed.append(f"mutants given away by Aeron's answers: {killed}, not: {', '.join(alive)}")
 
     assert killed
-    assert alive == []
+    assert set(alive) == ENABLED_WRONGLY

@@ -318,7 +318,7 @@ def drive(
     observers
         Are given each batch of outcomes.
     progress
-        Is told how many steps of how many are done.
+        Called with the number of steps done and of all steps.
 
     Raises
     ------

@@ -261,14 +261,16 @@ def drive_situations(driver: Driver, revision: str) -> list[Situation]:
         java = fields_of(_LAYOUT, cells[1 : 1 + _LAYOUT.state_width])
         java["sends"] = "; ".join(sends_of(_LAYOUT, cells[1 + _LAYOUT.state_width :])) or "none"
         before = _shown(each.state, ())
-        told = [
+        differing = [
             FieldDifference(name, spec[name], java[name])
             for name in spec
             if spec[name] != java[name] or (name == "sends" and java[name] != before[name])
         ]
         note = answers.notes.get(row, "")
         found.append(
-            Situation(each.name, each.question, each.action.value, outcome is not None, told, note)
+            Situation(
+                each.name, each.question, each.action.value, outcome is not None, differing, note
+            )
         )
     return found
 

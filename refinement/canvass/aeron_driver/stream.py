@@ -224,7 +224,7 @@ class Session:
                     stdin.flush()
             except OSError:
                 pass  # The process has ended: the reader finds out why.
-            except BaseException as error:  # noqa: BLE001 - told by the reader
+            except BaseException as error:  # noqa: BLE001 - raised again by the reader
                 failed.append(error)
             sizes.append(0)
             ready.release()
