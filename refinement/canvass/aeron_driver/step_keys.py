@@ -16,6 +16,7 @@ from canvass.aeron_driver.driving import Outcomes
 from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.graph.artifact import Graph
 from canvass.graph.kernel import Status, canonical_keys, flavour
+from canvass.graph.steps import hash_cells
 from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, STATE_COLUMNS
 
 Keys = NDArray[np.uint64]
@@ -115,6 +116,8 @@ def _keys(
         sends=graph.sends[:0] if sends is None else sends,
         **states,
     )
+    # The same cells may be a step of clusters of two sizes.
+    keys ^= np.uint64(hash_cells([graph.rules.member_count])[0])
     return keys, status == Status.KEYED
 
 
