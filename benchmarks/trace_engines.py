@@ -86,16 +86,16 @@ def main() -> None:
 
 def measure(corpus: Path, root: Path, *, large: bool) -> None:
     """Measure a corpus of run folders, of which ``root`` holds the data set too."""
-    judge = Judge(cache=root / "cache")
+    oracle = Judge(cache=root / "cache")
     started = processor_seconds()
-    first = check_corpus([corpus], judge)
+    first = check_corpus([corpus], oracle)
     unknown = processor_seconds() - started
     assert first.exit_code == 0
     counts = first.counts
     print(f"{counts.runs} runs, {counts.events:,} steps, {counts.distinct_steps:,} distinct")
-    check_corpus([root / "set"], judge)
-    known = median_seconds(lambda: check_corpus([corpus], judge))
-    parquet = median_seconds(lambda: check_corpus([root / "set"], judge))
+    check_corpus([root / "set"], oracle)
+    known = median_seconds(lambda: check_corpus([corpus], oracle))
+    parquet = median_seconds(lambda: check_corpus([root / "set"], oracle))
     show("step by step, NDJSON, all answers kept", counts.events, known)
     show("step by step, Parquet, all answers kept", counts.events, parquet)
     show("step by step, NDJSON, nothing known before", counts.events, unknown, known)
