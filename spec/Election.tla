@@ -60,10 +60,17 @@ ElectionInit(i, s, x) ==
 (* passed, when a quorum would.                                            *)
 (*                                                                         *)
 (* A member that is not the appointed leader never stands by itself.       *)
+(* UpstreamFix: a member that hears of a leader of an older term than it   *)
+(* has voted in stands after a while without a quorum too, so that its     *)
+(* request makes that leader enter an election.  That it has heard of one, *)
+(* in x.leadershipTermId, is left to the input.                            *)
 (* Source: Election.canvass.                                               *)
 (***************************************************************************)
 PublishCanvassPosition(i, s) ==
     Broadcast(i, CanvassPosition(s.logLeadershipTermId, s.appendPosition, s.leadershipTermId, i))
+
+HeardOfStaleLeader(s, x) ==
+    UpstreamFix /\ x.leadershipTermId # NULL_VALUE /\ x.leadershipTermId < s.candidateTermId
 
 Canvass(i, s, x) ==
     LET sends     == IF x.interval THEN PublishCanvassPosition(i, s) ELSE <<>>
@@ -71,6 +78,7 @@ Canvass(i, s, x) ==
         nominates == /\ mayStand
                      /\ \/ IsUnanimousCandidate(i, s)
                         \/ x.timeout /\ IsQuorumCandidate(i, s)
+                        \/ x.timeout /\ HeardOfStaleLeader(s, x)
     IN  IF ~At(s, "CANVASS") THEN {}
         ELSE Outcome(IF nominates THEN [s EXCEPT !.electionState = "NOMINATE"] ELSE s, sends)
 
@@ -153,10 +161,13 @@ PublishLeadership(i, s, x, announces, q) ==
 (* There is no deadline (L-A), and the terms of the reports are not looked *)
 (* at (HZ1).  Hardening HZ5: the quorum must have opened the new term too. *)
 (* The leader renews its own record first, so that it is active.           *)
+(* UpstreamFix: its record is of the new term from here on.                *)
 (* Source: Election.leaderLogReplication.                                  *)
 (***************************************************************************)
 LeaderLogReplication(i, s, x) ==
-    LET t      == NoteOwnPosition(i, s, s.appendPosition)
+    LET own    == NoteOwnPosition(i, s, s.appendPosition)
+        t      == IF UpstreamFix THEN [own EXCEPT !.members[i].leadershipTermId = s.leadershipTermId]
+                  ELSE own
         active == x.active \cup {i}
         done   == IF Hardened("HZ5")
                   THEN HasQuorumAtPosition(t, t.leadershipTermId, t.appendPosition, active)
@@ -339,7 +350,9 @@ FollowerLogReplication(i, s, x) ==
 (* While no commit position is known the member only reports where it is:  *)
 (* without a deadline and deaf to ballots (L-B).  A replay that ends short *)
 (* of the log's end leads back to CANVASS.  1.49 replays everything it has *)
-(* recorded, committed or not.  Source: Election.followerReplay.           *)
+(* recorded, committed or not.  UpstreamFix: it reports also where a       *)
+(* commit position is known that its replay has reached.                   *)
+(* Source: Election.followerReplay.                                        *)
 (***************************************************************************)
 JoinLog(s) ==
     [s EXCEPT !.electionState = IF s.catchupJoinPosition # NULL_POSITION
@@ -353,7 +366,9 @@ FollowerReplay(i, s, x) ==
     IF ~At(s, "FOLLOWER_REPLAY") THEN {}
     ELSE IF s.replayStopPosition = NULL_POSITION
     THEN IF s.commitPosition >= s.appendPosition THEN Outcome(JoinLog(s), <<>>)
-         ELSE IF ~Rev149 /\ s.notifiedCommitPosition = 0
+         ELSE IF /\ ~Rev149
+                 /\ \/ s.notifiedCommitPosition = 0
+                    \/ UpstreamFix /\ s.commitPosition >= s.notifiedCommitPosition
          THEN Outcome(s, IF x.interval
                          THEN Send(s.leaderMemberId,
                                    AppendPosition(ReportedTerm(s, s.leadershipTermId),
@@ -380,12 +395,13 @@ FollowerCatchupInit(i, s, x) ==
 (***************************************************************************)
 (* FollowerCatchupAwait(i, s, x): the replay has connected; record it and  *)
 (* join it.  The recording log is not touched: hazard HZ2, whose hardening *)
-(* opens the term here.  Source: Election.followerCatchupAwait.            *)
+(* opens the term here, and so does UpstreamFix.                           *)
+(* Source: Election.followerCatchupAwait.                                  *)
 (***************************************************************************)
 FollowerCatchupAwait(i, s, x) ==
     LET opened == OpenTerm(s, s.leadershipTermId, s.commitPosition)
     IN  IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {}
-        ELSE Outcome(IF Hardened("HZ2")
+        ELSE Outcome(IF Hardened("HZ2") \/ UpstreamFix
                      THEN [s EXCEPT !.electionState = "FOLLOWER_CATCHUP", !.recordingLog = opened,
                                     !.logLeadershipTermId = s.leadershipTermId]
                      ELSE [s EXCEPT !.electionState = "FOLLOWER_CATCHUP"], <<>>)
@@ -397,7 +413,8 @@ FollowerCatchupAwait(i, s, x) ==
 (*                                                                         *)
 (* The reports carry the term of the MODULE, which lags behind the         *)
 (* election's until the new term's first entry has been consumed; hardened *)
-(* against HZ7, the term that the log ends with.                           *)
+(* against HZ7, the term that the log ends with.  UpstreamFix: the term of  *)
+(* the election.                                                           *)
 (* Source: Election.followerCatchup, ConsensusModuleAgent.catchupPoll.     *)
 (***************************************************************************)
 FollowerCatchup(i, s, x) ==
@@ -409,7 +426,8 @@ FollowerCatchup(i, s, x) ==
                                             !.appendPosition = s.commitPosition] ELSE s,
                      IF x.interval
                      THEN Send(s.leaderMemberId,
-                               AppendPosition(ReportedTerm(s, s.moduleLeadershipTermId),
+                               AppendPosition(ReportedTerm(s, IF UpstreamFix THEN s.leadershipTermId
+                                                              ELSE s.moduleLeadershipTermId),
                                               s.recordedPosition, i, CATCHUP_FLAG))
                      ELSE <<>>)
 
@@ -570,6 +588,8 @@ OnCanvassPosition(i, s, x) ==
 (* A refusal because the candidate's log is older uses the term up too.    *)
 (* Outside elections a request of a newer term starts an election and is   *)
 (* itself lost.  In the states that follow or lead it is not answered.     *)
+(* UpstreamFix: a leader gives its election up for one of a newer term,    *)
+(* and answers an older log with its vote alone.                           *)
 (* Source: Election.onRequestVote, ConsensusModuleAgent.onRequestVote.     *)
 (***************************************************************************)
 VoteUsedUp(s, m) == m.candidateTermId <= s.candidateTermId
@@ -585,10 +605,12 @@ OnRequestVote(i, s, x) ==
         q       == ElectionQuorumPosition(raised, x.active)
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT" \/ c = i THEN Ignore(s)
+             ELSE IF UpstreamFix /\ s.role = "LEADER" /\ m.candidateTermId > s.leadershipTermId
+             THEN Raise(s)
              ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
              ELSE IF longer
              THEN Outcome(raised, answer(FALSE) \o
-                    IF s.role = "LEADER"
+                    IF s.role = "LEADER" /\ ~UpstreamFix
                     THEN Send(c, ElectionNewLeadershipTerm(i, raised, m.logLeadershipTermId, q)) ELSE <<>>)
              ELSE IF s.electionState \in BallotOpen
              THEN Outcome([raised EXCEPT !.electionState = "FOLLOWER_BALLOT",
@@ -625,6 +647,7 @@ OnVote(i, s, x) ==
 (* current term, else copies one older term and comes back for the next.   *)
 (*                                                                         *)
 (* Nothing compares the cut with the own commit position.                  *)
+(* UpstreamFix: a leader of an older term than was voted in is ignored.    *)
 (*                                                                         *)
 (* A closed follower of 1.49 takes the end of its leader's log, which need *)
 (* not be committed, for the commit position.                              *)
@@ -688,6 +711,7 @@ OnNewLeadershipTerm(i, s, x) ==
         t == ForgetGracefulClosedLeader(s, m.leaderMemberId)
     IN  IF InElection(s)
         THEN IF s.electionState = "INIT"
+                \/ (UpstreamFix /\ m.leadershipTermId < s.candidateTermId)
                 \/ (m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId) THEN Ignore(s)
              ELSE IF AcceptsNewLeadershipTerm(t, m) THEN Ignore(AcceptNewLeadershipTerm(i, t, m))
              ELSE Ignore(t)

@@ -7,7 +7,8 @@
 (* stands in term 1 and gets member 0's vote, which is still under way.    *)
 (* Member 0's ballot has timed out: it canvasses again, is answered by     *)
 (* member 2, and follows it in term 0, although it has voted in term 1.    *)
-(* It catches up, and with it member 2 commits the entry.                  *)
+(* It catches up, and with it member 2 commits the entry.  In upstream-fix *)
+(* member 0 ignores the answer of member 2, and the story ends there.      *)
 (*                                                                         *)
 (* From here everything is explored in which nobody opens a third term,    *)
 (* member 0 has nothing more to say, and no more than two messages are     *)
@@ -27,7 +28,10 @@ MCStory ==
         g == Get(Quiet(Quiet(f, 0, "FollowerReplay"), 0, "FollowerCatchupInit"), 0, 2)
         h == Get(Publish(Keep(Quiet(g, 0, "FollowerCatchupAwait"), 0), 0, "FollowerCatchup"), 0, 2)
         k == Tell(Lead(h, 2, "UpdateLeaderPosition"), 2, "UpdateLeaderPosition")
-    IN  [k EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = k.channel[0][1]]]
+    IN  IF UpstreamFix
+        THEN [f EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = f.channel[0][1],
+                                                     ![2][0] = f.channel[2][0]]]
+        ELSE [k EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = k.channel[0][1]]]
 
 MCInit ==
     LET c == MCStory
@@ -36,7 +40,7 @@ MCInit ==
 MCBoundTerm(i, term) == term <= MaxTerm
 MCBoundAppend(position) == position <= MaxPosition
 MCBoundInterval(i) ==
-    /\ i # 0 /\ member[i].electionState # "NOMINATE"
+    /\ (i # 0 \/ UpstreamFix) /\ member[i].electionState # "NOMINATE"
     /\ \A j \in Members : \A k \in DOMAIN channel[i][j] : channel[i][j][k].type = "Vote"
 MCNever(i) == FALSE
 MCNever2(i, j) == FALSE

@@ -8,7 +8,8 @@
 (* has stood in vain once.                                                 *)
 (*                                                                         *)
 (* The tale: member 0 is elected in term 1 with member 2's vote, opens     *)
-(* that term on disk, and nobody hears of it.  Member 1 is elected in      *)
+(* that term on disk, and nobody hears of it (in upstream-fix member 2     *)
+(* hears of it, reports once, and gives up).  Member 1 is elected in       *)
 (* term 2 with member 2's vote; member 2 copies the second entry, and      *)
 (* member 1 commits it.  Then member 1 is gone, and member 0 restarts.     *)
 (* Hardened, member 0 opens its term when it wins, and member 1 commits    *)
@@ -26,11 +27,16 @@ MCBefore(n) ==
 Wins == Stands(0, 2) \o Loss(2, 1)
 
 Opens ==
-    Hearing(0, "LeaderLogReplication", {0, 2}) \o Hearing(0, "LeaderReplay", {0, 2}) \o Reads(0)
+    (IF UpstreamFix
+     THEN Repeats(0, "LeaderLogReplication", {0, 2}) \o Loss(0, 1) \o Arrival(0, 2) \o Reports(0, 2)
+     ELSE <<>>)
+    \o Hearing(0, "LeaderLogReplication", {0, 2}) \o Hearing(0, "LeaderReplay", {0, 2}) \o Reads(0)
     \o Hearing(0, "LeaderReplay", {0, 2}) \o Loss(0, 1) \o Loss(0, 2) \o Does(0, "LeaderInit")
 
 Copies ==
-    Expires(2, "FollowerBallot") \o Stands(1, 2) \o Loss(2, 0)
+    (IF UpstreamFix THEN Does(2, "ElectionError") \o Does(2, "ElectionInit")
+     ELSE Expires(2, "FollowerBallot"))
+    \o Stands(1, 2) \o Loss(2, 0)
     \o Repeats(1, "LeaderLogReplication", {1, 2}) \o Loss(1, 0) \o Arrival(1, 2)
     \o Does(2, "FollowerLogReplication") \o Records(2)
     \o Repeats(2, "FollowerLogReplication", {}) \o Arrival(2, 1)

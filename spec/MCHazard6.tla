@@ -25,6 +25,12 @@ MCBefore(n) ==
 
 MCScript(n) ==
     EnterElections(<<0, 2>>) \o Stands(0, 2) \o Restarts(1)
+    \o (IF UpstreamFix
+        THEN Repeats(0, "LeaderLogReplication", {0, 2}) \o Loss(0, 1) \o Arrival(0, 2)
+             \o Repeats(2, "Canvass", {}) \o Arrival(2, 0) \o Loss(2, 1) \o Arrival(0, 2)
+             \o Does(2, "FollowerLogReplication") \o Repeats(2, "FollowerLogReplication", {})
+             \o Arrival(2, 0)
+        ELSE <<>>)
     \o Repeats(0, "LeaderLogReplication", {0, 2}) \o Arrival(0, 1) \o Loss(0, 2)
     \o Does(1, "FollowerReplay") \o Reads(1) \o Does(1, "FollowerReplay")
 

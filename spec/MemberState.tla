@@ -20,7 +20,8 @@
 EXTENDS RecordingLog
 
 CONSTANTS
-    Revision,          \* "1.49" as the seed documents say, or "1.50" as current Aeron does.
+    Revision,          \* "1.49" as the seed documents say, "1.50" as current Aeron does, or
+                       \* "upstream-fix": 1.50 with the corrections proposed in September 2026.
     Hardening,         \* The fixes in force, a subset of Hazards.
     AppointedLeaderId  \* The only member that may nominate itself, or -1 if every member may.
 
@@ -35,6 +36,12 @@ Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9"}
 ASSUME Hardening \subseteq Hazards
 
 Rev149 == Revision = "1.49"
+
+(***************************************************************************)
+(* The corrections that a public branch of Aeron proposes; UpstreamFix.md   *)
+(* in docs/findings says where each is described and what it mends.        *)
+(***************************************************************************)
+UpstreamFix == Revision = "upstream-fix"
 
 Hardened(hazard) == hazard \in Hardening
 
@@ -188,7 +195,8 @@ EnterCanvass(i, s) ==
         !.catchupJoinPosition = NULL_POSITION,
         !.replayStopPosition = NULL_POSITION,
         !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i,
-                                            s.leadershipTermId, s.appendPosition)]
+                                            IF UpstreamFix THEN s.logLeadershipTermId
+                                            ELSE s.leadershipTermId, s.appendPosition)]
 
 EnterLeaderLogReplication(i, s) ==
     LET t == [s EXCEPT !.electionState = "LEADER_LOG_REPLICATION",
@@ -287,14 +295,18 @@ CountedPosition(s, term, own, record) ==
 (***************************************************************************)
 (* The bounded quorum position of a leader in term whose own log is        *)
 (* recorded up to own.  What the leader knows of itself counts in full.    *)
+(* UpstreamFix: a report counts only if it was made in this term, the      *)
+(* leader's own included.                                                  *)
 (* 1.49 counts members however long unheard, and does not bound the        *)
 (* position in elections.                                                  *)
 (***************************************************************************)
 BoundedQuorumPosition(s, term, own, active) ==
     LET position == [j \in Members |-> IF j = s.leaderMemberId THEN s.members[j].logPosition
                                        ELSE CountedPosition(s, term, own, s.members[j])]
+        counted  == IF UpstreamFix THEN {j \in active : s.members[j].leadershipTermId = term}
+                    ELSE active
     IN  IF Rev149 THEN QuorumPosition(position, Members)
-        ELSE Min(QuorumPosition(position, active), own)
+        ELSE Min(QuorumPosition(position, counted), own)
 
 (***************************************************************************)
 (* The quorum position that a leader publishes in its election.  Hardening *)
