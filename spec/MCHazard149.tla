@@ -41,10 +41,10 @@ MCNotified(n) ==
 
 MCAbsent == 1
 
-MCTerm(i, term) == Telling \/ (i = 0 /\ term <= MaxTerm)
+MCTerm(i, term) == Playing \/ (i = 0 /\ term <= MaxTerm)
 
 MCAbsentReplays ==
-    \/ Telling
+    \/ Playing
     \/ /\ channel'[1] = channel[1]
        /\ \/ member'[1] = member[1]
           \/ member'[1].commitPosition > member[1].commitPosition

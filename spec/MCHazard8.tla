@@ -27,5 +27,5 @@ MCScript(n) ==
     \o Advances(0, Members) \o Loss(0, 1)
 
 MCAbsent == 1
-MCBoundEnterElection(i) == Telling \/ i = 2
+MCBoundEnterElection(i) == Playing \/ i = 2
 =============================================================================

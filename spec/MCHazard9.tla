@@ -44,5 +44,5 @@ MCScript(n) ==
          \o Repeats(1, "Canvass", Members) \o Loss(1, 0) \o Arrival(1, 2) \o Arrival(2, 1)
 
 MCAbsent == 0
-MCBoundEnterElection(i) == Telling \/ Hardened("HZ9")
+MCBoundEnterElection(i) == Playing \/ Hardened("HZ9")
 =============================================================================

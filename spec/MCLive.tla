@@ -45,7 +45,7 @@ Heard == [NoInput EXCEPT !.active = Members]
 
 Said == [Heard EXCEPT !.interval = TRUE, !.commitInterval = TRUE]
 
-Live(i) == i # Absent /\ ~Telling
+Live(i) == i # Absent /\ ~Playing
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -147,7 +147,7 @@ Deadline(i) ==
            \/ /\ IF s.role = "LEADER" THEN ~Followed(i) ELSE ~HasLeader(s)
               /\ Tick(i, "EnterElection", NoInput)
 
-Told ==
+ScriptStep ==
     \E k \in 1 .. (Len(Tale) - 1) :
         /\ Now = Tale[k]
         /\ member' = Tale[k + 1].member /\ channel' = Tale[k + 1].channel
@@ -159,7 +159,7 @@ ArchiveRecords(i) == Idle(Below(i)) /\ Keep(i)
 LogIsRead(i)      == Idle(Below(i)) /\ Read(i)
 
 LiveNext ==
-    \/ Told
+    \/ ScriptStep
     \/ \E i \in Members : OwnStep(i)
     \/ \E i \in Members : LeaderWrites(i)
     \/ \E i \in Members : ArchiveRecords(i)
@@ -169,7 +169,7 @@ LiveNext ==
     \/ \E i \in Members : Deadline(i)
 
 Fairness ==
-    /\ WF_vars(Told)
+    /\ WF_vars(ScriptStep)
     /\ \A i \in Members : WF_vars(Work(i)) /\ SF_vars(Repeat(i)) /\ SF_vars(Deadline(i))
     /\ \A i, j \in Members : i # j => WF_vars(Receives(i, j))
 

@@ -6,13 +6,13 @@
 (* A script is a sequence of steps.  A model has two: what happened Before *)
 (* (TLC begins where that ends), and the Script proper.  The clusters that *)
 (* the script leads through, the tale, are computed from it once.  Then    *)
-(* Next is followed with one constraint (AsTold): as long as the cluster   *)
-(* is one of the tale's, the next one is the tale's next.  So each step of *)
+(* Next is followed with one constraint (AsScripted): while the cluster is *)
+(* one of the tale's, the next one is the tale's next.  So each step of    *)
 (* a script is a step of Next, whose bounds an MC module lifts while the   *)
-(* tale is told (Telling); whatever comes after is explored within them.   *)
+(* script plays (Playing); whatever comes after is explored within them.   *)
 (* A script whose step is not enabled stops TLC with the reason, and so    *)
-(* does one that comes back to a state of its own: AsTold could not tell   *)
-(* the two moments apart.                                                  *)
+(* does one that comes back to a state of its own: AsScripted could not    *)
+(* tell the two moments apart.                                             *)
 (*                                                                         *)
 (* Both scripts are operators with an argument that nothing reads: TLC     *)
 (* evaluates those without one each time it begins, and slowly.            *)
@@ -158,9 +158,9 @@ TaleInit ==
         /\ member = tale[1].member /\ channel = tale[1].channel
         /\ log = tale[1].log /\ hist = tale[1].hist
 
-Telling == \E k \in 1 .. (Len(Tale) - 1) : Now = Tale[k]
+Playing == \E k \in 1 .. (Len(Tale) - 1) : Now = Tale[k]
 
-AsTold ==
+AsScripted ==
     \A k \in 1 .. (Len(Tale) - 1) :
         Now = Tale[k] => [member |-> member', channel |-> channel', log |-> log', hist |-> hist']
                          = Tale[k + 1]
@@ -180,20 +180,20 @@ Absent == NULL_VALUE    \* redefined by the MC modules in which a member is abse
 
 NothingUnderWay == \A i, j \in Members \ {Absent} : channel[i][j] = <<>>
 
-ToldTerm(i, term) == Telling \/ term <= MaxTerm
-ToldAppend(position) == Telling \/ position <= MaxPosition
-ToldInterval(i) ==
-    \/ Telling
+ScriptedTerm(i, term) == Playing \/ term <= MaxTerm
+ScriptedAppend(position) == Playing \/ position <= MaxPosition
+ScriptedInterval(i) ==
+    \/ Playing
     \/ /\ NothingUnderWay /\ member[i].electionState # "NOMINATE"
        /\ member[i].electionState = "CLOSED" =>
               member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
-ToldActive(i) == IF Telling THEN {a \in SUBSET Members : i \in a} ELSE {Members}
-ToldAccepted(i) == IF Telling THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
-InScript(i) == Telling
-InScript2(i, j) == Telling
+ScriptedActive(i) == IF Playing THEN {a \in SUBSET Members : i \in a} ELSE {Members}
+ScriptedAccepted(i) == IF Playing THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
+InScript(i) == Playing
+InScript2(i, j) == Playing
 
 AbsentIsStill ==
-    Telling \/ Absent = NULL_VALUE
+    Playing \/ Absent = NULL_VALUE
     \/ (member'[Absent] = member[Absent] /\ channel'[Absent] = channel[Absent])
 
 Internal(i) ==
@@ -201,5 +201,5 @@ Internal(i) ==
        \/ /\ At(member[i], "FOLLOWER_REPLAY")
           /\ member[i].commitPosition >= member[i].appendPosition
        \/ NextEntry(Now, i) # -1 /\ RecordLog(i, member[i], Record1(Now, i)) # {}
-    /\ i # Absent /\ ~Telling
+    /\ i # Absent /\ ~Playing
 =============================================================================
