@@ -1,0 +1,137 @@
+"""The lines of one member that the model accounts for, in order, with what each says for the model.
+
+Lines of other events (services, sessions, backup) are kept beside them, so that no line is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster import messages
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.logs import MemberLog
+from canvass.traces.aeron_log.records import (
+    DamagedLine,
+    LifeStart,
+    Line,
+    NewElection,
+    ServiceAck,
+    StateChange,
+    TruncatedLine,
+)
+from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabulary
+
+NODE_STARTED: Final = "node started"
+"""The reason of the election that begins a process incarnation."""
+
+_MESSAGE_TYPES: Final[Mapping[type[Line], type[Message]]] = {
+    getattr(records, kind.__name__): kind for kind in messages.MESSAGE_TYPES
+}
+_FIELDS: Final = {
+    line: tuple("sender_member_id" if name == "member_id" else name for name in kind.__slots__)
+    for line, kind in _MESSAGE_TYPES.items()
+}
+
+
+def message_of(record: Line) -> Message:
+    """The message whose receipt a line says."""
+    kind = type(record)
+    return _MESSAGE_TYPES[kind](*[getattr(record, name) for name in _FIELDS[kind]])
+
+
+@dataclass(slots=True)
+class MemberLines:
+    """The lines of one member.
+
+    Parameters
+    ----------
+    member_id
+        The member.
+    files
+        Names, by the index that lines give.
+    records
+        What the model accounts for, in order.
+    messages
+        For each of ``records`` the message received, or None.
+    vocabulary
+        The events that the log prints.
+    beside
+        Other lines of the cluster component: before which of ``records`` each one stands.
+    snapshots
+        For each line that ends a snapshot the position of the snapshot, or -1.
+    damaged
+        Indexes of records before which a line cannot be read.
+    """
+
+    member_id: int
+    files: tuple[str, ...]
+    records: list[Line]
+    messages: list[Message | None]
+    vocabulary: Vocabulary
+    beside: list[tuple[int, Line]] = field(default_factory=list)
+    snapshots: dict[int, int] = field(default_factory=dict)
+    damaged: set[int] = field(default_factory=set)
+    torn: set[int] = field(default_factory=set)
+
+    def place(self, index: int) -> str:
+        """File and line of a record."""
+        record = self.records[index]
+        return f"{self.files[record.file]}:{record.line}"
+
+
+def is_snapshot_end(record: Line) -> bool:
+    """Whether a line says that a snapshot has been taken."""
+    return isinstance(record, StateChange) and record.old_state == "SNAPSHOT"
+
+
+def is_termination(record: Line) -> bool:
+    """Whether a line says that the member has terminated as it was asked to."""
+    return (
+        isinstance(record, StateChange)
+        and record.new_state == "CLOSED"
+        and record.old_state == "TERMINATING"
+    )
+
+
+def is_start(record: Line) -> bool:
+    """Whether a line begins the election of a process that has just started."""
+    return isinstance(record, NewElection) and record.reason == NODE_STARTED
+
+
+def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
+    """Select what the model accounts for from a member's log."""
+    lines = MemberLines(
+        log.member_id, tuple(str(path) for path in log.files), [], [], vocabulary
+    )
+    acknowledged = NULL_VALUE
+    kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
+    for record in log.records:
+        kind = type(record)
+        index = len(lines.records)
+        if kind is ServiceAck:
+            acknowledged = record.log_position
+        elif kind is StateChange and record.new_state == "SNAPSHOT":
+            acknowledged = NULL_VALUE
+        if kind is DamagedLine:
+            lines.damaged.add(index)
+        elif kind is TruncatedLine:
+            lines.torn.add(index)
+        elif kind is LifeStart:
+            lines.records.append(record)
+            lines.messages.append(None)
+        elif kind in RECEIPTS and kind in kept:
+            lines.records.append(record)
+            lines.messages.append(message_of(record))
+        elif kind in kept and (
+            kind is not StateChange or is_snapshot_end(record) or is_termination(record)
+        ):
+            if is_snapshot_end(record):
+                lines.snapshots[index] = acknowledged
+            lines.records.append(record)
+            lines.messages.append(None)
+        elif isinstance(record, records.ClusterEvent):
+            lines.beside.append((index, record))
+    return lines

@@ -1,0 +1,290 @@
+"""Which inputs are worth trying in a state: the one table that a search draws its steps from.
+
+Which of them is possible, and what comes of it, the core says. Numbers come from lines that follow
+and from the state itself; nothing else is tried.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from canvass.cluster.copies import replace
+from canvass.cluster.core import ELECTION_HANDLERS, step
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    Vote,
+)
+from canvass.cluster.names import action_name
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.replication import consume_bound
+from canvass.cluster.rules import Rules
+from canvass.traces.aeron_log import records
+from canvass.traces.alignment.facts import ClusterFacts
+from canvass.traces.alignment.member_lines import (
+    MemberLines,
+    is_snapshot_end,
+    is_start,
+    is_termination,
+)
+
+TICKS: Final = dict(
+    zip(list(ElectionState)[:-1], (action_name(one) for one in ELECTION_HANDLERS), strict=True)
+)
+"""For each election state the action of its duty cycle."""
+
+ASSUME_COMMIT: Final = "AssumeCommit"
+"""Not an action of the core: the leader's commit position is assumed to have risen. What makes it
+so is found when all members are driven together.
+"""
+
+END_OF_LIFE: Final = "EndOfLife"
+"""Not an action of the core: the process of the member has ended."""
+
+Move: TypeAlias = tuple[str, Input]
+
+_LEADS: Final = frozenset(
+    {ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_REPLAY, ElectionState.LEADER_READY}
+)
+_TIMERS: Final = (NO_INPUT, Input(timeout=True), Input(interval=True))
+_CHANGES: Final = (
+    records.ElectionStateChange,
+    records.NewElection,
+    records.TruncateLogEntry,
+    records.ReplayNewLeadershipTerm,
+    records.StateChange,
+)
+_INIT_WITHIN: Final = 6
+"""Lines within which the first change of an election follows a line that has to do with it."""
+
+
+class Moves:
+    """The moves of one member.
+
+    Parameters
+    ----------
+    rules
+        Of the cluster.
+    lines
+        Of the member.
+    facts
+        Of the cluster.
+    """
+
+    def __init__(self, rules: Rules, lines: MemberLines, facts: ClusterFacts) -> None:
+        self.rules, self.lines, self.facts = rules, lines, facts
+        self.member_id = lines.member_id
+        self.all = frozenset(range(rules.member_count))
+        self._others = [j for j in range(rules.member_count) if j != lines.member_id]
+        found = enumerate(lines.records)
+        self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
+        self._shows_termination = lines.vocabulary.prints(records.StateChange)
+        self._terminates = {k for k, record in enumerate(lines.records) if is_termination(record)}
+
+    def take(self, s: Member, action: str, given: Input) -> Outcome | None:
+        """Take one step of the core, or assume one."""
+        if action == ASSUME_COMMIT:
+            return Outcome(replace(s, commit_position=given.position))
+        return step(self.rules, self.member_id, s, action, given)
+
+    def silent(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
+        """Steps from a state that lines from index ``k`` on may ask for.
+
+        Parameters
+        ----------
+        s, k
+            The state, and the index of the next line.
+        hidden
+            The names of the messages whose receipt the log may not show.
+        """
+        record = self.lines.records[k] if k < len(self.lines.records) else None
+        yield from self._ticks(s)
+        positions, commits = self._wanted(s, k)
+        if hidden and s.module_state is ModuleState.ACTIVE:
+            yield from self.receipts(s, hidden, positions, commits)
+        yield from self._closed(s, k, hidden)
+        if record is not None:
+            if is_start(record):
+                yield "Restart", NO_INPUT
+            elif isinstance(record, records.ReplayNewLeadershipTerm):
+                yield (
+                    "OnReplayNewLeadershipTermEvent",
+                    Input(
+                        position=record.log_position,
+                        leadership_term_id=record.leadership_term_id,
+                        term_base_log_position=record.term_base_log_position,
+                    ),
+                )
+            elif is_snapshot_end(record):
+                at = self.lines.snapshots[k]
+                if at < 0 or s.commit_position == at:
+                    yield "TakeSnapshot", NO_INPUT
+        yield from self._positions(s, positions, commits)
+
+    def _ticks(self, s: Member) -> Iterator[Move]:
+        """What the duty cycle of an election does."""
+        at = s.election_state
+        if s.module_state is not ModuleState.ACTIVE or at is ElectionState.CLOSED:
+            return
+        action = TICKS[at]
+        for given in _TIMERS:
+            if at not in _LEADS:
+                yield action, given
+                continue
+            leading = replace(given, active=self.all)
+            yield action, leading
+            if at is ElectionState.LEADER_READY:
+                end = self.facts.entry_end(s.leadership_term_id, s.publication_position)
+                yield action, replace(leading, position=end if end > 0 else _entry_end(s))
+        yield "ElectionError", NO_INPUT
+
+    def _closed(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
+        """What a member does that no election concerns."""
+        if s.module_state is not ModuleState.ACTIVE or s.election_state is not ElectionState.CLOSED:
+            return
+        yield "EnterElection", NO_INPUT
+        if s.leader_member_id >= 0:
+            yield "EnterElection", Input(graceful_closed_leader_id=s.leader_member_id)
+        if k in self._terminates or not self._shows_termination:
+            yield "Terminate", NO_INPUT
+            if s.termination_position < 0:
+                yield "InitiateTermination", NO_INPUT
+        if s.termination_position <= s.commit_position:
+            return
+        end = s.termination_position
+        if s.role is Role.LEADER:
+            yield ASSUME_COMMIT, Input(position=end)
+        elif "CommitPosition" in hidden and s.module_notified_commit_position < end:
+            term = s.module_leadership_term_id
+            yield "OnCommitPosition", Input(message=CommitPosition(term, end, s.leader_member_id))
+
+    def _wanted(self, s: Member, k: int) -> tuple[set[int], set[int]]:
+        """Positions up to which lines that follow show the log recorded, and processed."""
+        positions: set[int] = set()
+        commits: set[int] = set()
+        for record, index in self._following(k):
+            kind = type(record)
+            if kind is records.StateChange:
+                if (at := self.lines.snapshots.get(index, -1)) > 0:
+                    commits.add(at)
+                    positions.add(at)
+                continue
+            for name in ("append_position", "new_position", "old_position"):
+                if hasattr(record, name):
+                    positions.add(getattr(record, name))
+            if kind in _CHANGES:
+                commits.add(record.log_position)  # type: ignore[attr-defined]
+                positions.add(record.log_position)  # type: ignore[attr-defined]
+            if kind is records.ReplayNewLeadershipTerm:
+                commits.add(record.term_base_log_position)  # type: ignore[attr-defined]
+        positions.add(s.replication_stop_position)
+        if s.election_state is ElectionState.CLOSED:
+            positions.add(s.termination_position)
+            commits.add(s.termination_position)
+        if s.election_state in (ElectionState.FOLLOWER_REPLAY, ElectionState.LEADER_REPLAY):
+            commits.add(consume_bound(s))
+        return positions, commits
+
+    def _following(self, k: int) -> Iterator[tuple[records.Line, int]]:
+        """The lines that say to where a log reaches: this one, the next change, the next start."""
+        all_lines = self.lines.records
+        if k < len(all_lines):
+            yield all_lines[k], k
+        at = bisect_left(self._changes, k)
+        if at < len(self._changes):
+            yield all_lines[self._changes[at]], self._changes[at]
+        for index in self._changes[at : at + _INIT_WITHIN]:
+            record = all_lines[index]
+            if index >= k + _INIT_WITHIN:
+                break
+            if isinstance(record, records.ElectionStateChange) and record.old_state == "INIT":
+                yield record, index
+
+    def _positions(self, s: Member, positions: set[int], commits: set[int]) -> Iterator[Move]:
+        """How far the log is written, recorded and processed."""
+        closed = s.module_state is ModuleState.ACTIVE and s.election_state is ElectionState.CLOSED
+        leads = closed and s.role is Role.LEADER
+        for position in sorted(positions):
+            if position > s.recorded_position:
+                if leads and position > s.publication_position:
+                    yield "AppendEntry", Input(position=position)
+                yield "RecordLog", Input(position=position)
+        for position in sorted(commits):
+            if position > s.commit_position:
+                yield "ConsumeLog", Input(position=position)
+                if leads and position <= s.recorded_position:
+                    yield ASSUME_COMMIT, Input(position=position)
+
+    def receipts(
+        self, s: Member, hidden: frozenset[str], positions: set[int], commits: set[int]
+    ) -> Iterator[Move]:
+        """Receipts that the log does not show."""
+        at = s.election_state
+        term = s.candidate_term_id
+        if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
+            for j in self._others:
+                if s.members[j].vote != 1:
+                    yield _receive(
+                        Vote(term, s.log_leadership_term_id, s.append_position, self.member_id, j, True)
+                    )
+        if "CanvassPosition" in hidden:
+            yield from self._canvasses(s)
+        if "AppendPosition" in hidden and at in _LEADS:
+            for j in self._others:
+                known = s.members[j]
+                behind = known.log_position < s.append_position
+                if behind or known.leadership_term_id != s.leadership_term_id:
+                    yield _receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
+        leader = s.leader_member_id
+        if "CommitPosition" in hidden and leader not in (self.member_id, -1):
+            if at is ElectionState.CLOSED:
+                for position in sorted(positions | commits):
+                    if position > s.module_notified_commit_position:
+                        yield _receive(
+                            CommitPosition(s.module_leadership_term_id, position, leader)
+                        )
+            elif at.value.startswith("FOLLOWER"):
+                for position in sorted(positions | commits | {s.append_position}):
+                    if position > s.notified_commit_position:
+                        yield _receive(CommitPosition(s.leadership_term_id, position, leader))
+
+    def _canvasses(self, s: Member) -> Iterator[Move]:
+        """Canvass positions of others, as their own election lines have them."""
+        at = s.election_state
+        if at is ElectionState.CANVASS:
+            own = s.members[self.member_id]
+            log = (own.leadership_term_id, own.log_position)
+            for j in self._others:
+                sent = self.facts.canvasses.get(j, ())
+                if s.members[j].log_position >= 0:
+                    continue
+                lower = [m for m in sent if (m.log_leadership_term_id, m.log_position) <= log]
+                if lower:
+                    yield _receive(max(lower, key=_log_of), self.all)
+        elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
+            for j in self._others:
+                for m in self.facts.canvasses.get(j, ()):
+                    if m.log_leadership_term_id > s.leadership_term_id:
+                        yield _receive(m, self.all)
+                        return
+
+
+def _log_of(m: CanvassPosition) -> tuple[int, int]:
+    return m.log_leadership_term_id, m.log_position
+
+
+def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
+    return f"On{type(message).__name__}", Input(message=message, active=active)  # type: ignore[arg-type]
+
+
+def _entry_end(s: Member) -> int:
+    """An end of the first entry of a term, where no line shows it: its length is always the same."""
+    return s.publication_position + TERM_ENTRY_BYTES
+
+
+TERM_ENTRY_BYTES: Final = 96
+"""The length of a NewLeadershipTermEvent in the log, with its frame's header."""

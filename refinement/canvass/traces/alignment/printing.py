@@ -1,0 +1,118 @@
+"""What a step prints: from the states before and after it to the lines that a log has of it.
+
+This is a projection of steps onto lines; it decides nothing about the protocol. The receipt of a
+message is a line of its own, which stands before what the step prints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from canvass.cluster.effects import TruncateLog
+from canvass.cluster.member import ElectionState, Member
+from canvass.cluster.outcome import Outcome
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
+from canvass.traces.alignment.member_lines import NODE_STARTED, is_snapshot_end, is_termination
+
+_CLOSED: Final = ElectionState.CLOSED
+_INIT: Final = ElectionState.INIT
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLine:
+    """A line that a step prints.
+
+    Parameters
+    ----------
+    kind
+        The record that it becomes.
+    values
+        What fields must say.
+    at_least
+        A field of the step whose number may have grown since the line was printed: the line says no
+        more than this.
+    """
+
+    kind: type[ClusterEvent]
+    values: dict[str, Any]
+    append_bound: int | None = None
+
+    def agrees(self, record: Line) -> bool:
+        """Whether a line says the same. What a release does not print is not compared."""
+        if type(record) is not self.kind:
+            return False
+        if self.append_bound is not None and getattr(record, "append_position") > self.append_bound:
+            return False
+        if self.kind is records.StateChange:
+            end = self.values["new_state"] == "CLOSED"
+            return is_termination(record) if end else is_snapshot_end(record)
+        return all(getattr(record, name) == value for name, value in self.values.items())
+
+
+def _state_change(old: ElectionState, variables: Member, after: Member) -> PrintedLine:
+    """The change of an election state; ``variables`` is the state whose election it prints."""
+    return PrintedLine(
+        records.ElectionStateChange,
+        {
+            "old_state": old.value,
+            "new_state": after.election_state.value,
+            "leader_member_id": after.leader_member_id,
+            "candidate_term_id": variables.candidate_term_id,
+            "leadership_term_id": variables.leadership_term_id,
+            "log_position": after.commit_position,
+            "log_leadership_term_id": variables.log_leadership_term_id,
+            "append_position": variables.append_position,
+        },
+    )
+
+
+def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine, ...]:
+    """The lines that a step prints after the receipt of its message.
+
+    Parameters
+    ----------
+    action, s, outcome
+        The step.
+    """
+    n = outcome.next
+    if n.election_state is s.election_state and n.role is s.role and action not in _NAMED:
+        return ()
+    if action == "OnReplayNewLeadershipTermEvent":
+        return (PrintedLine(records.ReplayNewLeadershipTerm, {"log_position": n.commit_position}),)
+    if action == "Terminate":
+        return (PrintedLine(records.StateChange, {"new_state": "CLOSED"}),)
+    if action == "TakeSnapshot":
+        return (PrintedLine(records.StateChange, {"new_state": "ACTIVE"}),)
+    lines: list[PrintedLine] = []
+    started = action == "Restart"
+    begins = started or (s.election_state is _CLOSED and n.election_state is not _CLOSED)
+    if s.role is not n.role and not started:
+        values = {"old_state": s.role.value, "new_state": n.role.value}
+        lines.append(PrintedLine(records.RoleChange, values))
+    if begins:
+        values = {
+            "leadership_term_id": n.log_leadership_term_id,
+            "log_position": n.commit_position,
+        }
+        if started:
+            values["reason"] = NODE_STARTED
+        lines.append(PrintedLine(NewElection, values, n.append_position))
+        lines.append(_state_change(_INIT, n, n))
+        return tuple(lines)
+    truncated = [
+        PrintedLine(records.TruncateLogEntry, {"new_position": e.position})
+        for e in outcome.effects
+        if isinstance(e, TruncateLog)
+    ]
+    lines[:0] = truncated
+    if s.election_state is not n.election_state:
+        variables = s if n.election_state is _CLOSED else n
+        lines.append(_state_change(s.election_state, variables, n))
+    return tuple(lines)
+
+
+_NAMED: Final = frozenset(
+    {"OnReplayNewLeadershipTermEvent", "Terminate", "TakeSnapshot", "Restart", "OnNewLeadershipTerm"}
+)

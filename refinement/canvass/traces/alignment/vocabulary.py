@@ -1,0 +1,77 @@
+"""Which events a member's log prints: the parameter that makes other releases and disabled events
+the same problem.
+
+A step whose event is not in the vocabulary is silent. Nothing here looks at the order of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.cluster.messages import MESSAGE_TYPES
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import ClusterEvent
+
+PRINTED_STEPS: Final[frozenset[type[ClusterEvent]]] = frozenset(
+    {
+        records.ElectionStateChange,
+        records.RoleChange,
+        records.NewElection,
+        records.TruncateLogEntry,
+        records.ReplayNewLeadershipTerm,
+        records.StateChange,
+    }
+)
+"""The events that steps print, receipts of messages aside."""
+
+RECEIPTS: Final[frozenset[type[ClusterEvent]]] = frozenset(
+    getattr(records, message.__name__) for message in MESSAGE_TYPES
+)
+"""The events that receipts of consensus messages print."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The events that one log prints.
+
+    Parameters
+    ----------
+    events
+        Kinds of records.
+    """
+
+    events: frozenset[type[ClusterEvent]]
+
+    def prints(self, kind: type[ClusterEvent]) -> bool:
+        """Whether the log has lines of that event."""
+        return kind in self.events
+
+    @property
+    def silent_messages(self) -> frozenset[str]:
+        """The names of the messages whose receipts the log does not print."""
+        return frozenset(kind.__name__ for kind in RECEIPTS - self.events)
+
+
+ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
+
+
+def found_vocabulary(logs: Iterable[Iterable[object]]) -> Vocabulary:
+    """The vocabulary of a cluster, from the kinds of lines that any of its logs has.
+
+    Notes
+    -----
+    The members of a cluster run one release with one setting. Rare events are taken to be enabled
+    if their absence cannot be told from a log in which they had no reason to come.
+    """
+    seen = {type(record) for log in logs for record in log}
+    rare = {
+        records.CatchupPosition,
+        records.StopCatchup,
+        records.TerminationPosition,
+        records.TerminationAck,
+        records.TruncateLogEntry,
+        records.RoleChange,
+    }
+    return Vocabulary(frozenset((PRINTED_STEPS | RECEIPTS) & (seen | rare)))
