@@ -60,8 +60,9 @@ class MemberLines:
         The events that the log prints.
     beside
         Other lines of the cluster component: before which of ``records`` each one stands.
-    snapshots
-        For each line that ends a snapshot the position of the snapshot, or -1.
+    acknowledged
+        For each line that ends a snapshot or a termination the position that the services have
+        acknowledged for it, or -1.
     damaged
         Indexes of records before which a line cannot be read.
     """
@@ -72,7 +73,7 @@ class MemberLines:
     messages: list[Message | None]
     vocabulary: Vocabulary
     beside: list[tuple[int, Line]] = field(default_factory=list)
-    snapshots: dict[int, int] = field(default_factory=dict)
+    acknowledged: dict[int, int] = field(default_factory=dict)
     damaged: set[int] = field(default_factory=set)
     torn: set[int] = field(default_factory=set)
 
@@ -113,7 +114,7 @@ def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
         index = len(lines.records)
         if kind is ServiceAck:
             acknowledged = record.log_position
-        elif kind is StateChange and record.new_state == "SNAPSHOT":
+        elif kind is StateChange and record.old_state == "ACTIVE":
             acknowledged = NULL_VALUE
         if kind is DamagedLine:
             lines.damaged.add(index)
@@ -128,8 +129,7 @@ def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
         elif kind in kept and (
             kind is not StateChange or is_snapshot_end(record) or is_termination(record)
         ):
-            if is_snapshot_end(record):
-                lines.snapshots[index] = acknowledged
+            lines.acknowledged[index] = acknowledged
             lines.records.append(record)
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):

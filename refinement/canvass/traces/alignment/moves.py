@@ -120,7 +120,7 @@ class Moves:
                     ),
                 )
             elif is_snapshot_end(record):
-                at = self.lines.snapshots[k]
+                at = self.lines.acknowledged[k]
                 if at < 0 or s.commit_position == at:
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
@@ -151,7 +151,8 @@ class Moves:
             yield "EnterElection", Input(graceful_closed_leader_id=s.leader_member_id)
         if k in self._terminates or not self._shows_termination:
             yield "Terminate", NO_INPUT
-            if s.termination_position < 0:
+            asked = self.lines.acknowledged.get(k, -1)
+            if s.termination_position < 0 and asked in (-1, s.publication_position):
                 yield "InitiateTermination", NO_INPUT
         if s.termination_position <= s.commit_position:
             return
@@ -169,7 +170,7 @@ class Moves:
         for record, index in self._following(k):
             kind = type(record)
             if kind is records.StateChange:
-                if (at := self.lines.snapshots.get(index, -1)) > 0:
+                if (at := self.lines.acknowledged.get(index, -1)) > 0:
                     commits.add(at)
                     positions.add(at)
                 continue

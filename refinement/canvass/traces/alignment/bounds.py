@@ -1,0 +1,95 @@
+"""Bounds of the quantities that grow by themselves: recorded, committed, published positions.
+
+The lower bound is the state of the trajectory. The upper one comes from the next step that fixes
+the value, and from what received messages said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.cluster.copies import replace
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.traces.alignment.moves import END_OF_LIFE
+from canvass.traces.alignment.replay import Step, Trajectory
+
+UNBOUNDED: Final = 1 << 60
+_CLOSED: Final = ElectionState.CLOSED
+
+
+@dataclass(slots=True)
+class Upper:
+    """Upper bounds in one state."""
+
+    recorded: int
+    committed: int
+    published: int
+
+
+def upper_bounds(trajectory: Trajectory) -> list[Upper]:
+    """The upper bounds after each step, by the steps that follow."""
+    steps = trajectory.steps
+    bounds: list[Upper] = []
+    recorded = committed = UNBOUNDED
+    for index in range(len(steps) - 1, -1, -1):
+        step, s = steps[index], steps[index].state
+        bounds.append(
+            Upper(
+                max(recorded, s.recorded_position),
+                max(committed, s.commit_position),
+                UNBOUNDED,
+            )
+        )
+        before = steps[index - 1].state if index else None
+        if step.resynchronised or step.action in (END_OF_LIFE, "Terminate"):
+            committed = UNBOUNDED
+            if step.resynchronised:
+                recorded = UNBOUNDED
+        elif _begins_election(step, before):
+            recorded = s.append_position
+            committed = UNBOUNDED if step.action == "Restart" else s.commit_position
+        elif before is not None and s.recorded_position < before.recorded_position:
+            recorded = UNBOUNDED
+        elif step.action in ("OnReplayNewLeadershipTermEvent", "TakeSnapshot"):
+            committed = before.commit_position if before is not None else 0
+        elif step.lines and step.given.message is None:
+            committed = s.commit_position
+    bounds.reverse()
+    return bounds
+
+
+def _begins_election(step: Step, before: Member | None) -> bool:
+    if step.action in ("Restart", "ElectionInit"):
+        return True
+    if before is None:
+        return False
+    return before.election_state is _CLOSED and step.state.election_state is not _CLOSED
+
+
+def leads_closed(s: Member, term: int) -> bool:
+    """Whether a member leads a term and no election runs."""
+    return (
+        s.role is Role.LEADER
+        and s.election_state is _CLOSED
+        and s.module_leadership_term_id == term
+    )
+
+
+def bound_back(
+    trajectory: Trajectory, bounds: list[Upper], index: int, change: Callable[[Upper, Member], None]
+) -> None:
+    """Bound the states before a step of a leader, as far back as it led that term."""
+    steps = trajectory.steps
+    term = steps[index].state.module_leadership_term_id
+    for at in range(index - 1, -1, -1):
+        s = steps[at].state
+        if not leads_closed(s, term):
+            return
+        change(bounds[at], s)
+
+
+def with_position(s: Member, name: str, value: int) -> Member:
+    """A state with another number for one of the three quantities."""
+    return replace(s, **{name: value})

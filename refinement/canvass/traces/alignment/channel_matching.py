@@ -1,0 +1,246 @@
+"""Matching of receipts to send windows, channel by channel, in the order of each channel.
+
+A channel is one sender and one receiver; messages of it are received in the order in which they
+were sent, and any may be lost. The earliest feasible place of each receipt is exact without clocks:
+a send that moves earlier in its sender only weakens the order. The latest place is the deadline up
+to which the sender has to wait.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from canvass.cluster.member import Role
+from canvass.cluster.messages import AppendPosition, Message, NewLeadershipTerm, StopCatchup
+from canvass.traces.alignment.bounds import Upper, bound_back, leads_closed
+from canvass.cluster.member import Member
+from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
+
+ROUNDS: Final = 400
+"""Receipts that are moved to a later place because two contradict each other."""
+
+ChannelKey: TypeAlias = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Receipt:
+    """A message that a member received.
+
+    Parameters
+    ----------
+    step
+        Of the receiver's trajectory.
+    message
+        What was received.
+    floor
+        The sender cannot have sent it before this place.
+    earliest, latest
+        Places in the sender's trajectory; the earliest is -1 where there is none.
+    """
+
+    step: int
+    message: Message
+    floor: int = 0
+    earliest: int = -1
+    latest: int = -1
+
+
+@dataclass(slots=True)
+class Matching:
+    """The receipts of each channel, matched.
+
+    Parameters
+    ----------
+    channels
+        Receipts that have a window, by sender and receiver.
+    unmatched
+        Receipts without one, as sender, receiver, receipt.
+    """
+
+    channels: dict[ChannelKey, list[Receipt]] = field(default_factory=dict)
+    unmatched: list[tuple[int, int, Receipt]] = field(default_factory=list)
+
+
+def leaders_of_terms(windows: Mapping[int, Windows]) -> dict[int, int]:
+    """Who led which term, by the trajectories."""
+    leaders: dict[int, int] = {}
+    for i, one in windows.items():
+        for step in one.steps:
+            s = step.state
+            if s.role is Role.LEADER and s.leadership_term_id >= 0:
+                leaders[s.leadership_term_id] = i
+    return leaders
+
+
+def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
+    """The receipts of each channel, in order."""
+    leaders = leaders_of_terms(windows)
+    channels: defaultdict[ChannelKey, list[Receipt]] = defaultdict(list)
+    for j, one in windows.items():
+        for index, step in enumerate(one.steps):
+            m = step.given.message
+            if m is None or not step.lines:
+                continue
+            i = sender_of(m)
+            if i < 0:
+                i = _unnamed_sender(windows, leaders, j, m)
+            channels[i, j].append(Receipt(index, m))
+    return dict(channels)
+
+
+def _unnamed_sender(
+    windows: Mapping[int, Windows], leaders: Mapping[int, int], j: int, m: Message
+) -> int:
+    """The sender of a message that does not name it: who can have sent it, the leader first."""
+    likely = leaders.get(getattr(m, "leadership_term_id", -1), -1)
+    for i in sorted(windows, key=lambda i: i != likely):
+        if i != j and windows[i].first(0, j, m) is not None:
+            return i
+    return likely
+
+
+def match(windows: Mapping[int, Windows]) -> Matching:
+    """Match all channels, and bound what leaders wrote by what they said."""
+    matching = Matching()
+    for key, receipts in collect(windows).items():
+        if key[0] in windows:
+            matching.channels[key] = receipts
+        else:
+            matching.unmatched += [(*key, receipt) for receipt in receipts]
+    for (i, j), receipts in matching.channels.items():
+        _match_earliest(windows[i], j, receipts)
+    _settle_publications(windows, matching)
+    for (i, j), receipts in matching.channels.items():
+        matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
+        kept = [receipt for receipt in receipts if receipt.earliest >= 0]
+        _match_latest(windows[i], j, kept)
+        matching.channels[i, j] = kept
+    return matching
+
+
+def _after(place: int) -> int:
+    """The next place that can hold another message."""
+    return place if place % SLOTS == AFTER else place + 1
+
+
+def _match_earliest(windows: Windows, to: int, receipts: list[Receipt], start: int = 0) -> None:
+    place = 0
+    if start:
+        place = max((_after(r.earliest) for r in receipts[:start] if r.earliest >= 0), default=0)
+    for receipt in receipts[start:]:
+        found = windows.first(max(place, receipt.floor), to, receipt.message)
+        receipt.earliest = -1 if found is None else found
+        if found is not None:
+            place = _after(found)
+
+
+def _match_latest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
+    place = SLOTS * len(windows.steps)
+    for receipt in reversed(receipts):
+        found = windows.last(place, to, receipt.message)
+        receipt.latest = receipt.earliest if found is None else max(found, receipt.earliest)
+        place = receipt.latest if receipt.latest % SLOTS == AFTER else receipt.latest - 1
+
+
+@dataclass(slots=True)
+class _Observed:
+    """What a receipt says of how far its leader had written.
+
+    Parameters
+    ----------
+    place
+        In the leader's trajectory.
+    published
+        The position: exact, or an upper bound.
+    exact
+        Which of the two.
+    committed
+        The leader's commit position then, or -1 if the receipt does not say it.
+    """
+
+    place: int
+    published: int
+    exact: bool
+    committed: int
+    channel: ChannelKey
+    index: int
+
+
+def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> None:
+    """Move receipts to later places until what leaders had written rises with their steps.
+
+    Notes
+    -----
+    The one real choice of a matching is which receipt an answer answers.
+    """
+    for _ in range(ROUNDS):
+        observed = _observed(windows, matching)
+        moved = False
+        for found in observed.values():
+            late = _inverted(found)
+            if late is None:
+                continue
+            first, second = late
+            early = first if second.exact else second
+            receipts = matching.channels[early.channel]
+            step = max(early.place // SLOTS + 1, second.place // SLOTS if second.exact else 0)
+            receipts[early.index].floor = SLOTS * step
+            _match_earliest(windows[early.channel[0]], early.channel[1], receipts, early.index)
+            moved = True
+        if not moved:
+            break
+    for (i, _), found in _observed(windows, matching).items():
+        for one in found:
+            _bound(windows[i], one)
+    for one_windows in windows.values():
+        one_windows.forget()
+
+
+def _inverted(found: list[_Observed]) -> tuple[_Observed, _Observed] | None:
+    """An observation, and a later one that says less."""
+    highest: _Observed | None = None
+    for one in sorted(found, key=lambda o: (o.place // SLOTS, o.published)):
+        if highest is not None and one.published < highest.published:
+            return highest, one
+        if one.exact and (highest is None or one.published > highest.published):
+            highest = one
+    return None
+
+
+def _observed(
+    windows: Mapping[int, Windows], matching: Matching
+) -> dict[tuple[int, int], list[_Observed]]:
+    """For each leader and term what receipts say of how far it had written."""
+    found: defaultdict[tuple[int, int], list[_Observed]] = defaultdict(list)
+    for (i, j), receipts in matching.channels.items():
+        for index, receipt in enumerate(receipts):
+            m, place = receipt.message, receipt.earliest
+            if place < 0 or not isinstance(m, NewLeadershipTerm | StopCatchup):
+                continue
+            step = windows[i].steps[place // SLOTS]
+            term = step.state.module_leadership_term_id
+            if not leads_closed(step.state, term):
+                continue
+            if isinstance(m, NewLeadershipTerm):
+                one = _Observed(place, m.log_position, True, m.commit_position, (i, j), index)
+                found[i, term].append(one)
+            elif isinstance(step.given.message, AppendPosition):
+                end = step.given.message.log_position
+                found[i, term].append(_Observed(place, end, False, -1, (i, j), index))
+    return found
+
+
+def _bound(windows: Windows, one: _Observed) -> None:
+    """Bound what a leader had written, recorded and committed before a step."""
+
+    def change(upper: Upper, s: Member) -> None:
+        upper.published = min(upper.published, max(one.published, s.publication_position))
+        if one.exact:
+            upper.recorded = min(upper.recorded, max(one.published, s.recorded_position))
+        if one.committed >= 0:
+            upper.committed = min(upper.committed, max(one.committed, s.commit_position))
+
+    bound_back(windows.trajectory, windows.bounds, one.place // SLOTS, change)

@@ -1,0 +1,281 @@
+"""One member driven with real numbers: each step is a step of the core, each message has a number.
+
+Positions that a trajectory leaves open get their values here, the smallest that its own lines and
+the messages that others received allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+
+from canvass.cluster.copies import replace
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
+from canvass.cluster.messages import (
+    AppendPosition,
+    CommitPosition,
+    Message,
+    TerminationPosition,
+)
+from canvass.cluster.outcome import Outcome
+from canvass.traces.alignment.bounds import Upper
+from canvass.traces.alignment.moves import TICKS
+from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.windows import Windows, positions_in
+
+FIND_DEPTH: Final = 3
+"""Silent steps before a send: at most one for each quantity that grows by itself."""
+
+_CLOSED: Final = ElectionState.CLOSED
+_CONTROL: Final = attrgetter(
+    "module_state",
+    "role",
+    "module_leadership_term_id",
+    "leader_member_id",
+    "election_state",
+    "log_leadership_term_id",
+    "leadership_term_id",
+    "candidate_term_id",
+    "persisted_candidate_term_id",
+    "log_replication",
+    "graceful_closed_leader_id",
+    "log_subscription",
+    "replication_stop_position",
+    "snapshot_log_position",
+)
+"""What a step of the trajectory and the live step have in common; positions may differ."""
+_PHASE: Final = attrgetter(
+    "election_state", "role", "module_state", "leadership_term_id", "module_leadership_term_id"
+)
+_STREAMED: Final = frozenset(
+    {
+        ElectionState.CLOSED,
+        ElectionState.FOLLOWER_CATCHUP,
+        ElectionState.FOLLOWER_READY,
+        ElectionState.FOLLOWER_LOG_INIT,
+    }
+)
+"""The states in which a follower records what its leader writes in their term."""
+
+
+@dataclass(slots=True)
+class Emitted:
+    """One step of the run.
+
+    Parameters
+    ----------
+    action, given, state, sends
+        As in an event.
+    first
+        The number of the first message sent.
+    sender, number
+        Of the message consumed.
+    lines
+        Indexes of the records that the step accounts for.
+    gap
+        Lines are missing before it.
+    """
+
+    action: str
+    given: Input
+    state: Member
+    sends: tuple[tuple[int, Message], ...]
+    first: int
+    sender: int = -1
+    number: int = -1
+    lines: range = range(0)
+    gap: bool = False
+
+
+def term_of(s: Member) -> int:
+    """The term that a member is in."""
+    return s.module_leadership_term_id if s.election_state is _CLOSED else s.leadership_term_id
+
+
+def streams_from(i: int, s: Member) -> int:
+    """The leader whose log stream a follower records, or -1."""
+    follows = s.role is Role.FOLLOWER and s.election_state in _STREAMED
+    return s.leader_member_id if follows and s.leader_member_id != i else -1
+
+
+@dataclass(slots=True)
+class LiveMember:
+    """One member of the run that is being made.
+
+    Parameters
+    ----------
+    windows
+        Of the member.
+    state
+        Now.
+    frontier
+        The index of the trajectory's last step that was taken.
+    emitted
+        The steps so far.
+    published
+        For each term that it led how far it has written.
+    on_send
+        Is told of each message that leaves: receiver, message, number.
+    """
+
+    windows: Windows
+    state: Member
+    on_send: Callable[[int, int, Message, int], None]
+    frontier: int = -1
+    emitted: list[Emitted] = field(default_factory=list)
+    published: dict[int, int] = field(default_factory=dict)
+    _number: int = 1
+
+    @property
+    def member_id(self) -> int:
+        """Its id."""
+        return self.windows.moves.member_id
+
+    @property
+    def upper(self) -> Upper:
+        """The upper bounds of its quantities now."""
+        return self.windows.bounds[max(self.frontier, 0)]
+
+    def next_step(self) -> Step | None:
+        """The next step of its trajectory."""
+        steps = self.windows.steps
+        return steps[self.frontier + 1] if self.frontier + 1 < len(steps) else None
+
+    def take(self, action: str, given: Input) -> Outcome | None:
+        """What the core says of a step from the state now."""
+        return self.windows.moves.take(self.state, action, given)
+
+    def adopt(
+        self,
+        action: str,
+        given: Input,
+        outcome: Outcome,
+        *,
+        lines: range = range(0),
+        sender: int = -1,
+        number: int = -1,
+        gap: bool = False,
+    ) -> None:
+        """Make a step the next one of the run."""
+        sends = tuple([(send.to, send.message) for send in outcome.sends])
+        first = self._number
+        if sends or lines or gap or outcome.next is not self.state:
+            self.emitted.append(
+                Emitted(
+                    action, given, outcome.next, sends, first, sender, number, lines, gap
+                )
+            )
+        self._number += len(sends)
+        self.state = outcome.next
+        s = self.state
+        if s.role is Role.LEADER and s.publication_position >= 0:
+            term = term_of(s)
+            known = self.published.get(term, -1)
+            self.published[term] = max(known, s.publication_position)
+        for place, (to, message) in enumerate(sends):
+            self.on_send(self.member_id, to, message, first + place)
+
+    def try_step(self, action: str, given: Input = NO_INPUT) -> bool:
+        """Take a step if it is possible."""
+        outcome = self.take(action, given)
+        if outcome is not None:
+            self.adopt(action, given, outcome)
+        return outcome is not None
+
+    def find(
+        self, to: int, m: Message, accepts: Callable[[Message], bool]
+    ) -> list[tuple[str, Input, Outcome]]:
+        """The shortest silent steps after which an accepted message goes to a member.
+
+        Numbers that the message gives are put in where quantities are open; the election state
+        stays as it is.
+        """
+        upper, moves = self.upper, self.windows.moves
+        start = self.state
+        level: list[tuple[Member, list[tuple[str, Input, Outcome]]]] = [(start, [])]
+        seen = {start}
+        for _ in range(FIND_DEPTH + 1):
+            following = []
+            for s, path in level:
+                for action, given in self.windows.sending(s, m):
+                    outcome = moves.take(s, action, given)
+                    if outcome is None or outcome.next.commit_position > max(
+                        upper.committed, start.commit_position
+                    ):
+                        continue
+                    if action != "Terminate" and _PHASE(outcome.next) != _PHASE(s):
+                        continue
+                    if any(send.to == to and accepts(send.message) for send in outcome.sends):
+                        return [*path, (action, given, outcome)]
+                for action, position in _growth(s, m, upper):
+                    outcome = moves.take(s, action, Input(position=position))
+                    if outcome is not None and outcome.next not in seen:
+                        seen.add(outcome.next)
+                        grown = [*path, (action, Input(position=position), outcome)]
+                        following.append((outcome.next, grown))
+            level = following
+        return []
+
+    def inputs(self, step: Step) -> Iterator[Input]:
+        """The input of a step of the trajectory, and others of the same step."""
+        given, s = step.given, self.state
+        yield given
+        if given.message is not None:
+            if s.role is Role.LEADER and s.election_state is not _CLOSED:
+                for active in self.windows.subsets[1:]:
+                    yield replace(given, active=active)
+        elif step.action in TICKS.values():
+            if s.role is Role.LEADER and step.action != "LeaderInit":
+                for active in self.windows.subsets:
+                    for interval in (False, True):
+                        for due in (False, True):
+                            yield replace(
+                                given, active=active, interval=interval, commit_interval=due
+                            )
+            else:
+                yield replace(given, interval=True)
+                yield replace(given, accepted=self.windows.moves.all)
+
+    def agrees(self, step: Step, after: Member) -> bool:
+        """Whether a live step comes to what the trajectory says, positions aside."""
+        planned = step.state
+        if _CONTROL(after) != _CONTROL(planned):
+            return False
+        if step.lines and step.given.message is None and step.action != "Terminate":
+            if planned.commit_position != after.commit_position:
+                return False
+        replicates = planned.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
+        return replicates or planned.append_position == after.append_position
+
+
+def _growth(s: Member, m: Message, upper: Upper) -> Iterator[tuple[str, int]]:
+    """How quantities may grow before a message is sent, by the numbers that it gives."""
+    for position in positions_in(m):
+        if s.recorded_position < position <= upper.recorded:
+            yield "RecordLog", position
+        if s.publication_position < position <= upper.published:
+            yield "AppendEntry", position
+        if s.commit_position < position <= upper.committed:
+            yield "ConsumeLog", position
+
+
+def accepts_exactly(m: Message) -> Callable[[Message], bool]:
+    """A test for the message that a line shows."""
+    return m.__eq__
+
+
+def accepts_at_least(m: Message) -> Callable[[Message], bool]:
+    """A test for a message that no line shows: of its positions only a lower bound is known."""
+
+    def accepted(other: Message) -> bool:
+        if type(other) is not type(m):
+            return False
+        if not isinstance(m, AppendPosition | CommitPosition | TerminationPosition):
+            return other == m
+        return replace(other, log_position=m.log_position) == m and (
+            getattr(other, "log_position") >= m.log_position
+        )
+
+    return accepted

@@ -1,0 +1,287 @@
+"""Send windows: the steps of a member's trajectory at which it can have sent a given message.
+
+A message is tried with its own numbers put in where the member's are open, within their bounds;
+what the member sends then, the core says. A place in a trajectory is a step and a slot: a step's
+own sends have slots in the core's order, and hold one message each; after them, in the state that
+follows the step, any number of messages can be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
+
+from canvass.cluster.copies import replace
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+)
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    RequestVote,
+    StopCatchup,
+    TerminationAck,
+    TerminationPosition,
+    Vote,
+)
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.transitions import with_record
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed, upper_bounds
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
+from canvass.traces.alignment.replay import Step, Trajectory
+
+SLOTS: Final = 4
+"""Slots of a step: at most three messages of it go to one receiver, and the state after it."""
+AFTER: Final = SLOTS - 1
+"""The slot of the state after a step."""
+
+_ANSWERED: Final = (CanvassPosition, RequestVote, AppendPosition)
+_OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
+    AppendPosition: ("recorded_position",),
+    CommitPosition: ("recorded_position", "commit_position"),
+    NewLeadershipTerm: ("publication_position", "commit_position"),
+    TerminationPosition: ("publication_position",),
+}
+"""The open quantities of a closed member that a message of a kind gives."""
+_CLOSED: Final = ElectionState.CLOSED
+
+
+def sender_of(m: Message) -> int:
+    """The sender that a message names, or -1."""
+    match m:
+        case CanvassPosition() | AppendPosition() | CatchupPosition() | Vote():
+            return m.follower_member_id
+        case RequestVote():
+            return m.candidate_member_id
+        case NewLeadershipTerm() | CommitPosition():
+            return m.leader_member_id
+        case TerminationAck():
+            return m.member_id
+        case _:
+            return -1
+
+
+def positions_in(m: Message) -> list[int]:
+    """The positions that a message gives."""
+    names = ("log_position", "commit_position")
+    return list(dict.fromkeys(getattr(m, name) for name in names if hasattr(m, name)))
+
+
+def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
+    """The slot in which a step sends a message, or -1."""
+    if outcome is None:
+        return -1
+    own = [send.message for send in outcome.sends if send.to == to]
+    return min(own.index(m), AFTER - 1) if m in own else -1
+
+
+@dataclass(slots=True)
+class Windows:
+    """Where a member can have sent what.
+
+    Parameters
+    ----------
+    trajectory, moves, before
+        Of the member, with the state before its first step.
+    """
+
+    trajectory: Trajectory
+    moves: Moves
+    before: Member
+    bounds: list[Upper] = field(init=False)
+    subsets: list[frozenset[int]] = field(init=False)
+    _known: dict[tuple[int, int, Message], tuple[int, bool]] = field(init=False)
+    _quorums: dict[tuple[MemberRecord, ...], set[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the bounds, and the sets of members that may have been active."""
+        self.bounds = upper_bounds(self.trajectory)
+        own = frozenset({self.moves.member_id})
+        others = sorted(self.moves.all - own)
+        sizes = range(len(others), -1, -1)
+        self.subsets = [own | set(c) for size in sizes for c in combinations(others, size)]
+        self._known = {}
+        self._quorums = {}
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps of the trajectory."""
+        return self.trajectory.steps
+
+    def forget(self) -> None:
+        """Forget what was found: bounds have changed."""
+        self._known.clear()
+
+    def places(self, t: int, to: int, m: Message) -> tuple[int, bool]:
+        """The slot of step ``t`` that sends a message, or -1, and whether the state after it can."""
+        key = (t, to, m)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._at_step(t, to, m), self._after_step(t, to, m)
+        return known
+
+    def first(self, place: int, to: int, m: Message, limit: int = UNBOUNDED) -> int | None:
+        """The first place at or after ``place`` where a message can have been sent."""
+        end = min(len(self.steps), limit)
+        for t in range(place // SLOTS, end):
+            slot, after = self.places(t, to, m)
+            if slot >= 0 and SLOTS * t + slot >= place:
+                return SLOTS * t + slot
+            if after:
+                return SLOTS * t + AFTER
+        return None
+
+    def last(self, place: int, to: int, m: Message, limit: int = 0) -> int | None:
+        """The last place at or before ``place`` where a message can have been sent."""
+        for t in range(min(place // SLOTS, len(self.steps) - 1), limit - 1, -1):
+            slot, after = self.places(t, to, m)
+            if after and SLOTS * t + AFTER <= place:
+                return SLOTS * t + AFTER
+            if slot >= 0 and SLOTS * t + slot <= place:
+                return SLOTS * t + slot
+        return None
+
+    def _at_step(self, t: int, to: int, m: Message) -> int:
+        step = self.steps[t]
+        if step.resynchronised or step.action == END_OF_LIFE:
+            return -1
+        slot = sends_message(step.outcome, to, m)
+        if slot >= 0 or step.action == ASSUME_COMMIT:
+            return slot
+        before = self.steps[t - 1].state if t else self.before
+        received = step.given.message
+        if received is not None:
+            if not isinstance(received, _ANSWERED) or before.role is not Role.LEADER:
+                return -1
+        elif step.action not in TICKS.values():
+            return -1
+        for given in self.inputs(step.given, before):
+            for s in self.with_numbers(before, self.bounds[t], m):
+                outcome = self.moves.take(s, step.action, given)
+                slot = sends_message(outcome, to, m)
+                if slot >= 0 and outcome is not None:
+                    changed = outcome.next.election_state is not step.state.election_state
+                    if not changed:
+                        return slot
+        return -1
+
+    def inputs(self, given: Input, before: Member) -> Iterator[Input]:
+        """An input with other facts of clocks and connections."""
+        if given.message is not None:
+            yield given
+            if before.election_state is not _CLOSED:
+                for active in self.subsets[1:]:
+                    yield replace(given, active=active)
+            return
+        due = replace(given, interval=True, commit_interval=True)
+        if before.role is not Role.LEADER:
+            yield due
+            return
+        for active in self.subsets:
+            yield replace(due, active=active)
+
+    def _after_step(self, t: int, to: int, m: Message) -> bool:
+        step = self.steps[t]
+        if step.action == END_OF_LIFE:
+            return False
+        if isinstance(m, TerminationAck) and not self._ends_life(t):
+            return False
+        if isinstance(m, CommitPosition) and leads_closed(step.state, m.leadership_term_id):
+            return self._commits(t, m.log_position)
+        for s in self.with_numbers(step.state, self.bounds[t], m):
+            for action, given in self.sending(s, m):
+                if sends_message(self.moves.take(s, action, given), to, m) >= 0:
+                    return True
+        return False
+
+    def _ends_life(self, t: int) -> bool:
+        """Whether the process does nothing more after step ``t``: it may have terminated then."""
+        return t + 1 >= len(self.steps) or self.steps[t + 1].action == END_OF_LIFE
+
+    def _commits(self, t: int, position: int) -> bool:
+        """Whether a closed leader can have published a quorum position after step ``t``."""
+        upper, s = self.bounds[t], self.steps[t].state
+        known = self._quorums.get(s.members)
+        if known is None:
+            known = self._quorums[s.members] = self._quorum_positions(s)
+        if position > max(upper.committed, s.commit_position):
+            return False
+        if position in known and position <= upper.recorded:
+            return True
+        return s.recorded_position <= position <= upper.recorded and position <= max(known)
+
+    def _quorum_positions(self, s: Member) -> set[int]:
+        """The positions that a closed leader can publish, whatever it has recorded itself."""
+        unbounded = replace(s, recorded_position=UNBOUNDED)
+        found = set()
+        for active in self.subsets:
+            given = Input(active=active, commit_interval=True)
+            outcome = self.moves.take(unbounded, "UpdateLeaderPosition", given)
+            for send in outcome.sends if outcome is not None else ():
+                if isinstance(send.message, CommitPosition):
+                    found.add(send.message.log_position)
+        return found
+
+    def sending(self, s: Member, m: Message) -> Iterator[tuple[str, Input]]:
+        """Silent steps from a state that may send a message of that kind."""
+        at = s.election_state
+        if s.module_state is not ModuleState.ACTIVE:
+            return
+        if at is not _CLOSED:
+            action = TICKS[at]
+            if s.role is Role.LEADER:
+                if isinstance(m, NewLeadershipTerm | CommitPosition):
+                    due = Input(interval=True, commit_interval=True)
+                    for active in self.subsets:
+                        yield action, replace(due, active=active)
+            elif isinstance(m, RequestVote):
+                for j in self.moves.all:
+                    yield action, Input(accepted=frozenset({j}))
+            elif isinstance(m, CanvassPosition | AppendPosition | CatchupPosition):
+                yield action, Input(interval=True)
+        elif s.role is Role.LEADER:
+            if isinstance(m, CommitPosition):
+                for active in self.subsets:
+                    yield "UpdateLeaderPosition", Input(active=active, commit_interval=True)
+            elif isinstance(m, TerminationPosition):
+                yield "InitiateTermination", NO_INPUT
+        elif isinstance(m, AppendPosition):
+            yield "UpdateFollowerPosition", NO_INPUT
+        elif isinstance(m, TerminationAck):
+            yield "Terminate", NO_INPUT
+
+    def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
+        """A state with its open quantities at numbers that a message gives, within the bounds."""
+        found = [s]
+        if isinstance(m, StopCatchup):
+            j = m.follower_member_id
+            serving = replace(s.members[j], catchup_replay=True)
+            return [s, replace(s, members=with_record(s.members, j, serving))]
+        names = _OPEN.get(type(m), ())
+        if s.election_state is not _CLOSED and s.role is Role.LEADER:
+            return found
+        given = positions_in(m)
+        for name in names:
+            low = getattr(s, name)
+            high = {
+                "recorded_position": upper.recorded,
+                "commit_position": upper.committed,
+                "publication_position": upper.published,
+            }[name]
+            values = [v for v in given if low < v <= high]
+            if name == "recorded_position" and high > low and isinstance(m, CommitPosition):
+                values.append(high)
+            found += [replace(one, **{name: v}) for one in list(found) for v in values]
+        return found
