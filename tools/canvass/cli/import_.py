@@ -5,6 +5,7 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
+
+
+class Engine(str, Enum):
+    """The algorithms that infer the steps."""
+
+    RULES = "rules"
+    ALIGNMENT = "alignment"
 
 
 def register(app: typer.Typer) -> None:
@@ -66,6 +74,9 @@ def aeron(
             + ". Default: that of the release that wrote them.",
         ),
     ] = "",
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="The algorithm that infers the steps.")
+    ] = Engine.RULES,
     output_format: Annotated[
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
@@ -78,9 +89,10 @@ def aeron(
     """
     from canvass.cli.given import need_logs
     from canvass.cli.stages import Stages
-    from canvass.traces.aeron_import.importer import import_logs
+    from canvass.traces.aeron_import import importer as rules
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
     from canvass.traces.aeron_log.vocabulary import events_named
+    from canvass.traces.alignment import importer as alignment
 
     try:
         enabled = events_named(events) if events else None
@@ -90,6 +102,7 @@ def aeron(
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
     need_logs(logs)
+    import_logs = alignment.import_logs if engine is Engine.ALIGNMENT else rules.import_logs
     with Stages() as stages:
         summary = import_logs(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage

@@ -12,6 +12,7 @@ from typing import Final
 
 from canvass.cluster.copies import replace
 from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.messages import NULL_VALUE, AppendPosition
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step, Trajectory
 
@@ -21,11 +22,12 @@ _CLOSED: Final = ElectionState.CLOSED
 
 @dataclass(slots=True)
 class Upper:
-    """Upper bounds in one state."""
+    """Upper bounds in one state, and how far a leader must have written by then."""
 
     recorded: int
     committed: int
     published: int
+    written: int = NULL_VALUE
 
 
 def upper_bounds(trajectory: Trajectory) -> list[Upper]:
@@ -57,7 +59,20 @@ def upper_bounds(trajectory: Trajectory) -> list[Upper]:
         elif step.lines and step.given.message is None:
             committed = s.commit_position
     bounds.reverse()
+    _note_written(steps, bounds)
     return bounds
+
+
+def _note_written(steps: list[Step], bounds: list[Upper]) -> None:
+    """Note what leaders have written by what followers report of it in the leader's term."""
+    term, written = NULL_VALUE, NULL_VALUE
+    for step, upper in zip(steps, bounds, strict=True):
+        s, m = step.state, step.given.message
+        if s.module_leadership_term_id != term or not leads_closed(s, term):
+            term, written = s.module_leadership_term_id, NULL_VALUE
+        if leads_closed(s, term) and isinstance(m, AppendPosition) and m.leadership_term_id == term:
+            written = max(written, m.log_position)
+        upper.written = written
 
 
 def _begins_election(step: Step, before: Member | None) -> bool:

@@ -116,6 +116,8 @@ class LiveMember:
         The steps so far.
     published
         For each term that it led how far it has written.
+    received
+        How many of its messages others have received.
     on_send
         Is told of each message that leaves: receiver, message, number.
     """
@@ -126,6 +128,7 @@ class LiveMember:
     frontier: int = -1
     emitted: list[Emitted] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
+    received: int = 0
     _number: int = 1
 
     @property
@@ -263,7 +266,7 @@ def _growth(s: Member, m: Message, upper: Upper) -> Iterator[tuple[str, int]]:
 
 def accepts_exactly(m: Message) -> Callable[[Message], bool]:
     """A test for the message that a line shows."""
-    return m.__eq__
+    return lambda other: other == m
 
 
 def accepts_at_least(m: Message) -> Callable[[Message], bool]:

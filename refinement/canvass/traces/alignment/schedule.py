@@ -7,6 +7,7 @@ can send it. Where nobody can advance, what is waited for is the conflict.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -95,6 +96,10 @@ class Schedule:
             self._channels[key] = _Channel(receipts)
             for number, receipt in enumerate(receipts):
                 self._wanted[key[1], receipt.step] = key, number
+        self._starts = {
+            i: [t for t, step in enumerate(one.steps) if step.action == "Restart"]
+            for i, one in windows.items()
+        }
         self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
         self._needs = self._needed_publications()
         self.conflicts: list[Conflict] = []
@@ -171,8 +176,20 @@ class Schedule:
         head = channel.head if channel is not None else None
         if channel is None or head is None:
             return
-        if m == head.message:
+        if m == head.message and not self._comes_later(i, to, head):
             channel.numbers.append(number)
+            self.members[i].received += 1
+
+    def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
+        """Whether a message should leave later: its receiver has not started the process that
+        received it, and the sender has another chance.
+        """
+        starts = self._starts[to]
+        before = bisect_right(starts, self.members[to].frontier)
+        return (
+            bisect_right(starts, head.step) > before
+            and head.latest // SLOTS > self.members[i].frontier + 1
+        )
 
     def _send_pending(self, live: LiveMember) -> bool:
         """Send the messages that others received and that can leave in the state now."""
@@ -188,7 +205,7 @@ class Schedule:
         i, t = live.member_id, live.frontier
         channel = self._channels[i, j]
         head = channel.head
-        if head is None or head.earliest // SLOTS > t:
+        if head is None or head.earliest // SLOTS > t or self._comes_later(i, j, head):
             return False
         m = head.message
         if not live.windows.places(t, j, m)[1]:

@@ -158,7 +158,7 @@ class Windows:
         if step.resynchronised or step.action == END_OF_LIFE:
             return -1
         slot = sends_message(step.outcome, to, m)
-        if slot >= 0 or step.action == ASSUME_COMMIT:
+        if step.action == ASSUME_COMMIT or (slot >= 0 and not isinstance(m, StopCatchup)):
             return slot
         before = self.steps[t - 1].state if t else self.before
         received = step.given.message
@@ -264,11 +264,13 @@ class Windows:
 
     def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
         """A state with its open quantities at numbers that a message gives, within the bounds."""
-        found = [s]
         if isinstance(m, StopCatchup):
+            if s.publication_position < upper.written:
+                s = replace(s, publication_position=upper.written)
             j = m.follower_member_id
             serving = replace(s.members[j], catchup_replay=True)
             return [s, replace(s, members=with_record(s.members, j, serving))]
+        found = [s]
         names = _OPEN.get(type(m), ())
         if s.election_state is not _CLOSED and s.role is Role.LEADER:
             return found

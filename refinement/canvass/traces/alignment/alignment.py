@@ -1,0 +1,149 @@
+"""The alignment of a cluster's logs: the stages one after the other, and what they leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.aeron_import.proposing import ImportFault
+from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.alignment.channel_matching import Matching, match
+from canvass.traces.alignment.commuting import move_left
+from canvass.traces.alignment.facts import ClusterFacts, cluster_facts, revision_of
+from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.member_lines import MemberLines, member_lines
+from canvass.traces.alignment.replay import Replay
+from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.vocabulary import Vocabulary, found_vocabulary
+from canvass.traces.alignment.windows import Windows
+from canvass.traces.limits import MAX_MEMBERS
+
+
+@dataclass(slots=True)
+class Remark:
+    """A line of which something is to be said.
+
+    Parameters
+    ----------
+    member_id, index
+        The member, and the index among its `MemberLines`.
+    reason
+        What, in words.
+    """
+
+    member_id: int
+    index: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Alignment:
+    """What the cheapest alignment that was found says of the logs.
+
+    Parameters
+    ----------
+    rules, logs
+        Of the cluster.
+    lines, members
+        Of each member that has a log: what was aligned, and the run.
+    vocabulary
+        The events that the logs print.
+    gaps
+        Lines that must be missing.
+    false_lines
+        Lines that no step prints, or that stand in another's place; the run ends with the first.
+    stopped
+        Where the search limit was reached; the run ends there.
+    begins_within
+        A log begins within the life of its member.
+    """
+
+    rules: Rules
+    logs: ClusterLogs
+    lines: dict[int, MemberLines]
+    members: dict[int, LiveMember]
+    vocabulary: Vocabulary
+    gaps: list[Remark] = field(default_factory=list)
+    false_lines: list[Remark] = field(default_factory=list)
+    stopped: list[Remark] = field(default_factory=list)
+    begins_within: bool = False
+
+
+def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignment:
+    """Align the logs of a cluster with the core.
+
+    Parameters
+    ----------
+    logs
+        As they were read.
+    effort
+        Factor of the bounds of the search.
+    revision
+        Of the protocol; by default that of the logs' release.
+
+    Raises
+    ------
+    ImportFault
+        If the logs name members that no cluster can have.
+    """
+    known = [member_id for member_id in logs.members if member_id >= 0]
+    highest = max([*known, *logs.missing], default=NULL_VALUE)
+    if not known:
+        raise ImportFault("no line of the logs is a cluster's")
+    if highest >= MAX_MEMBERS:
+        raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
+    rules = Rules(highest + 1, revision or revision_of(_releases(logs)))
+    vocabulary = found_vocabulary(log.records for log in logs.members.values())
+    lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
+    facts = cluster_facts(lines)
+    windows = {i: _replayed(rules, one, facts, effort) for i, one in lines.items()}
+    matching = match(windows)
+    schedule = Schedule(windows, matching)
+    schedule.run()
+    found = Alignment(rules, logs, lines, schedule.members, vocabulary)
+    _remark(found, windows, matching, schedule)
+    return found
+
+
+def _releases(logs: ClusterLogs) -> list[str]:
+    """The releases that the headers of the logs name."""
+    return [
+        word.removeprefix("version=")
+        for log in logs.members.values()
+        for record in log.records
+        if isinstance(record, LifeStart)
+        for component, version in record.loggers
+        if component == "CLUSTER"
+        for word in version.split()[:1]
+    ]
+
+
+def _replayed(rules: Rules, lines: MemberLines, facts: ClusterFacts, effort: int) -> Windows:
+    """Replay one member, and prepare where it can have sent what."""
+    replay = Replay(rules, lines, facts, effort)
+    before = persistent_member(rules)
+    trajectory = replay.run(before)
+    move_left(trajectory, replay.moves, before)
+    return Windows(trajectory, replay.moves, before)
+
+
+def _remark(
+    found: Alignment, windows: dict[int, Windows], matching: Matching, schedule: Schedule
+) -> None:
+    for i, one in windows.items():
+        stopped = one.trajectory.stopped
+        if stopped < len(found.lines[i].records):
+            reason = "no step of the member makes this line possible"
+            found.stopped.append(Remark(i, stopped, reason))
+    for i, j, receipt in matching.unmatched:
+        step = windows[j].steps[receipt.step]
+        reason = f"member {i} cannot have sent this message"
+        if i in windows and step.lines:
+            found.stopped.append(Remark(j, step.lines.start, reason))
+    for conflict in schedule.conflicts:
+        step = windows[conflict.member_id].steps[conflict.step]
+        if step.lines:
+            found.stopped.append(Remark(conflict.member_id, step.lines.start, conflict.reason))

@@ -1,0 +1,97 @@
+"""What an alignment means for the one who asked: outcome, counts, sentences about what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from canvass.traces.aeron_import.summary import (
+    CONTRADICTED,
+    EXPLAINED,
+    INCOMPLETE,
+    ImportSummary,
+    MemberSummary,
+    Place,
+    add_counts,
+)
+from canvass.traces.alignment.alignment import Alignment, Remark
+from canvass.traces.alignment.live import LiveMember
+
+
+def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
+    """Count what became of the logs."""
+    events: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
+    fields: Counter[str] = Counter()
+    foreign = 0
+    missing = [f"the log of member {k} is not there" for k in found.logs.missing]
+    members = []
+    for member_id, log in found.logs.members.items():
+        lines = damaged = 0
+        for life in log.lives:
+            add_counts(events, life.events)
+            add_counts(unknown, life.unknown_events)
+            foreign += life.foreign
+            lines += sum(life.events.values())
+            damaged += life.damaged + life.truncated
+        add_counts(fields, log.unknown_fields)
+        if damaged:
+            missing.append(f"{damaged} lines of member {member_id} cannot be read")
+        if member_id in found.members:
+            members.append(_summarise_member(found.members[member_id], lines))
+    missing += [_sentence(found, gap) for gap in found.gaps]
+    missing += [
+        f"an explanation of {_sentence(found, one)}; the run ends before the line"
+        for one in found.stopped
+    ]
+    contradiction = _place(found, found.false_lines[0]) if found.false_lines else None
+    stopped = _place(found, found.stopped[0]) if found.stopped else None
+    outcome = CONTRADICTED if contradiction else INCOMPLETE if missing else EXPLAINED
+    total = sum(one.lines for one in members)
+    return ImportSummary(
+        outcome,
+        run_id,
+        found.rules.member_count,
+        members,
+        dict(sorted(events.items())),
+        dict(sorted(unknown.items())),
+        dict(sorted(fields.items())),
+        foreign,
+        missing,
+        contradiction,
+        stopped,
+        round(seconds, 3),
+        round(total / seconds) if seconds else 0,
+    )
+
+
+def _sentence(found: Alignment, remark: Remark) -> str:
+    lines = found.lines[remark.member_id]
+    if remark.index >= len(lines.records):
+        return f"after the end of the log of member {remark.member_id}: {remark.reason}"
+    return f"{lines.place(remark.index)}: {remark.reason}"
+
+
+def _place(found: Alignment, remark: Remark) -> Place:
+    lines = found.lines[remark.member_id]
+    record = lines.records[min(remark.index, len(lines.records) - 1)]
+    return Place(remark.member_id, lines.files[record.file], record.line, remark.reason)
+
+
+def _summarise_member(live: LiveMember, lines: int) -> MemberSummary:
+    emitted = live.emitted
+    aligned = live.windows.trajectory.lines
+    observed = sum(bool(step.lines) for step in emitted)
+    accounted = sum(len(step.lines) for step in emitted)
+    reached = max((step.lines.stop for step in emitted), default=0)
+    accounted += sum(1 for index, _ in aligned.beside if index <= reached)
+    return MemberSummary(
+        live.member_id,
+        aligned.files,
+        lines,
+        accounted,
+        len(emitted),
+        observed,
+        len(emitted) - observed,
+        sum(len(step.sends) for step in emitted),
+        live.received,
+    )
