@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
@@ -10,7 +12,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import LifeStart
-from canvass.traces.alignment.channel_matching import Matching, match
+from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import move_left
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts, revision_of
 from canvass.traces.alignment.live import LiveMember
@@ -20,6 +22,10 @@ from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.vocabulary import Vocabulary, found_vocabulary
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.limits import MAX_MEMBERS
+
+
+ROUNDS: Final = 60
+"""Rounds in which receipts without a line are inferred otherwise."""
 
 
 @dataclass(slots=True)
@@ -99,12 +105,10 @@ def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignmen
     vocabulary = found_vocabulary(log.records for log in logs.members.values())
     lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
     facts = cluster_facts(lines)
-    windows = {i: _replayed(rules, one, facts, effort) for i, one in lines.items()}
-    matching = match(windows)
-    schedule = Schedule(windows, matching)
-    schedule.run()
-    found = Alignment(rules, logs, lines, schedule.members, vocabulary)
-    _remark(found, windows, matching, schedule)
+    replays = {i: Replay(rules, one, facts, effort) for i, one in lines.items()}
+    solution = solve(replays)
+    found = Alignment(rules, logs, lines, solution.schedule.members, vocabulary)
+    _remark(found, solution.windows, solution.matching, solution.schedule)
     return found
 
 
@@ -121,10 +125,74 @@ def _releases(logs: ClusterLogs) -> list[str]:
     ]
 
 
-def _replayed(rules: Rules, lines: MemberLines, facts: ClusterFacts, effort: int) -> Windows:
+@dataclass(slots=True)
+class Solution:
+    """The stages' results, of one choice of the receipts that no line shows."""
+
+    windows: dict[int, Windows]
+    matching: Matching
+    schedule: Schedule
+
+    @property
+    def reached(self) -> int:
+        """How many steps could be taken."""
+        return sum(live.frontier for live in self.schedule.members.values())
+
+    def impossible(self) -> Iterator[tuple[int, Receipt]]:
+        """Receipts without a line that nobody can have sent, or not in time."""
+        for i, j, receipt in self.matching.unmatched:
+            if receipt.hidden:
+                yield j, receipt
+            elif i in self.windows:
+                yield from self._hindered(i, j, receipt)
+        yield from self.schedule.circular()
+
+    def _hindered(self, i: int, j: int, receipt: Receipt) -> Iterator[tuple[int, Receipt]]:
+        """The receipt without a line that leaves no window to one that has a line."""
+        alone = self.windows[i].first(0, j, receipt.message)
+        before = [one for one in self.matching.channels[i, j] if one.step < receipt.step]
+        hidden = [one for one in before if one.hidden]
+        if alone is not None and hidden and before[-1].earliest > alone:
+            yield j, hidden[-1]
+
+
+def solve(replays: dict[int, Replay]) -> Solution:
+    """Replay, match and drive; what is inferred in vain is not inferred again."""
+    windows = {i: replayed(one) for i, one in replays.items()}
+    best: Solution | None = None
+    for _ in range(ROUNDS):
+        matching = match(windows)
+        found = Solution(dict(windows), matching, Schedule(windows, matching))
+        found.schedule.run()
+        if best is None or found.reached > best.reached:
+            best = found
+        if not _infer_otherwise(replays, windows, found):
+            break
+    assert best is not None
+    return best
+
+
+def _infer_otherwise(
+    replays: dict[int, Replay], windows: dict[int, Windows], found: Solution
+) -> bool:
+    """Replay a member without a receipt that was inferred in vain; false if none is left."""
+    for j, receipt in found.impossible():
+        replay, steps = replays[j], windows[j].steps
+        end = len(replay.lines.records)
+        k = next((one.lines.start for one in steps[receipt.step :] if one.lines), end)
+        if (k, receipt.message) in replay.moves.banned:
+            continue
+        replay.moves.banned.add((k, receipt.message))
+        other = replayed(replay)
+        if other.trajectory.stopped >= windows[j].trajectory.stopped:
+            windows[j] = other
+            return True
+    return False
+
+
+def replayed(replay: Replay) -> Windows:
     """Replay one member, and prepare where it can have sent what."""
-    replay = Replay(rules, lines, facts, effort)
-    before = persistent_member(rules)
+    before = persistent_member(replay.rules)
     trajectory = replay.run(before)
     move_left(trajectory, replay.moves, before)
     return Windows(trajectory, replay.moves, before)

@@ -13,14 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from canvass.cluster.member import Role
 from canvass.cluster.messages import AppendPosition, Message, NewLeadershipTerm, StopCatchup
 from canvass.traces.alignment.bounds import Upper, bound_back, leads_closed
-from canvass.cluster.member import Member
+from canvass.cluster.member import ElectionState, Member, Role
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
 
 ROUNDS: Final = 400
 """Receipts that are moved to a later place because two contradict each other."""
+
+_PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLLOWER_CATCHUP})
+"""The states in which a follower processes the log as far as it is known to be committed."""
 
 ChannelKey: TypeAlias = tuple[int, int]
 
@@ -35,6 +37,10 @@ class Receipt:
         Of the receiver's trajectory.
     message
         What was received.
+    hidden
+        No line shows it.
+    at_least
+        Of its position only a lower bound is known.
     floor
         The sender cannot have sent it before this place.
     earliest, latest
@@ -43,6 +49,8 @@ class Receipt:
 
     step: int
     message: Message
+    hidden: bool = False
+    at_least: bool = False
     floor: int = 0
     earliest: int = -1
     latest: int = -1
@@ -82,13 +90,21 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
     for j, one in windows.items():
         for index, step in enumerate(one.steps):
             m = step.given.message
-            if m is None or not step.lines:
+            if m is None:
                 continue
             i = sender_of(m)
             if i < 0:
                 i = _unnamed_sender(windows, leaders, j, m)
-            channels[i, j].append(Receipt(index, m))
+            channels[i, j].append(Receipt(index, m, not step.lines, not step.lines and _is_open(step.state, m)))
     return dict(channels)
+
+
+def _is_open(s: Member, m: Message) -> bool:
+    """Whether a greater position in a message without a line would do as well.
+
+    A follower that replays or catches up has to process all that it knows to be committed.
+    """
+    return isinstance(m, AppendPosition) or s.election_state not in _PROCESSES
 
 
 def _unnamed_sender(

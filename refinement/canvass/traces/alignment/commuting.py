@@ -26,7 +26,7 @@ def move_left(trajectory: Trajectory, moves: Moves, before: Member) -> None:
     steps = trajectory.steps
     for index in range(1, len(steps)):
         step = steps[index]
-        if step.lines or step.action in _FIXED or step.resynchronised:
+        if step.lines or step.given.message or step.action in _FIXED or step.resynchronised:
             continue
         if _control(step.state) == _control(steps[index - 1].state):
             continue

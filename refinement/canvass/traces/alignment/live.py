@@ -6,10 +6,10 @@ the messages that others received allow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from canvass.cluster.copies import replace
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
@@ -17,7 +17,6 @@ from canvass.cluster.messages import (
     AppendPosition,
     CommitPosition,
     Message,
-    TerminationPosition,
 )
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import Upper
@@ -58,6 +57,9 @@ _STREAMED: Final = frozenset(
     }
 )
 """The states in which a follower records what its leader writes in their term."""
+
+
+Steps: TypeAlias = list[tuple[str, Input, Outcome]]
 
 
 @dataclass(slots=True)
@@ -119,12 +121,15 @@ class LiveMember:
     received
         How many of its messages others have received.
     on_send
-        Is told of each message that leaves: receiver, message, number.
+        Is called with each message that leaves: sender, receiver, message, number.
+    limit
+        Narrows the upper bounds by what the member has still to send.
     """
 
     windows: Windows
     state: Member
     on_send: Callable[[int, int, Message, int], None]
+    limit: Callable[[LiveMember, Upper], Upper]
     frontier: int = -1
     emitted: list[Emitted] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
@@ -139,7 +144,7 @@ class LiveMember:
     @property
     def upper(self) -> Upper:
         """The upper bounds of its quantities now."""
-        return self.windows.bounds[max(self.frontier, 0)]
+        return self.limit(self, self.windows.bounds[max(self.frontier, 0)])
 
     def next_step(self) -> Step | None:
         """The next step of its trajectory."""
@@ -188,21 +193,35 @@ class LiveMember:
         return outcome is not None
 
     def find(
-        self, to: int, m: Message, accepts: Callable[[Message], bool]
-    ) -> list[tuple[str, Input, Outcome]]:
+        self,
+        to: int,
+        m: Message,
+        accepts: Callable[[Message], bool],
+        receipts: Callable[[], Iterable[Input]] = tuple,
+    ) -> Steps:
         """The shortest silent steps after which an accepted message goes to a member.
 
+        Parameters
+        ----------
+        to, m, accepts
+            The receiver, the message wanted, and whether another one will do.
+        receipts
+            Messages that the member can receive without a line.
+
+        Notes
+        -----
         Numbers that the message gives are put in where quantities are open; the election state
         stays as it is.
         """
         upper, moves = self.upper, self.windows.moves
         start = self.state
-        level: list[tuple[Member, list[tuple[str, Input, Outcome]]]] = [(start, [])]
+        level: list[tuple[Member, Steps]] = [(start, [])]
         seen = {start}
+        received: list[Input] | None = None
         for _ in range(FIND_DEPTH + 1):
             following = []
             for s, path in level:
-                for action, given in self.windows.sending(s, m):
+                for action, given in self.windows.sending(s, type(m)):
                     outcome = moves.take(s, action, given)
                     if outcome is None or outcome.next.commit_position > max(
                         upper.committed, start.commit_position
@@ -212,14 +231,43 @@ class LiveMember:
                         continue
                     if any(send.to == to and accepts(send.message) for send in outcome.sends):
                         return [*path, (action, given, outcome)]
-                for action, position in _growth(s, m, upper):
-                    outcome = moves.take(s, action, Input(position=position))
-                    if outcome is not None and outcome.next not in seen:
+                more = [(a, Input(position=p)) for a, p in _growth(s, m, upper)]
+                if received is None:
+                    received = list(receipts())
+                more += [(f"On{type(x.message).__name__}", x) for x in received]
+                for action, given in more:
+                    outcome = moves.take(s, action, given)
+                    if outcome is None or _PHASE(outcome.next) != _PHASE(s):
+                        continue
+                    grown = [*path, (action, given, outcome)]
+                    if given.message is not None and any(
+                        send.to == to and accepts(send.message) for send in outcome.sends
+                    ):
+                        return grown
+                    if outcome.next not in seen:
                         seen.add(outcome.next)
-                        grown = [*path, (action, Input(position=position), outcome)]
                         following.append((outcome.next, grown))
             level = following
         return []
+
+    def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
+        """How the member sends a message of a kind now, having recorded up to a position."""
+        path: Steps = []
+        s = self.state
+        if s.recorded_position < position <= self.upper.recorded:
+            given = Input(position=position)
+            outcome = self.windows.moves.take(s, "RecordLog", given)
+            if outcome is not None:
+                path.append(("RecordLog", given, outcome))
+                s = outcome.next
+        for action, given in self.windows.sending(s, kind):
+            outcome = self.windows.moves.take(s, action, given)
+            if outcome is None or _PHASE(outcome.next) != _PHASE(s):
+                continue
+            for send in outcome.sends:
+                if send.to == to and type(send.message) is kind:
+                    return [*path, (action, given, outcome)], send.message
+        return None
 
     def inputs(self, step: Step) -> Iterator[Input]:
         """The input of a step of the trajectory, and others of the same step."""
@@ -275,7 +323,7 @@ def accepts_at_least(m: Message) -> Callable[[Message], bool]:
     def accepted(other: Message) -> bool:
         if type(other) is not type(m):
             return False
-        if not isinstance(m, AppendPosition | CommitPosition | TerminationPosition):
+        if not isinstance(m, AppendPosition | CommitPosition):
             return other == m
         return replace(other, log_position=m.log_position) == m and (
             getattr(other, "log_position") >= m.log_position

@@ -15,9 +15,8 @@ from canvass.cluster.core import ELECTION_HANDLERS, step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     AppendPosition,
-    CanvassPosition,
     CommitPosition,
-    Vote,
+    Message,
 )
 from canvass.cluster.names import action_name
 from canvass.cluster.outcome import Outcome
@@ -73,12 +72,18 @@ class Moves:
         Of the member.
     facts
         Of the cluster.
+
+    Attributes
+    ----------
+    banned
+        Messages without a line that nobody can have sent by then, with the index of the next line.
     """
 
     def __init__(self, rules: Rules, lines: MemberLines, facts: ClusterFacts) -> None:
         self.rules, self.lines, self.facts = rules, lines, facts
         self.member_id = lines.member_id
         self.all = frozenset(range(rules.member_count))
+        self.banned: set[tuple[int, Message | None]] = set()
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
         found = enumerate(lines.records)
         self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
@@ -105,7 +110,9 @@ class Moves:
         yield from self._ticks(s)
         positions, commits = self._wanted(s, k)
         if hidden and s.module_state is ModuleState.ACTIVE:
-            yield from self.receipts(s, hidden, positions, commits)
+            for action, given in self.receipts(s, k, hidden, positions, commits):
+                if (k, given.message) not in self.banned:
+                    yield action, given
         yield from self._closed(s, k, hidden)
         if record is not None:
             if is_start(record):
@@ -221,21 +228,20 @@ class Moves:
                     yield ASSUME_COMMIT, Input(position=position)
 
     def receipts(
-        self, s: Member, hidden: frozenset[str], positions: set[int], commits: set[int]
+        self, s: Member, k: int, hidden: frozenset[str], positions: set[int], commits: set[int]
     ) -> Iterator[Move]:
         """Receipts that the log does not show."""
         at = s.election_state
         term = s.candidate_term_id
         if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
-            for j in self._others:
-                if s.members[j].vote != 1:
-                    yield _receive(
-                        Vote(term, s.log_leadership_term_id, s.append_position, self.member_id, j, True)
-                    )
+            for vote in self.facts.votes.get((self.member_id, term), {}).values():
+                if s.members[vote.follower_member_id].vote != 1:
+                    yield _receive(vote)
         if "CanvassPosition" in hidden:
-            yield from self._canvasses(s)
+            yield from self._canvasses(s, k)
         if "AppendPosition" in hidden and at in _LEADS:
-            for j in self._others:
+            followers = self.facts.followers.get((self.member_id, s.leadership_term_id), ())
+            for j in followers or self._others:
                 known = s.members[j]
                 behind = known.log_position < s.append_position
                 if behind or known.leadership_term_id != s.leadership_term_id:
@@ -249,33 +255,32 @@ class Moves:
                             CommitPosition(s.module_leadership_term_id, position, leader)
                         )
             elif at.value.startswith("FOLLOWER"):
-                for position in sorted(positions | commits | {s.append_position}):
+                for position in sorted(positions | commits | {s.append_position}, reverse=True):
                     if position > s.notified_commit_position:
                         yield _receive(CommitPosition(s.leadership_term_id, position, leader))
 
-    def _canvasses(self, s: Member) -> Iterator[Move]:
+    def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them."""
         at = s.election_state
         if at is ElectionState.CANVASS:
             own = s.members[self.member_id]
             log = (own.leadership_term_id, own.log_position)
             for j in self._others:
-                sent = self.facts.canvasses.get(j, ())
                 if s.members[j].log_position >= 0:
                     continue
-                lower = [m for m in sent if (m.log_leadership_term_id, m.log_position) <= log]
-                if lower:
-                    yield _receive(max(lower, key=_log_of), self.all)
+                sent = self.facts.canvasses.get(j, ())
+                likely = [m for term, m in sent if term <= s.candidate_term_id]
+                for m in (*reversed(likely), *(m for _, m in sent if m not in likely)):
+                    possible = (k, m) not in self.banned
+                    if possible and (m.log_leadership_term_id, m.log_position) <= log:
+                        yield _receive(m, self.all)
+                        break
         elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
             for j in self._others:
-                for m in self.facts.canvasses.get(j, ()):
+                for _, m in self.facts.canvasses.get(j, ()):
                     if m.log_leadership_term_id > s.leadership_term_id:
                         yield _receive(m, self.all)
                         return
-
-
-def _log_of(m: CanvassPosition) -> tuple[int, int]:
-    return m.log_leadership_term_id, m.log_position
 
 
 def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:

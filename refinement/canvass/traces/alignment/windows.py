@@ -24,6 +24,7 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.cluster.messages import (
+    CATCHUP_FLAG,
     AppendPosition,
     CanvassPosition,
     CatchupPosition,
@@ -102,6 +103,7 @@ class Windows:
     before: Member
     bounds: list[Upper] = field(init=False)
     subsets: list[frozenset[int]] = field(init=False)
+    hidden: frozenset[str] = field(init=False)
     _known: dict[tuple[int, int, Message], tuple[int, bool]] = field(init=False)
     _quorums: dict[tuple[MemberRecord, ...], set[int]] = field(init=False)
 
@@ -112,6 +114,7 @@ class Windows:
         others = sorted(self.moves.all - own)
         sizes = range(len(others), -1, -1)
         self.subsets = [own | set(c) for size in sizes for c in combinations(others, size)]
+        self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._known = {}
         self._quorums = {}
 
@@ -201,10 +204,28 @@ class Windows:
         if isinstance(m, CommitPosition) and leads_closed(step.state, m.leadership_term_id):
             return self._commits(t, m.log_position)
         for s in self.with_numbers(step.state, self.bounds[t], m):
-            for action, given in self.sending(s, m):
+            for action, given in self.sending(s, type(m)):
+                if sends_message(self.moves.take(s, action, given), to, m) >= 0:
+                    return True
+            for given in self._unlogged(s, to, m):
+                action = f"On{type(given.message).__name__}"
                 if sends_message(self.moves.take(s, action, given), to, m) >= 0:
                     return True
         return False
+
+    def _unlogged(self, s: Member, to: int, m: Message) -> Iterator[Input]:
+        """Receipts that the log does not print, and that the message may answer."""
+        if s.role is not Role.LEADER:
+            return
+        if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in self.hidden:
+            sent = (one for _, one in self.moves.facts.canvasses.get(to, ()))
+            closed = s.election_state is _CLOSED
+            for asked in sent:
+                if asked.log_leadership_term_id == m.log_leadership_term_id:
+                    for active in (self.moves.all,) if closed else self.subsets:
+                        yield Input(message=asked, active=active)
+        elif isinstance(m, StopCatchup) and "AppendPosition" in self.hidden:
+            yield Input(message=AppendPosition(m.leadership_term_id, UNBOUNDED, to, CATCHUP_FLAG))
 
     def _ends_life(self, t: int) -> bool:
         """Whether the process does nothing more after step ``t``: it may have terminated then."""
@@ -213,6 +234,8 @@ class Windows:
     def _commits(self, t: int, position: int) -> bool:
         """Whether a closed leader can have published a quorum position after step ``t``."""
         upper, s = self.bounds[t], self.steps[t].state
+        if "AppendPosition" in self.hidden:
+            return position <= max(upper.committed, s.commit_position)
         known = self._quorums.get(s.members)
         if known is None:
             known = self._quorums[s.members] = self._quorum_positions(s)
@@ -234,32 +257,32 @@ class Windows:
                     found.add(send.message.log_position)
         return found
 
-    def sending(self, s: Member, m: Message) -> Iterator[tuple[str, Input]]:
-        """Silent steps from a state that may send a message of that kind."""
+    def sending(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
+        """Silent steps from a state that may send a message of a kind."""
         at = s.election_state
         if s.module_state is not ModuleState.ACTIVE:
             return
         if at is not _CLOSED:
             action = TICKS[at]
             if s.role is Role.LEADER:
-                if isinstance(m, NewLeadershipTerm | CommitPosition):
+                if kind in (NewLeadershipTerm, CommitPosition):
                     due = Input(interval=True, commit_interval=True)
                     for active in self.subsets:
                         yield action, replace(due, active=active)
-            elif isinstance(m, RequestVote):
+            elif kind is RequestVote:
                 for j in self.moves.all:
                     yield action, Input(accepted=frozenset({j}))
-            elif isinstance(m, CanvassPosition | AppendPosition | CatchupPosition):
+            elif kind in (CanvassPosition, AppendPosition, CatchupPosition):
                 yield action, Input(interval=True)
         elif s.role is Role.LEADER:
-            if isinstance(m, CommitPosition):
+            if kind is CommitPosition:
                 for active in self.subsets:
                     yield "UpdateLeaderPosition", Input(active=active, commit_interval=True)
-            elif isinstance(m, TerminationPosition):
+            elif kind is TerminationPosition:
                 yield "InitiateTermination", NO_INPUT
-        elif isinstance(m, AppendPosition):
+        elif kind is AppendPosition:
             yield "UpdateFollowerPosition", NO_INPUT
-        elif isinstance(m, TerminationAck):
+        elif kind is TerminationAck:
             yield "Terminate", NO_INPUT
 
     def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
@@ -273,7 +296,7 @@ class Windows:
         found = [s]
         names = _OPEN.get(type(m), ())
         if s.election_state is not _CLOSED and s.role is Role.LEADER:
-            return found
+            return found + self._with_reports(s, m)
         given = positions_in(m)
         for name in names:
             low = getattr(s, name)
@@ -286,4 +309,21 @@ class Windows:
             if name == "recorded_position" and high > low and isinstance(m, CommitPosition):
                 values.append(high)
             found += [replace(one, **{name: v}) for one in list(found) for v in values]
+        return found
+
+    def _with_reports(self, s: Member, m: Message) -> list[Member]:
+        """An election leader's state with reports that its log does not print."""
+        if not {"AppendPosition", "CanvassPosition"} & self.hidden:
+            return []
+        found = []
+        for position in positions_in(m):
+            members = tuple(
+                record
+                if j == self.moves.member_id
+                else replace(
+                    record, log_position=position, leadership_term_id=s.leadership_term_id
+                )
+                for j, record in enumerate(s.members)
+            )
+            found.append(replace(s, members=members))
         return found
