@@ -134,9 +134,10 @@ class Solution:
     schedule: Schedule
 
     @property
-    def reached(self) -> int:
-        """How many steps could be taken."""
-        return sum(live.frontier for live in self.schedule.members.values())
+    def quality(self) -> tuple[int, int]:
+        """How much of the logs is met: receipts with a window, and steps that could be taken."""
+        taken = sum(live.frontier for live in self.schedule.members.values())
+        return -len(self.matching.unmatched), taken
 
     def impossible(self) -> Iterator[tuple[int, Receipt]]:
         """Receipts without a line that nobody can have sent, or not in time."""
@@ -164,7 +165,7 @@ def solve(replays: dict[int, Replay]) -> Solution:
         matching = match(windows)
         found = Solution(dict(windows), matching, Schedule(windows, matching))
         found.schedule.run()
-        if best is None or found.reached > best.reached:
+        if best is None or found.quality > best.quality:
             best = found
         if not _infer_otherwise(replays, windows, found):
             break

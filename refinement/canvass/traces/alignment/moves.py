@@ -107,7 +107,7 @@ class Moves:
             The names of the messages whose receipt the log may not show.
         """
         record = self.lines.records[k] if k < len(self.lines.records) else None
-        yield from self._ticks(s)
+        yield from self._ticks(s, hidden)
         positions, commits = self._wanted(s, k)
         if hidden and s.module_state is ModuleState.ACTIVE:
             for action, given in self.receipts(s, k, hidden, positions, commits):
@@ -132,13 +132,15 @@ class Moves:
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
 
-    def _ticks(self, s: Member) -> Iterator[Move]:
+    def _ticks(self, s: Member, hidden: frozenset[str]) -> Iterator[Move]:
         """What the duty cycle of an election does."""
         at = s.election_state
         if s.module_state is not ModuleState.ACTIVE or at is ElectionState.CLOSED:
             return
         action = TICKS[at]
-        for given in _TIMERS:
+        # A member that copies a term reports all of it, whether or not a log shows the reports.
+        copies = at is ElectionState.FOLLOWER_LOG_REPLICATION and "AppendPosition" in hidden
+        for given in _TIMERS[2:] if copies else _TIMERS:
             if at not in _LEADS:
                 yield action, given
                 continue

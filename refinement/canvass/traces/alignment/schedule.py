@@ -284,6 +284,9 @@ class Schedule:
             return False
         if self._hidden and isinstance(m, NewLeadershipTerm | CommitPosition):
             self._reach(live, m)
+            if isinstance(m, CommitPosition) and leads_closed(live.state, m.leadership_term_id):
+                if live.state.commit_position < m.log_position:
+                    return False
         path = live.find(j, m, _accepts(head), lambda: self._obtainable(live, m))
         before = len(channel.sent)
         self._adopt(live, path)
@@ -700,6 +703,10 @@ class Schedule:
         elif not self._take_step(live, step) and not self._take_informed(live, step):
             return False
         live.frontier += 1
+        if action == "Restart":
+            for (_, j), channel in self._channels.items():
+                if j == live.member_id:
+                    channel.unclaimed.clear()
         if self._hidden:
             self._report_on_entering(live, s)
         if live.state.role is Role.LEADER and live.state.election_state is _CLOSED:
@@ -751,8 +758,10 @@ class Schedule:
         )
 
     def _take_informed(self, live: LiveMember, step: Step) -> bool:
-        """Take a step of a follower once it has a commit position that its log does not show."""
+        """Take a step once the member has a report or commit position that its log does not show."""
         i, leader = live.member_id, live.state.leader_member_id
+        if leader == i and "AppendPosition" in self._hidden:
+            return self._take_reported(live, step)
         if "CommitPosition" not in self._hidden or leader not in self.members or leader == i:
             return False
         found = [m for _, m in self._available(i, leader) if isinstance(m, CommitPosition)]
@@ -770,6 +779,26 @@ class Schedule:
                     self._adopt(live, [("OnCommitPosition", given, outcome)])
                     return self._take_step(live, step)
         return False
+
+    def _take_reported(self, live: LiveMember, step: Step) -> bool:
+        """Take a step of an election leader once followers have reported again in its term."""
+        term, position = term_of(live.state), live.state.append_position
+        taken = False
+        for j in self.members:
+            if j == live.member_id or self._in_flight(live.member_id, j):
+                continue
+            reported = self.members[j].reports(live.member_id, AppendPosition, position)
+            m = reported[1] if reported is not None else None
+            if not isinstance(m, AppendPosition) or m.leadership_term_id != term:
+                continue
+            outcome = live.take("OnAppendPosition", given := Input(message=m))
+            if outcome is None or outcome.next == live.state:
+                continue
+            self._adopt(live, [("OnAppendPosition", given, outcome)])
+            if self._take_step(live, step):
+                return True
+            taken = True
+        return taken and self._take_step(live, step)
 
     def _take_step(self, live: LiveMember, step: Step) -> bool:
         i, t = live.member_id, live.frontier + 1
