@@ -14,11 +14,14 @@ from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import move_left
+from canvass.traces.alignment.completeness import missing_commits
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts, revision_of
+from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.member_lines import MemberLines, member_lines
-from canvass.traces.alignment.replay import Replay
+from canvass.traces.alignment.replay import Replay, Trajectory
 from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.unsent import settle_unsent
 from canvass.traces.alignment.vocabulary import Vocabulary, found_vocabulary
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.limits import MAX_MEMBERS
@@ -106,9 +109,10 @@ def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignmen
     lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
     facts = cluster_facts(lines)
     replays = {i: Replay(rules, one, facts, effort) for i, one in lines.items()}
-    solution = solve(replays)
+    repairs = {i: Repairs(one, facts) for i, one in replays.items()}
+    solution = solve(replays, repairs)
     found = Alignment(rules, logs, lines, solution.schedule.members, vocabulary)
-    _remark(found, solution.windows, solution.matching, solution.schedule)
+    _remark(found, solution)
     return found
 
 
@@ -157,9 +161,9 @@ class Solution:
             yield j, hidden[-1]
 
 
-def solve(replays: dict[int, Replay]) -> Solution:
+def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
     """Replay, match and drive; what is inferred in vain is not inferred again."""
-    windows = {i: replayed(one) for i, one in replays.items()}
+    windows = {i: replayed(one, repairs[i]) for i, one in replays.items()}
     best: Solution | None = None
     for _ in range(ROUNDS):
         matching = match(windows)
@@ -167,14 +171,29 @@ def solve(replays: dict[int, Replay]) -> Solution:
         found.schedule.run()
         if best is None or found.quality > best.quality:
             best = found
-        if not _infer_otherwise(replays, windows, found):
+        if not _infer_otherwise(replays, repairs, windows, found):
             break
     assert best is not None
+    for _ in range(ROUNDS):
+        if not settle_unsent(best.windows, best.matching):
+            break
+        windows = {i: again(one) for i, one in best.windows.items()}
+        matching = match(windows)
+        best = Solution(windows, matching, Schedule(windows, matching))
+        best.schedule.run()
     return best
 
 
+def again(one: Windows) -> Windows:
+    """The windows of a trajectory that has changed."""
+    return Windows(one.trajectory, one.moves, one.before)
+
+
 def _infer_otherwise(
-    replays: dict[int, Replay], windows: dict[int, Windows], found: Solution
+    replays: dict[int, Replay],
+    repairs: dict[int, Repairs],
+    windows: dict[int, Windows],
+    found: Solution,
 ) -> bool:
     """Replay a member without a receipt that was inferred in vain; false if none is left."""
     for j, receipt in found.impossible():
@@ -184,35 +203,42 @@ def _infer_otherwise(
         if (k, receipt.message) in replay.moves.banned:
             continue
         replay.moves.banned.add((k, receipt.message))
-        other = replayed(replay)
-        if other.trajectory.stopped >= windows[j].trajectory.stopped:
+        other = replayed(replay, repairs[j])
+        if _is_as_good(other.trajectory, windows[j].trajectory):
             windows[j] = other
             return True
     return False
 
 
-def replayed(replay: Replay) -> Windows:
+def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
+    """Whether a trajectory meets as many lines with as few repairs."""
+    repairs = len(other.gaps) + len(other.false_lines)
+    return other.stopped >= one.stopped and repairs <= len(one.gaps) + len(one.false_lines)
+
+
+def replayed(replay: Replay, repairs: Repairs) -> Windows:
     """Replay one member, and prepare where it can have sent what."""
     before = persistent_member(replay.rules)
-    trajectory = replay.run(before)
+    trajectory = replay.run(before, repair=repairs.cheapest)
     move_left(trajectory, replay.moves, before)
     return Windows(trajectory, replay.moves, before)
 
 
-def _remark(
-    found: Alignment, windows: dict[int, Windows], matching: Matching, schedule: Schedule
-) -> None:
-    for i, one in windows.items():
-        stopped = one.trajectory.stopped
-        if stopped < len(found.lines[i].records):
+def _remark(found: Alignment, solution: Solution) -> None:
+    """Collect what the stages have to say of lines."""
+    for i, one in solution.windows.items():
+        trajectory = one.trajectory
+        found.gaps += [Remark(i, index, reason) for index, reason in trajectory.gaps]
+        found.false_lines += [Remark(i, index, reason) for index, reason in trajectory.false_lines]
+        whole = trajectory.stopped >= len(found.lines[i].records)
+        if not whole and not trajectory.false_lines:
             reason = "no step of the member makes this line possible"
-            found.stopped.append(Remark(i, stopped, reason))
-    for i, j, receipt in matching.unmatched:
-        step = windows[j].steps[receipt.step]
-        reason = f"member {i} cannot have sent this message"
-        if i in windows and step.lines:
-            found.stopped.append(Remark(j, step.lines.start, reason))
-    for conflict in schedule.conflicts:
-        step = windows[conflict.member_id].steps[conflict.step]
-        if step.lines:
-            found.stopped.append(Remark(conflict.member_id, step.lines.start, conflict.reason))
+            found.stopped.append(Remark(i, trajectory.stopped, reason))
+    if found.false_lines or found.stopped:
+        return
+    found.gaps += [Remark(*one) for one in missing_commits(found.lines)]
+    for conflict in solution.schedule.conflicts:
+        steps = solution.windows[conflict.member_id].steps[conflict.step :]
+        line = next((step.lines.start for step in steps if step.lines), None)
+        if line is not None:
+            found.stopped.append(Remark(conflict.member_id, line, conflict.reason))

@@ -95,7 +95,9 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
             i = sender_of(m)
             if i < 0:
                 i = _unnamed_sender(windows, leaders, j, m)
-            channels[i, j].append(Receipt(index, m, not step.lines, not step.lines and _is_open(step.state, m)))
+            channels[i, j].append(
+                Receipt(index, m, not step.lines, not step.lines and _is_open(step.state, m))
+            )
     return dict(channels)
 
 

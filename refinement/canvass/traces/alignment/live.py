@@ -171,9 +171,7 @@ class LiveMember:
         first = self._number
         if sends or lines or gap or outcome.next is not self.state:
             self.emitted.append(
-                Emitted(
-                    action, given, outcome.next, sends, first, sender, number, lines, gap
-                )
+                Emitted(action, given, outcome.next, sends, first, sender, number, lines, gap)
             )
         self._number += len(sends)
         self.state = outcome.next

@@ -77,6 +77,11 @@ class MemberLines:
     damaged: set[int] = field(default_factory=set)
     torn: set[int] = field(default_factory=set)
 
+    def exchange(self, index: int) -> None:
+        """Exchange a record and the next one."""
+        for kept in (self.records, self.messages):
+            kept[index], kept[index + 1] = kept[index + 1], kept[index]  # type: ignore[index]
+
     def place(self, index: int) -> str:
         """File and line of a record."""
         record = self.records[index]
@@ -104,9 +109,7 @@ def is_start(record: Line) -> bool:
 
 def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
     """Select what the model accounts for from a member's log."""
-    lines = MemberLines(
-        log.member_id, tuple(str(path) for path in log.files), [], [], vocabulary
-    )
+    lines = MemberLines(log.member_id, tuple(str(path) for path in log.files), [], [], vocabulary)
     acknowledged = NULL_VALUE
     kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
     for record in log.records:

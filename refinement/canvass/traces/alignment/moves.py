@@ -16,7 +16,10 @@ from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Modul
 from canvass.cluster.messages import (
     AppendPosition,
     CommitPosition,
+    MESSAGE_TYPES,
     Message,
+    StopCatchup,
+    TerminationPosition,
 )
 from canvass.cluster.names import action_name
 from canvass.cluster.outcome import Outcome
@@ -46,6 +49,7 @@ END_OF_LIFE: Final = "EndOfLife"
 
 Move: TypeAlias = tuple[str, Input]
 
+_ALL_MESSAGES: Final = frozenset(kind.__name__ for kind in MESSAGE_TYPES)
 _LEADS: Final = frozenset(
     {ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_REPLAY, ElectionState.LEADER_READY}
 )
@@ -127,10 +131,28 @@ class Moves:
                     ),
                 )
             elif is_snapshot_end(record):
-                at = self.lines.acknowledged[k]
+                at = self.lines.acknowledged.get(k, -1)
                 if at < 0 or s.commit_position == at:
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
+
+    def possible(self, s: Member, k: int) -> Iterator[Move]:
+        """Steps that lines may be missing of: all silent ones, and receipts of every kind."""
+        yield from self.silent(s, k, _ALL_MESSAGES)
+        if s.module_state is not ModuleState.ACTIVE:
+            return
+        for announced in self.facts.announcements.values():
+            for m in announced:
+                if m.leader_member_id != self.member_id:
+                    yield _receive(m)
+        for j in self._others:
+            for ballot in self.facts.ballots.get(j, ()):
+                if ballot.candidate_term_id > s.persisted_candidate_term_id:
+                    yield _receive(ballot)
+        term = s.module_leadership_term_id
+        yield _receive(StopCatchup(term, self.member_id))
+        if s.election_state is ElectionState.CLOSED and s.leader_member_id >= 0:
+            yield _receive(TerminationPosition(term, s.commit_position))
 
     def _ticks(self, s: Member, hidden: frozenset[str]) -> Iterator[Move]:
         """What the duty cycle of an election does."""

@@ -114,5 +114,11 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
 
 
 _NAMED: Final = frozenset(
-    {"OnReplayNewLeadershipTermEvent", "Terminate", "TakeSnapshot", "Restart", "OnNewLeadershipTerm"}
+    {
+        "OnReplayNewLeadershipTermEvent",
+        "Terminate",
+        "TakeSnapshot",
+        "Restart",
+        "OnNewLeadershipTerm",
+    }
 )

@@ -7,9 +7,9 @@ the shortest sequence of silent steps is looked for that makes the next line pos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.outcome import Outcome
@@ -19,7 +19,7 @@ from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import END_OF_LIFE, Moves
-from canvass.traces.alignment.printing import printed_lines
+from canvass.traces.alignment.printing import PrintedLine, printed_lines
 
 DEPTH: Final = 6
 """Silent steps between two lines; four are the most that captures need."""
@@ -29,6 +29,10 @@ WINDOW: Final = 60
 """Lines back to which another choice is looked for when a line cannot be met."""
 TRIES: Final = 600
 """Choices that are taken back for one line."""
+LOOSE_DEPTH: Final = 4
+MISSING_DEPTH: Final = 3
+"""Lines of which one gap is made up, if they can be told one by one."""
+MISSING_FOUND: Final = 6
 _REMEMBERED: Final = 200
 
 
@@ -48,6 +52,8 @@ class Step:
         Lines must be missing before it: which, in words.
     resynchronised
         The state after it was taken from a line, not reached by a step.
+    false
+        It stands for a line that no step prints.
     """
 
     action: str
@@ -56,6 +62,7 @@ class Step:
     lines: range = range(0)
     gap: str = ""
     resynchronised: bool = False
+    false: bool = False
 
     @property
     def state(self) -> Member:
@@ -64,6 +71,30 @@ class Step:
 
 
 Moved: TypeAlias = tuple[Step, ...]
+
+
+class Repaired(Protocol):
+    """How a replay goes on where a line cannot be met."""
+
+    @property
+    def length(self) -> int:
+        """How many steps are kept."""
+        ...
+
+    @property
+    def path(self) -> Moved:
+        """The steps that follow."""
+        ...
+
+    @property
+    def false_line(self) -> int:
+        """The index of a false line, or -1."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, in words."""
+        ...
 
 
 @dataclass(slots=True)
@@ -78,11 +109,15 @@ class Trajectory:
         In order.
     stopped
         The index of the record that could not be met, or the number of records.
+    gaps, false_lines
+        Indexes of records before which lines must be missing, and of false ones, with the reason.
     """
 
     lines: MemberLines
     steps: list[Step] = field(default_factory=list)
     stopped: int = 0
+    gaps: list[tuple[int, str]] = field(default_factory=list)
+    false_lines: list[tuple[int, str]] = field(default_factory=list)
 
 
 class Replay:
@@ -161,11 +196,87 @@ class Replay:
                 break
         self.spent += nodes
 
-    def run(self, s: Member | None = None, k: int = 0) -> Trajectory:
-        """Replay the lines from ``k`` on, from a state, by default from an empty disk."""
+    def meet_loosely(self, s: Member, k: int) -> Iterator[Moved]:
+        """Sequences of steps that print a line of the kind of line ``k``, with other values."""
+        kind = type(self.lines.records[k])
+        level: list[tuple[Member, Moved]] = [(s, ())]
+        seen = {s}
+        for _ in range(LOOSE_DEPTH):
+            following: list[tuple[Member, Moved]] = []
+            for at, path in level:
+                for action, given in self.moves.silent(at, k, self._hidden):
+                    outcome = self.moves.take(at, action, given)
+                    if outcome is None:
+                        continue
+                    printed = self._printed(action, at, outcome)
+                    if not printed and outcome.next not in seen:
+                        seen.add(outcome.next)
+                        following.append((outcome.next, (*path, Step(action, given, outcome))))
+                    elif printed and any(line.kind is kind for line in printed):
+                        end = min(k + len(printed), len(self.lines.records))
+                        yield (*path, Step(action, given, outcome, range(k, end), false=True))
+            level = following
+
+    def _printed(self, action: str, s: Member, outcome: Outcome) -> list[PrintedLine]:
+        prints = self.lines.vocabulary.prints
+        return [line for line in printed_lines(action, s, outcome) if prints(line.kind)]
+
+    def meet_otherwise(self, s: Member, k: int) -> Iterator[Moved]:
+        """Sequences that meet line ``k`` after a message that no line shows, in place of another."""
+        if k < len(self.lines.records):
+            for path in self.meet_with_missing(s, k):
+                if sum(bool(step.gap) for step in path) == 1:
+                    yield path
+
+    def meet_with_missing(self, s: Member, k: int) -> Iterator[Moved]:
+        """Sequences after which line ``k`` is met if other lines are missing before it."""
+        level: list[tuple[Member, Moved]] = [(s, ())]
+        seen = {s}
+        nodes = found = 0
+        for _ in range(MISSING_DEPTH):
+            following: list[tuple[Member, Moved]] = []
+            for at, path in level:
+                for action, given in self.moves.possible(at, k):
+                    nodes += 1
+                    outcome = self.moves.take(at, action, given)
+                    if outcome is None or outcome.next in seen:
+                        continue
+                    gap = self._missing_lines(action, at, given, outcome)
+                    seen.add(outcome.next)
+                    step = Step(action, given, outcome, gap=gap)
+                    if self.matched(action, at, outcome, k) > 0 and given.message is None:
+                        continue
+                    grown = (*path, step)
+                    following.append((outcome.next, grown))
+                    if gap and (met := next(self.meet(outcome.next, k, depth=2), None)) is not None:
+                        yield (*grown, *met)
+                        found += 1
+                    if nodes > self._nodes or found >= MISSING_FOUND:
+                        return
+            level = following
+
+    def _missing_lines(self, action: str, s: Member, given: Input, outcome: Outcome) -> str:
+        """The events of the lines that a step should have printed."""
+        names = [type(given.message).__name__] if given.message is not None else []
+        names = [name for name in names if name not in self._hidden]
+        names += [line.kind.__name__ for line in self._printed(action, s, outcome)]
+        return " and ".join(names)
+
+    def run(
+        self,
+        s: Member | None = None,
+        k: int = 0,
+        repair: Callable[[list[Step], Member, int], Repaired | None] | None = None,
+    ) -> Trajectory:
+        """Replay the lines from ``k`` on, from a state, by default from an empty disk.
+
+        ``repair`` is asked how to go on where a line cannot be met.
+        """
         state = persistent_member(self.rules) if s is None else s
+        start = state
         trajectory = Trajectory(self.lines)
         steps = trajectory.steps
+        reached: list[Step] = []
         choices: list[tuple[int, Member, Iterator[Moved], int]] = []
         furthest = tries = 0
         count = len(self.lines.records)
@@ -179,19 +290,56 @@ class Replay:
             while path is None:
                 if k > furthest:
                     furthest, tries = k, 0
+                    reached = list(steps)
                 tries += 1
                 if not choices or furthest - choices[-1][0] > WINDOW or tries > self._tries:
-                    trajectory.stopped = furthest
-                    return trajectory
+                    path = self._repair(trajectory, reached, start, furthest, repair)
+                    if path is None:
+                        trajectory.stopped = furthest
+                        return trajectory
+                    choices.clear()
+                    break
                 k, state, paths, length = choices.pop()
                 path = next(paths, None)
                 if path is not None:
                     del steps[length:]
-            choices.append((k, state, paths, len(steps)))
+            if not (path[0].gap or path[-1].false):
+                choices.append((k, state, paths, len(steps)))
             if len(choices) > _REMEMBERED:
                 del choices[: -WINDOW - 1]
             steps.extend(path)
             state = path[-1].state
             k = path[-1].lines.stop
+            if trajectory.false_lines:
+                trajectory.stopped = k
+                return trajectory
         trajectory.stopped = count
         return trajectory
+
+    def _repair(
+        self,
+        trajectory: Trajectory,
+        reached: list[Step],
+        start: Member,
+        k: int,
+        repair: Callable[[list[Step], Member, int], Repaired | None] | None,
+    ) -> Moved | None:
+        """Ask how to go on at line ``k``, and note what is wrong there."""
+        found = repair(reached, start, k) if repair is not None else None
+        if found is None:
+            trajectory.steps[:] = reached
+            return None
+        trajectory.steps[:] = reached[: found.length]
+        if found.false_line >= 0:
+            trajectory.false_lines.append((found.false_line, found.reason))
+            # The trajectory ends with the false line: what comes after it is not held against it.
+            line = self.lines.records[found.false_line]
+            state = trajectory.steps[-1].state if trajectory.steps else start
+            message = self.lines.messages[found.false_line]
+            given = NO_INPUT if message is None else Input(message=message)
+            action = "" if message is None else f"On{type(message).__name__}"
+            del line
+            lines = range(found.false_line, found.false_line + 1)
+            return (Step(action, given, Outcome(state), lines, false=True),)
+        trajectory.gaps.append((found.path[-1].lines.start, found.reason))
+        return found.path

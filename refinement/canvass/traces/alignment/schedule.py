@@ -110,6 +110,11 @@ def _accepts(receipt: Receipt) -> Callable[[Message], bool]:
     return accepts_at_least(m) if receipt.at_least else accepts_exactly(m)
 
 
+def _may_be_missing(one: Windows) -> bool:
+    """Whether steps of a member are known to be missing."""
+    return any(step.gap for step in one.steps)
+
+
 class Schedule:
     """Drives the members of one cluster.
 
@@ -137,6 +142,11 @@ class Schedule:
         self._starts = {
             i: [t for t, step in enumerate(one.steps) if step.action == "Restart"]
             for i, one in windows.items()
+        }
+        self._held = {
+            (j, receipt.step)
+            for i, j, receipt in matching.unmatched
+            if i in windows and (receipt.hidden or not _may_be_missing(windows[i]))
         }
         self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
         self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
@@ -207,6 +217,8 @@ class Schedule:
 
     def _is_held(self, live: LiveMember, step: Step) -> bool:
         i = live.member_id
+        if (i, live.frontier + 1) in self._held:
+            return True
         for j in self.members:
             head = self._channels[i, j].head if j != i else None
             if head is not None and head.latest // SLOTS <= live.frontier:
@@ -631,7 +643,10 @@ class Schedule:
         path: list[tuple[str, Input, Outcome]] = []
         s = live.state
         given = Input(position=recorded)
-        for action, now in (("AppendEntry", s.publication_position), ("RecordLog", s.recorded_position)):
+        for action, now in (
+            ("AppendEntry", s.publication_position),
+            ("RecordLog", s.recorded_position),
+        ):
             if recorded <= now:
                 continue
             outcome = live.windows.moves.take(s, action, given)
@@ -692,7 +707,9 @@ class Schedule:
             ASSUME_COMMIT: s.commit_position >= position,
             END_OF_LIFE: True,
         }
-        if step.resynchronised:
+        if step.false:
+            self._take_false(live, step)
+        elif step.resynchronised:
             live.adopt(action, step.given, step.outcome, lines=step.lines, gap=True)
         elif done.get(action, False):
             if step.lines and live.emitted and action != END_OF_LIFE:
@@ -713,6 +730,20 @@ class Schedule:
             if step.given.message is not None:
                 self._commit(live)
         return True
+
+    def _take_false(self, live: LiveMember, step: Step) -> None:
+        """End a member's run with what a false line says: a step that is impossible."""
+        m = step.given.message
+        outcome = Outcome(live.state)
+        if m is None:
+            closed = live.state.election_state is _CLOSED
+            action = "ElectionInit" if closed else "EnterElection"
+            live.adopt(action, Input(), outcome, lines=step.lines)
+            return
+        sender = sender_of(m)
+        if sender not in self.members or sender == live.member_id:
+            sender = next((j for j in self.members if j != live.member_id), -1)
+        live.adopt(step.action, step.given, outcome, lines=step.lines, sender=sender)
 
     def _prepare(self, live: LiveMember, step: Step) -> None:
         """Write what must be written before a leader leaves its term, or records it."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
+from operator import attrgetter
 from typing import Final
 
 from canvass.cluster.copies import replace
@@ -48,7 +49,12 @@ SLOTS: Final = 4
 AFTER: Final = SLOTS - 1
 """The slot of the state after a step."""
 
-_ANSWERED: Final = (CanvassPosition, RequestVote, AppendPosition)
+_ANSWERS: Final[dict[type[Message], tuple[type[Message], ...]]] = {
+    CanvassPosition: (NewLeadershipTerm,),
+    RequestVote: (Vote, NewLeadershipTerm),
+    AppendPosition: (StopCatchup,),
+}
+"""The kinds of messages that may answer a kind, depending on numbers."""
 _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
     AppendPosition: ("recorded_position",),
     CommitPosition: ("recorded_position", "commit_position"),
@@ -57,6 +63,26 @@ _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
 }
 """The open quantities of a closed member that a message of a kind gives."""
 _CLOSED: Final = ElectionState.CLOSED
+
+
+_PHASE: Final = attrgetter(
+    "election_state",
+    "role",
+    "module_state",
+    "leadership_term_id",
+    "module_leadership_term_id",
+    "log_leadership_term_id",
+    "candidate_term_id",
+)
+"""What decides of the terms in the messages that a state sends."""
+
+
+def _terms_of(m: Message) -> tuple[int, ...]:
+    """The terms that a message gives."""
+    return tuple(getattr(m, name) for name in _TERMS if hasattr(m, name))
+
+
+_TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term_id")
 
 
 def sender_of(m: Message) -> int:
@@ -105,6 +131,7 @@ class Windows:
     subsets: list[frozenset[int]] = field(init=False)
     hidden: frozenset[str] = field(init=False)
     _known: dict[tuple[int, int, Message], tuple[int, bool]] = field(init=False)
+    _terms: dict[tuple[object, type[Message]], set[tuple[int, ...]]] = field(init=False)
     _quorums: dict[tuple[MemberRecord, ...], set[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +143,7 @@ class Windows:
         self.subsets = [own | set(c) for size in sizes for c in combinations(others, size)]
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._known = {}
+        self._terms = {}
         self._quorums = {}
 
     @property
@@ -166,7 +194,7 @@ class Windows:
         before = self.steps[t - 1].state if t else self.before
         received = step.given.message
         if received is not None:
-            if not isinstance(received, _ANSWERED) or before.role is not Role.LEADER:
+            if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
                 return -1
         elif step.action not in TICKS.values():
             return -1
@@ -203,6 +231,8 @@ class Windows:
             return False
         if isinstance(m, CommitPosition) and leads_closed(step.state, m.leadership_term_id):
             return self._commits(t, m.log_position)
+        if not self._fits(step.state, m):
+            return False
         for s in self.with_numbers(step.state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
                 if sends_message(self.moves.take(s, action, given), to, m) >= 0:
@@ -212,6 +242,23 @@ class Windows:
                 if sends_message(self.moves.take(s, action, given), to, m) >= 0:
                     return True
         return False
+
+    def _fits(self, s: Member, m: Message) -> bool:
+        """Whether a state sends messages of the terms that a message gives: those do not grow."""
+        phase = _PHASE(s)
+        kind = type(m)
+        known = self._terms.get((phase, kind))
+        if known is None:
+            known = self._terms[phase, kind] = {
+                _terms_of(send.message)
+                for action, given in self.sending(s, kind)
+                if (outcome := self.moves.take(s, action, given)) is not None
+                for send in outcome.sends
+                if type(send.message) is kind
+            }
+        if not known or kind is NewLeadershipTerm or kind is TerminationAck:
+            return True
+        return _terms_of(m) in known
 
     def _unlogged(self, s: Member, to: int, m: Message) -> Iterator[Input]:
         """Receipts that the log does not print, and that the message may answer."""
@@ -320,9 +367,7 @@ class Windows:
             members = tuple(
                 record
                 if j == self.moves.member_id
-                else replace(
-                    record, log_position=position, leadership_term_id=s.leadership_term_id
-                )
+                else replace(record, log_position=position, leadership_term_id=s.leadership_term_id)
                 for j, record in enumerate(s.members)
             )
             found.append(replace(s, members=members))

@@ -1,0 +1,39 @@
+"""The costs of an alignment's moves: whether missing or false lines are the better story is decided
+by this table alone.
+
+A synchronous move and a silent one cost nothing. The alignment that costs least decides the
+outcome: `EXPLAINED` without any of the moves below, `INCOMPLETE` with gaps only, `CONTRADICTED`
+with a false line.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GAP: Final = 6
+"""To open a gap: lines are lost in blocks, so what is missing is near to other missing lines."""
+
+MISSING_LINE: Final = 2
+"""Each line that must be missing, in an open gap. Two gaps cost more than one false line, and a
+gap of three lines less: lines are lost more often than they are changed."""
+
+UNALIGNED_LINE: Final = 1
+"""A line after a gap that cannot be met before the member's state is known again."""
+
+FALSE_LINE: Final = 14
+"""A line that no step prints, or that says other numbers than the step. More than a gap of a few
+lines, as nobody is accused where lines may be lost."""
+
+EXCHANGED_LINES: Final = 9
+"""Two lines next to each other that stand in the other order. Less than a gap of two lines: a log
+is written by one thread, and nothing but a change of the log exchanges lines."""
+
+UNSENT_MESSAGES: Final = 2
+"""Receipts without a window, of one sender, from which on a gap in its log costs less than as many
+false lines."""
+
+HORIZON: Final = 40
+"""Lines after a repair that have to be met for it to count."""
+
+UNMET_LINE: Final = 1
+"""A line within the horizon that cannot be met after a repair."""

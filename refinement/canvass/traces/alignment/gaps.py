@@ -1,0 +1,314 @@
+"""Repair of a replay that cannot go on: lines that are missing, false or exchanged.
+
+Each repair is tried and the lines after it are replayed; the one that costs least is taken. What
+each move costs is in `costs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from canvass.cluster.copies import replace
+from canvass.cluster.effects import Effects
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.recording_log import last_term
+from canvass.cluster.transitions import begin_election, disk
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.alignment import costs
+from canvass.traces.alignment.facts import ClusterFacts
+from canvass.traces.alignment.member_lines import MemberLines, is_start
+from canvass.traces.alignment.replay import Moved, Replay, Step
+
+BACK: Final = 4
+"""Lines before the one that cannot be met at which something may be wrong already."""
+RESYNCHRONISATIONS: Final = 4
+"""Lines that describe a member which are tried, the next ones first."""
+
+_ROLES: Final = {
+    ElectionState.CANDIDATE_BALLOT: Role.CANDIDATE,
+    ElectionState.LEADER_LOG_REPLICATION: Role.LEADER,
+    ElectionState.LEADER_REPLAY: Role.LEADER,
+    ElectionState.LEADER_INIT: Role.LEADER,
+    ElectionState.LEADER_READY: Role.LEADER,
+}
+_SUBSCRIBED: Final = frozenset(
+    {
+        ElectionState.FOLLOWER_CATCHUP_AWAIT,
+        ElectionState.FOLLOWER_CATCHUP,
+        ElectionState.FOLLOWER_LOG_AWAIT,
+        ElectionState.FOLLOWER_READY,
+        ElectionState.CLOSED,
+    }
+)
+_NONE: Final[Effects] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One way to go on.
+
+    Parameters
+    ----------
+    cost
+        Of its moves.
+    length
+        How many steps of the trajectory are kept.
+    path
+        The steps that follow them.
+    next_line
+        The line after these.
+    false_line
+        The line that is false, or -1.
+    reason
+        What is wrong, in words.
+    """
+
+    cost: int
+    length: int
+    path: Moved
+    next_line: int
+    false_line: int
+    reason: str
+
+
+class Repairs:
+    """Finds the cheapest way to go on.
+
+    Parameters
+    ----------
+    replay, facts
+        Of the member and the cluster.
+    """
+
+    def __init__(self, replay: Replay, facts: ClusterFacts) -> None:
+        self._replay, self._facts = replay, facts
+        self._lines: MemberLines = replay.lines
+
+    def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
+        """The cheapest repair of a trajectory that cannot meet line ``k``."""
+        best: tuple[int, Repair] | None = None
+        for repair in sorted(self._candidates(steps, before, k), key=lambda one: one.cost):
+            if best is not None and repair.cost >= best[0]:
+                break
+            total = repair.cost + costs.UNMET_LINE * self._unmet(repair)
+            if best is None or total < best[0]:
+                best = total, repair
+        return None if best is None else best[1]
+
+    def _unmet(self, repair: Repair) -> int:
+        """How many of the lines after a repair cannot be met."""
+        state, k = repair.path[-1].state, repair.next_line
+        end = min(repair.next_line + costs.HORIZON, len(self._lines.records))
+        while k < end:
+            if isinstance(self._lines.records[k], LifeStart):
+                k += 1
+                continue
+            path = next(self._replay.meet(state, k), None)
+            if path is None:
+                return end - k
+            state, k = path[-1].state, path[-1].lines.stop
+        return 0
+
+    def _candidates(self, steps: list[Step], before: Member, k: int) -> Iterator[Repair]:
+        places = list(_places(steps, k))
+        for length, line in places:
+            state = steps[length - 1].state if length else before
+            yield from self._false(state, length, line, k)
+            yield from self._exchanged(state, length, line)
+            yield from self._missing(state, length, line)
+        state = steps[-1].state if steps else before
+        yield from self._resynchronised(state, len(steps), k)
+
+    def _false(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
+        """The line is false: no step prints it, or the step prints other numbers."""
+        reason = "no step prints this line after the lines before it"
+        count = len(self._lines.records)
+        if line + 1 < count:
+            if isinstance(self._lines.records[line + 1], LifeStart):
+                step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
+                yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
+            for path in self._some(state, line + 1):
+                if path[-1].lines.stop > k:
+                    yield Repair(costs.FALSE_LINE, length, path, path[-1].lines.stop, line, reason)
+        else:
+            step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
+            yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
+        if self._lines.messages[line] is None:
+            for path in self._replay.meet_loosely(state, line):
+                yield Repair(
+                    costs.FALSE_LINE,
+                    length,
+                    path,
+                    path[-1].lines.stop,
+                    path[-1].lines.start,
+                    "the step that is possible here prints other numbers",
+                )
+        else:
+            for path in self._replay.meet_otherwise(state, line + 1):
+                if path[-1].lines.stop > k:
+                    yield Repair(
+                        costs.FALSE_LINE + 1,
+                        length,
+                        path,
+                        path[-1].lines.stop,
+                        line,
+                        "what follows needs a message with other contents",
+                    )
+
+    def _exchanged(self, state: Member, length: int, line: int) -> Iterator[Repair]:
+        """The line and the next one stand in the other order."""
+        lines = self._lines
+        if line + 1 >= len(lines.records) or isinstance(lines.records[line + 1], LifeStart):
+            return
+        lines.exchange(line)
+        try:
+            for path in self._some(state, line):
+                if path[-1].lines.stop > line + 1:
+                    found = path
+                else:
+                    more = next(self._replay.meet(path[-1].state, path[-1].lines.stop), None)
+                    if more is None:
+                        continue
+                    found = (*path, *more)
+                reason = "this line and the next one stand in the other order"
+                yield Repair(
+                    costs.EXCHANGED_LINES, length, found, found[-1].lines.stop, line, reason
+                )
+        finally:
+            lines.exchange(line)
+
+    def _missing(self, state: Member, length: int, line: int) -> Iterator[Repair]:
+        """Lines are missing before the line: receipts or changes that must have been there."""
+        for path in self._replay.meet_with_missing(state, line):
+            missing = [step.gap for step in path if step.gap]
+            cost = costs.GAP + costs.MISSING_LINE * len(missing)
+            reason = "missing: " + ", ".join(missing)
+            yield Repair(cost, length, path, path[-1].lines.stop, NULL_VALUE, reason)
+
+    def _resynchronised(self, state: Member, length: int, k: int) -> Iterator[Repair]:
+        """The member's state is taken from one of the next lines that describe it."""
+        found = 0
+        lines = self._lines.records
+        lost = 0
+        for index in range(k, len(lines)):
+            record = lines[index]
+            taken = index + 1
+            if isinstance(record, LifeStart) or is_start(record):
+                state = disk(self._replay.rules, state)
+            if is_start(record) and index + 1 < len(lines):
+                record = lines[index + 1]
+                taken = index + 2
+            if isinstance(record, records.ElectionStateChange):
+                known = described_state(self._replay, self._facts, state, record)
+                reason = f"lines are missing; the state is known again with {record.new_state}"
+                step = Step(
+                    "ElectionInit" if record.new_state == "CANVASS" else "ElectionError",
+                    NO_INPUT,
+                    Outcome(known, _NONE),
+                    range(index, taken),
+                    gap=reason,
+                    resynchronised=True,
+                )
+                cost = costs.GAP + costs.MISSING_LINE + costs.UNALIGNED_LINE * lost
+                yield Repair(cost, length, (step,), taken, NULL_VALUE, reason)
+                found += 1
+                if found >= RESYNCHRONISATIONS:
+                    return
+            lost += 1
+
+    def _some(self, state: Member, line: int) -> Iterator[Moved]:
+        for number, path in enumerate(self._replay.meet(state, line, depth=4)):
+            if number >= 3:
+                return
+            yield path
+
+
+def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
+    """Lengths of the trajectory after which something may be wrong, with the next line there."""
+    yield len(steps), k
+    found = 0
+    for index in range(len(steps) - 1, -1, -1):
+        step = steps[index]
+        if step.action == "EndOfLife" or step.resynchronised or step.false:
+            return
+        if step.lines:
+            found += 1
+            first = index
+            while first > 0 and not steps[first - 1].lines:
+                first -= 1
+            yield first, step.lines.start
+            if found >= BACK:
+                return
+
+
+def described_state(
+    replay: Replay, facts: ClusterFacts, s: Member, record: records.ElectionStateChange
+) -> Member:
+    """The state of a member after a line that describes it; what no line says is as it was."""
+    rules, i = replay.rules, replay.lines.member_id
+    at = ElectionState(record.new_state)
+    term, position = record.log_leadership_term_id, record.append_position
+    log = s.recording_log
+    if term >= 0 and (not log or last_term(log) < term):
+        base = facts.term_entries.get(term, (min(position, s.recorded_position), 0))[0]
+        closed = tuple(
+            TermEntry(e.leadership_term_id, e.term_base_log_position, base)
+            if e.log_position == NULL_VALUE
+            else e
+            for e in log
+        )
+        log = (*closed, TermEntry(term, base, NULL_VALUE))
+    known = replace(
+        s,
+        persisted_candidate_term_id=max(s.persisted_candidate_term_id, record.candidate_term_id),
+        recording_log=log,
+        recorded_position=position,
+        module_state=ModuleState.ACTIVE,
+        module_leadership_term_id=record.leadership_term_id,
+        commit_position=record.log_position,
+        log_leadership_term_id=term,
+        leadership_term_id=record.leadership_term_id,
+    )
+    begun = begin_election(rules, i, known).next
+    canvassing = replace(begun, candidate_term_id=record.candidate_term_id)
+    if at is ElectionState.CANVASS:
+        return canvassing
+    leads = record.leader_member_id == i
+    role = _ROLES.get(at, Role.LEADER if leads and at is ElectionState.CLOSED else Role.FOLLOWER)
+    records_of = tuple(MemberRecord() for _ in range(rules.member_count))
+    reached = replace(
+        canvassing,
+        election_state=at,
+        role=role,
+        leader_member_id=record.leader_member_id,
+        publication_position=position if role is Role.LEADER else NULL_VALUE,
+        log_subscription=role is Role.FOLLOWER and at in _SUBSCRIBED,
+        members=records_of,
+        notified_commit_position=record.log_position,
+        catchup_join_position=record.catchup_join_position,
+    )
+    if at is not ElectionState.CLOSED:
+        return reached
+    return replace(
+        reached,
+        module_notified_commit_position=record.log_position,
+        log_leadership_term_id=NULL_VALUE,
+        leadership_term_id=NULL_VALUE,
+        candidate_term_id=NULL_VALUE,
+        append_position=NULL_VALUE,
+        notified_commit_position=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+    )
