@@ -15,7 +15,7 @@ from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import move_left
 from canvass.traces.alignment.completeness import missing_commits
-from canvass.traces.alignment.facts import ClusterFacts, cluster_facts, revision_of
+from canvass.traces.alignment.facts import cluster_facts, revision_of
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.member_lines import MemberLines, member_lines
@@ -25,7 +25,6 @@ from canvass.traces.alignment.unsent import settle_unsent
 from canvass.traces.alignment.vocabulary import Vocabulary, found_vocabulary
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.limits import MAX_MEMBERS
-
 
 ROUNDS: Final = 60
 """Rounds in which receipts without a line are inferred otherwise."""

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import AppendPosition, Message, NewLeadershipTerm, StopCatchup
 from canvass.traces.alignment.bounds import Upper, bound_back, leads_closed
-from canvass.cluster.member import ElectionState, Member, Role
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
 
 ROUNDS: Final = 400

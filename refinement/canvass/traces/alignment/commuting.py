@@ -18,7 +18,7 @@ from canvass.traces.alignment.replay import Step, Trajectory
 _FIXED: Final = frozenset(
     {END_OF_LIFE, ASSUME_COMMIT, "Restart", "TakeSnapshot", "InitiateTermination"}
 )
-"""Steps that stay where they are: assumed ones, and one that sends a position that is still open."""
+"""Steps that stay where they are: assumed ones, and one that sends an open position."""
 
 
 def move_left(trajectory: Trajectory, moves: Moves, before: Member) -> None:

@@ -202,8 +202,7 @@ class Repairs:
         """The member's state is taken from one of the next lines that describe it."""
         found = 0
         lines = self._lines.records
-        lost = 0
-        for index in range(k, len(lines)):
+        for lost, index in enumerate(range(k, len(lines))):
             record = lines[index]
             taken = index + 1
             if isinstance(record, LifeStart) or is_start(record):
@@ -227,7 +226,6 @@ class Repairs:
                 found += 1
                 if found >= RESYNCHRONISATIONS:
                     return
-            lost += 1
 
     def _some(self, state: Member, line: int) -> Iterator[Moved]:
         for number, path in enumerate(self._replay.meet(state, line, depth=4)):

@@ -324,7 +324,7 @@ def accepts_at_least(m: Message) -> Callable[[Message], bool]:
         if not isinstance(m, AppendPosition | CommitPosition):
             return other == m
         return replace(other, log_position=m.log_position) == m and (
-            getattr(other, "log_position") >= m.log_position
+            other.log_position >= m.log_position
         )
 
     return accepted

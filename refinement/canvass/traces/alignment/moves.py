@@ -14,9 +14,9 @@ from canvass.cluster.copies import replace
 from canvass.cluster.core import ELECTION_HANDLERS, step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
+    MESSAGE_TYPES,
     AppendPosition,
     CommitPosition,
-    MESSAGE_TYPES,
     Message,
     StopCatchup,
     TerminationPosition,
@@ -312,7 +312,7 @@ def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
 
 
 def _entry_end(s: Member) -> int:
-    """An end of the first entry of a term, where no line shows it: its length is always the same."""
+    """The end of a term's first entry, where no line shows it: its length is always the same."""
     return s.publication_position + TERM_ENTRY_BYTES
 
 

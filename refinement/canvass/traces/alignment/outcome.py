@@ -1,4 +1,4 @@
-"""What an alignment means for the one who asked: outcome, counts, sentences about what is missing."""
+"""What an alignment means: the outcome, counts, and sentences about what is missing."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class PrintedLine:
         """Whether a line says the same. What a release does not print is not compared."""
         if type(record) is not self.kind:
             return False
-        if self.append_bound is not None and getattr(record, "append_position") > self.append_bound:
+        if self.append_bound is not None and record.append_position > self.append_bound:
             return False
         if self.kind is records.StateChange:
             end = self.values["new_state"] == "CLOSED"

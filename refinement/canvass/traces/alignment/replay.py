@@ -222,7 +222,7 @@ class Replay:
         return [line for line in printed_lines(action, s, outcome) if prints(line.kind)]
 
     def meet_otherwise(self, s: Member, k: int) -> Iterator[Moved]:
-        """Sequences that meet line ``k`` after a message that no line shows, in place of another."""
+        """Sequences that meet line ``k`` after one message that no line shows."""
         if k < len(self.lines.records):
             for path in self.meet_with_missing(s, k):
                 if sum(bool(step.gap) for step in path) == 1:

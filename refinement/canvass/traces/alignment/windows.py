@@ -156,7 +156,7 @@ class Windows:
         self._known.clear()
 
     def places(self, t: int, to: int, m: Message) -> tuple[int, bool]:
-        """The slot of step ``t`` that sends a message, or -1, and whether the state after it can."""
+        """The slot of step ``t`` that sends a message, or -1, and whether the state after can."""
         key = (t, to, m)
         known = self._known.get(key)
         if known is None:

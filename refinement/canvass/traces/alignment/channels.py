@@ -1,0 +1,85 @@
+"""The channels of driven members: what was received, what has been sent of it, what is unclaimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from canvass.cluster.messages import (
+    Message,
+)
+from canvass.traces.alignment.channel_matching import Receipt
+from canvass.traces.alignment.live import (
+    accepts_at_least,
+    accepts_exactly,
+)
+from canvass.traces.alignment.windows import Windows
+
+
+@dataclass(slots=True)
+class Conflict:
+    """Where the members cannot go on.
+
+    Parameters
+    ----------
+    member_id, step
+        The step of the trajectory that cannot be taken.
+    reason
+        What it waits for.
+    """
+
+    member_id: int
+    step: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Channel:
+    """The receipts of one channel, with how many of them have been sent and consumed.
+
+    Parameters
+    ----------
+    receipts, sent
+        What is received, and of as many as have been sent the number and the message.
+    consumed
+        How many of them have been received.
+    unclaimed
+        Messages of kinds that logs do not print, which nobody has received yet.
+    last
+        The number of the last message that was received.
+    """
+
+    receipts: list[Receipt] = field(default_factory=list)
+    sent: list[tuple[int, Message]] = field(default_factory=list)
+    consumed: int = 0
+    unclaimed: list[tuple[int, Message]] = field(default_factory=list)
+    last: int = 0
+    _next: dict[type[Message], list[int]] = field(default_factory=dict)
+
+    @property
+    def head(self) -> Receipt | None:
+        """The next receipt that is to be sent."""
+        sent = len(self.sent)
+        return self.receipts[sent] if sent < len(self.receipts) else None
+
+    def pending(self, kind: type[Message]) -> Receipt | None:
+        """The next receipt of a kind that is still to be sent."""
+        following = self._next.get(kind)
+        if following is None:
+            following = self._next[kind] = [len(self.receipts)] * (len(self.receipts) + 1)
+            for index in range(len(self.receipts) - 1, -1, -1):
+                same = isinstance(self.receipts[index].message, kind)
+                following[index] = index if same else following[index + 1]
+        at = following[len(self.sent)]
+        return self.receipts[at] if at < len(self.receipts) else None
+
+
+def accepts(receipt: Receipt) -> Callable[[Message], bool]:
+    """A test for the messages that a receipt can be of."""
+    m = receipt.message
+    return accepts_at_least(m) if receipt.at_least else accepts_exactly(m)
+
+
+def may_be_missing(one: Windows) -> bool:
+    """Whether steps of a member are known to be missing."""
+    return any(step.gap for step in one.steps)

@@ -1,0 +1,212 @@
+"""What leaders write, record and commit before they say so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from canvass.cluster.copies import replace
+from canvass.cluster.member import ElectionState, Input, Role
+from canvass.cluster.messages import (
+    AppendPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+)
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.quorum import is_quorum
+from canvass.traces.alignment.bounds import leads_closed
+from canvass.traces.alignment.live import (
+    LiveMember,
+    term_of,
+)
+from canvass.traces.alignment.moves import END_OF_LIFE
+from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.unlogged import UnloggedMessages
+from canvass.traces.alignment.windows import SLOTS
+
+_CLOSED: Final = ElectionState.CLOSED
+
+
+class Commits(UnloggedMessages):
+    """Lets leaders reach the positions that they announce."""
+
+    def _reach(self, live: LiveMember, m: NewLeadershipTerm | CommitPosition) -> None:
+        """Let a closed leader reach what a message says, where reports are not in its log."""
+        s = live.state
+        if not leads_closed(s, m.leadership_term_id):
+            return
+        answers = isinstance(m, NewLeadershipTerm)
+        committed = m.commit_position if isinstance(m, NewLeadershipTerm) else m.log_position
+        if committed > s.commit_position:
+            self._commit(live, committed)
+        if answers and live.state.publication_position < m.log_position <= live.upper.published:
+            live.try_step("AppendEntry", Input(position=m.log_position))
+
+    def _is_next_everywhere(self, live: LiveMember, m: Message) -> bool:
+        """Whether a message that is sent to all at once, and once only, is next in each channel."""
+        for j in self.members:
+            if j == live.member_id:
+                continue
+            channel = self._channels[live.member_id, j]
+            receipt = channel.pending(type(m))
+            if receipt is not None and receipt.message == m and receipt is not channel.head:
+                return False
+        return True
+
+    def _commit(self, live: LiveMember, target: int = -1) -> bool:
+        """Let a closed leader commit: as far as it may, or exactly up to a target."""
+        if "AppendPosition" in self._hidden:
+            return target >= 0 and self._commit_unlogged(live, target)
+        s, upper, windows = live.state, live.upper, live.windows
+        high_recorded, high_committed = upper.recorded, upper.committed
+        for position in self._pending_commits(live):
+            high_recorded = min(high_recorded, max(position, s.recorded_position))
+            if target < 0:
+                high_committed = min(high_committed, position)
+        reported = max((r.log_position for r in s.members), default=0)
+        best: list[tuple[str, Input, Outcome]] = []
+        reached = s.commit_position
+        wanted = min(reported, high_recorded, max(upper.published, s.publication_position))
+        options = {s.recorded_position, wanted, *((target,) if target >= 0 else ())}
+        for recorded in sorted(options):
+            if recorded < s.recorded_position or recorded > high_recorded:
+                continue
+            path = self._record_own(live, recorded)
+            if path is None:
+                continue
+            at = path[-1][2].next if path else s
+            for active in windows.subsets:
+                given = Input(active=active)
+                outcome = windows.moves.take(at, "UpdateLeaderPosition", given)
+                if outcome is None:
+                    continue
+                commit = outcome.next.commit_position
+                exact = target < 0 or commit == target
+                if exact and reached < commit <= high_committed:
+                    reached, best = commit, [*path, ("UpdateLeaderPosition", given, outcome)]
+        self._adopt(live, best)
+        return bool(best)
+
+    def _commit_unlogged(self, live: LiveMember, target: int) -> bool:
+        """Let a closed leader commit up to a target by reports that no line shows."""
+        s = live.state
+        own = self._record_own(live, target)
+        if own is None or target > live.upper.committed:
+            return False
+        reports: list[Message] = []
+        counted = {live.member_id}
+        term = s.module_leadership_term_id
+        for j in self.members:
+            if j == live.member_id or is_quorum(len(counted), len(s.members)):
+                continue
+            known = s.members[j]
+            if known.log_position >= target and known.leadership_term_id == term:
+                counted.add(j)
+                continue
+            report = self._report_of(live, j, target)
+            if report is not None:
+                reports.append(report)
+                counted.add(j)
+        if not is_quorum(len(counted), len(s.members)):
+            return False
+        self._adopt(live, own)
+        for report in reports:
+            outcome = live.take("OnAppendPosition", given := Input(message=report))
+            if outcome is not None:
+                self._adopt(live, [("OnAppendPosition", given, outcome)])
+        return live.try_step("UpdateLeaderPosition", Input(active=frozenset(counted)))
+
+    def _report_of(self, live: LiveMember, j: int, position: int) -> Message | None:
+        """A report of a member that it has recorded a position in the leader's term."""
+        term = live.state.module_leadership_term_id
+        found = [
+            m
+            for _, m in self._available(live.member_id, j)
+            if isinstance(m, AppendPosition) and m.leadership_term_id == term
+        ]
+        far = [m for m in found if m.log_position >= position]
+        if far:
+            return min(far, key=lambda m: m.log_position)
+        other = self.members[j]
+        if self._in_flight(live.member_id, j) or not self._can_record(other, position):
+            return None
+        reported = other.reports(live.member_id, AppendPosition, position)
+        m = reported[1] if reported is not None else None
+        if isinstance(m, AppendPosition) and m.leadership_term_id == term:
+            return m if m.log_position >= position else None
+        return None
+
+    def _record_own(
+        self, live: LiveMember, recorded: int
+    ) -> list[tuple[str, Input, Outcome]] | None:
+        """The steps by which a leader writes and records up to a position."""
+        path: list[tuple[str, Input, Outcome]] = []
+        s = live.state
+        given = Input(position=recorded)
+        for action, now in (
+            ("AppendEntry", s.publication_position),
+            ("RecordLog", s.recorded_position),
+        ):
+            if recorded <= now:
+                continue
+            outcome = live.windows.moves.take(s, action, given)
+            if outcome is None:
+                return None
+            path.append((action, given, outcome))
+            s = outcome.next
+        return path
+
+    def _pending_commits(self, live: LiveMember) -> list[int]:
+        """The next commit position of each channel, if it is still to be sent in this term."""
+        term = live.state.module_leadership_term_id
+        found = []
+        for j in self.members:
+            if j != live.member_id:
+                receipt = self._channels[live.member_id, j].pending(CommitPosition)
+                m = receipt.message if receipt is not None else None
+                if isinstance(m, CommitPosition) and m.leadership_term_id == term:
+                    found.append(m.log_position)
+        return found
+
+    def _reach_answers(self, live: LiveMember) -> None:
+        """Commit up to what a closed leader's next answers say, if this step sends them."""
+        t = live.frontier + 1
+        for j in self.members:
+            head = self._channels[live.member_id, j].head if j != live.member_id else None
+            if head is None or not isinstance(head.message, NewLeadershipTerm):
+                continue
+            m = head.message
+            answered = head.earliest // SLOTS <= t and live.windows.places(t, j, m)[0] >= 0
+            if answered and m.commit_position > live.state.commit_position:
+                self._commit(live, m.commit_position)
+            if answered and m.log_position > live.state.publication_position:
+                if self._answers(live, live.windows.steps[t], j, m, m.log_position):
+                    live.try_step("AppendEntry", Input(position=m.log_position))
+
+    def _answers(self, live: LiveMember, step: Step, j: int, m: Message, position: int) -> bool:
+        """Whether a step sends a message once so much is written."""
+        grown = replace(live.state, publication_position=position)
+        outcome = live.windows.moves.take(grown, step.action, step.given)
+        return outcome is not None and any(
+            send.to == j and send.message == m for send in outcome.sends
+        )
+
+    def _prepare(self, live: LiveMember, step: Step) -> None:
+        """Write what must be written before a leader leaves its term, or records it."""
+        s = live.state
+        if s.role is not Role.LEADER or s.election_state is not _CLOSED:
+            if step.action == "RecordLog":
+                self._write_first(live, step.given.position)
+            return
+        leaves = step.state.election_state is not _CLOSED or step.action in (
+            END_OF_LIFE,
+            "Terminate",
+        )
+        need = self._needs.get((live.member_id, term_of(s)), -1) if leaves else -1
+        if step.action == "RecordLog":
+            need = max(need, step.given.position)
+        if need > s.publication_position:
+            live.try_step("AppendEntry", Input(position=need))
+        m = step.given.message
+        if m is not None and not leaves:
+            self._reach_answers(live)

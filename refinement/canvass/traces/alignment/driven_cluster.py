@@ -1,0 +1,145 @@
+"""The members of a cluster that is driven, and what is on its way between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Final
+
+from canvass.cluster.member import ElectionState
+from canvass.cluster.messages import (
+    AppendPosition,
+    Message,
+    NewLeadershipTerm,
+    StopCatchup,
+)
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed
+from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
+from canvass.traces.alignment.channels import Channel, Conflict, accepts, may_be_missing
+from canvass.traces.alignment.live import (
+    LiveMember,
+    streams_from,
+    term_of,
+)
+from canvass.traces.alignment.windows import SLOTS, Windows
+
+_CLOSED: Final = ElectionState.CLOSED
+
+
+class DrivenCluster:
+    """Members with real numbers, and their channels.
+
+    Parameters
+    ----------
+    windows
+        Of each member.
+    matching
+        Of the receipts.
+    """
+
+    def __init__(self, windows: Mapping[int, Windows], matching: Matching) -> None:
+        self.windows = windows
+        self.members = {
+            i: LiveMember(one, one.before, self._on_send, self._limit) for i, one in windows.items()
+        }
+        self._channels: dict[ChannelKey, Channel] = {
+            (i, j): Channel() for i in windows for j in windows if i != j
+        }
+        self._wanted: dict[tuple[int, int], tuple[ChannelKey, int]] = {}
+        for key, receipts in matching.channels.items():
+            self._channels[key] = Channel(receipts)
+            for number, receipt in enumerate(receipts):
+                self._wanted[key[1], receipt.step] = key, number
+        self._starts = {
+            i: [t for t, step in enumerate(one.steps) if step.action == "Restart"]
+            for i, one in windows.items()
+        }
+        self._held = {
+            (j, receipt.step)
+            for i, j, receipt in matching.unmatched
+            if i in windows and (receipt.hidden or not may_be_missing(windows[i]))
+        }
+        self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
+        self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
+        self._needs = self._needed_publications()
+        self.conflicts: list[Conflict] = []
+
+    def _needed_publications(self) -> dict[tuple[int, int], int]:
+        """How far leaders must have written in each term, by what others recorded of it."""
+        needs: dict[tuple[int, int], int] = {}
+        for i, one in self.windows.items():
+            for step in one.steps:
+                leader = streams_from(i, step.state)
+                if leader >= 0:
+                    key = leader, term_of(step.state)
+                    needs[key] = max(needs.get(key, -1), step.state.recorded_position)
+        for (i, j), channel in self._channels.items():
+            for receipt in channel.receipts:
+                m = receipt.message
+                if isinstance(m, AppendPosition):
+                    s = self.windows[i].steps[receipt.earliest // SLOTS].state
+                    if streams_from(i, s) == j:
+                        key = j, term_of(s)
+                        needs[key] = max(needs.get(key, -1), m.log_position)
+        return needs
+
+    def _on_send(self, i: int, to: int, m: Message, number: int) -> None:
+        """Match a message that leaves with the next receipt of its channel."""
+        channel = self._channels.get((i, to))
+        if channel is None:
+            return
+        head = channel.head
+        if head is None:
+            if type(m).__name__ in self._hidden:
+                channel.unclaimed.append((number, m))
+            return
+        if accepts(head)(m) and not self._comes_later(i, to, head):
+            channel.sent.append((number, m))
+            self.members[i].received += 1
+        elif type(m).__name__ in self._hidden:
+            channel.unclaimed.append((number, m))
+
+    def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
+        """Whether a message should leave later: its receiver has not started the process that
+        received it, and the sender has another chance.
+        """
+        starts = self._starts[to]
+        before = bisect_right(starts, self.members[to].frontier)
+        return (
+            bisect_right(starts, head.step) > before
+            and head.latest // SLOTS > self.members[i].frontier + 1
+        )
+
+    def _in_flight(self, i: int, j: int) -> bool:
+        """Whether messages of ``j`` that lines show are on their way to ``i``."""
+        channel = self._channels[j, i]
+        return len(channel.sent) > channel.consumed
+
+    def _available(self, i: int, j: int) -> list[tuple[int, Message]]:
+        """Messages of ``j`` that ``i`` can receive next without a line."""
+        channel = self._channels[j, i]
+        before = channel.sent[channel.consumed][0] if self._in_flight(i, j) else UNBOUNDED
+        return [one for one in channel.unclaimed if channel.last < one[0] < before]
+
+    def _limit(self, live: LiveMember, upper: Upper) -> Upper:
+        """Upper bounds of a leader with what it has still to say of its position."""
+        s = live.state
+        term = s.module_leadership_term_id
+        if not leads_closed(s, term):
+            return upper
+        published, committed = upper.published, upper.committed
+        for j in self.members:
+            if j == live.member_id:
+                continue
+            channel = self._channels[live.member_id, j]
+            stop = channel.pending(StopCatchup) if "AppendPosition" in self._hidden else None
+            if stop is not None and stop.message.leadership_term_id == term:
+                reported = self.windows[j].bounds[stop.step].recorded
+                published = min(published, max(reported, s.publication_position))
+            announced = channel.pending(NewLeadershipTerm)
+            m = announced.message if announced is not None else None
+            if isinstance(m, NewLeadershipTerm) and m.leadership_term_id == term:
+                published = min(published, max(m.log_position, s.publication_position))
+                if m.commit_position >= 0:
+                    committed = min(committed, max(m.commit_position, s.commit_position))
+        return Upper(min(upper.recorded, published), committed, published)
