@@ -1,4 +1,4 @@
-"""The channels of driven members: what was received, what has been sent of it, what is unclaimed."""
+"""The channels of driven members: what is received, what of it is sent, what is unclaimed."""
 
 from __future__ import annotations
 

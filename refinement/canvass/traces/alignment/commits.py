@@ -179,9 +179,9 @@ class Commits(UnloggedMessages):
             answered = head.earliest // SLOTS <= t and live.windows.places(t, j, m)[0] >= 0
             if answered and m.commit_position > live.state.commit_position:
                 self._commit(live, m.commit_position)
-            if answered and m.log_position > live.state.publication_position:
-                if self._answers(live, live.windows.steps[t], j, m, m.log_position):
-                    live.try_step("AppendEntry", Input(position=m.log_position))
+            behind = answered and m.log_position > live.state.publication_position
+            if behind and self._answers(live, live.windows.steps[t], j, m, m.log_position):
+                live.try_step("AppendEntry", Input(position=m.log_position))
 
     def _answers(self, live: LiveMember, step: Step, j: int, m: Message, position: int) -> bool:
         """Whether a step sends a message once so much is written."""

@@ -9,6 +9,7 @@ from typing import Final
 from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import (
     AppendPosition,
+    CommitPosition,
     Message,
     NewLeadershipTerm,
     StopCatchup,
@@ -101,8 +102,10 @@ class DrivenCluster:
 
     def _comes_later(self, i: int, to: int, head: Receipt) -> bool:
         """Whether a message should leave later: its receiver has not started the process that
-        received it, and the sender has another chance.
+        received it, and the sender has another chance. Of positions that rise it has none.
         """
+        if isinstance(head.message, AppendPosition | CommitPosition):
+            return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)
         return (
@@ -133,7 +136,12 @@ class DrivenCluster:
                 continue
             channel = self._channels[live.member_id, j]
             stop = channel.pending(StopCatchup) if "AppendPosition" in self._hidden else None
-            if stop is not None and stop.message.leadership_term_id == term:
+            asked = stop.message if stop is not None else None
+            if (
+                stop is not None
+                and isinstance(asked, StopCatchup)
+                and (asked.leadership_term_id == term)
+            ):
                 reported = self.windows[j].bounds[stop.step].recorded
                 published = min(published, max(reported, s.publication_position))
             announced = channel.pending(NewLeadershipTerm)

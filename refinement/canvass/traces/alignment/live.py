@@ -292,9 +292,9 @@ class LiveMember:
         planned = step.state
         if _CONTROL(after) != _CONTROL(planned):
             return False
-        if step.lines and step.given.message is None and step.action != "Terminate":
-            if planned.commit_position != after.commit_position:
-                return False
+        printed = step.lines and step.given.message is None and step.action != "Terminate"
+        if printed and planned.commit_position != after.commit_position:
+            return False
         replicates = planned.election_state is ElectionState.FOLLOWER_LOG_REPLICATION
         return replicates or planned.append_position == after.append_position
 
@@ -319,12 +319,12 @@ def accepts_at_least(m: Message) -> Callable[[Message], bool]:
     """A test for a message that no line shows: of its positions only a lower bound is known."""
 
     def accepted(other: Message) -> bool:
-        if type(other) is not type(m):
-            return False
-        if not isinstance(m, AppendPosition | CommitPosition):
-            return other == m
-        return replace(other, log_position=m.log_position) == m and (
-            other.log_position >= m.log_position
-        )
+        if isinstance(other, AppendPosition) and isinstance(m, AppendPosition):
+            lowered: Message = replace(other, log_position=m.log_position)
+            return lowered == m and other.log_position >= m.log_position
+        if isinstance(other, CommitPosition) and isinstance(m, CommitPosition):
+            lowered = replace(other, log_position=m.log_position)
+            return lowered == m and other.log_position >= m.log_position
+        return other == m
 
     return accepted

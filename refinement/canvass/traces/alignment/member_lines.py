@@ -79,8 +79,10 @@ class MemberLines:
 
     def exchange(self, index: int) -> None:
         """Exchange a record and the next one."""
-        for kept in (self.records, self.messages):
-            kept[index], kept[index + 1] = kept[index + 1], kept[index]  # type: ignore[index]
+        after = index + 1
+        found, received = self.records, self.messages
+        found[index], found[after] = found[after], found[index]
+        received[index], received[after] = received[after], received[index]
 
     def place(self, index: int) -> str:
         """File and line of a record."""
@@ -115,9 +117,9 @@ def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
     for record in log.records:
         kind = type(record)
         index = len(lines.records)
-        if kind is ServiceAck:
+        if isinstance(record, ServiceAck):
             acknowledged = record.log_position
-        elif kind is StateChange and record.old_state == "ACTIVE":
+        elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
             acknowledged = NULL_VALUE
         if kind is DamagedLine:
             lines.damaged.add(index)

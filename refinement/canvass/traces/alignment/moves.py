@@ -270,18 +270,20 @@ class Moves:
                 behind = known.log_position < s.append_position
                 if behind or known.leadership_term_id != s.leadership_term_id:
                     yield _receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
-        leader = s.leader_member_id
-        if "CommitPosition" in hidden and leader not in (self.member_id, -1):
-            if at is ElectionState.CLOSED:
-                for position in sorted(positions | commits):
-                    if position > s.module_notified_commit_position:
-                        yield _receive(
-                            CommitPosition(s.module_leadership_term_id, position, leader)
-                        )
-            elif at.value.startswith("FOLLOWER"):
-                for position in sorted(positions | commits | {s.append_position}, reverse=True):
-                    if position > s.notified_commit_position:
-                        yield _receive(CommitPosition(s.leadership_term_id, position, leader))
+        if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
+            yield from self._commits(s, positions | commits)
+
+    def _commits(self, s: Member, positions: set[int]) -> Iterator[Move]:
+        """Commit positions of the leader that the member follows."""
+        at, leader = s.election_state, s.leader_member_id
+        if at is ElectionState.CLOSED:
+            for position in sorted(positions):
+                if position > s.module_notified_commit_position:
+                    yield _receive(CommitPosition(s.module_leadership_term_id, position, leader))
+        elif at.value.startswith("FOLLOWER"):
+            for position in sorted(positions | {s.append_position}, reverse=True):
+                if position > s.notified_commit_position:
+                    yield _receive(CommitPosition(s.leadership_term_id, position, leader))
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them."""

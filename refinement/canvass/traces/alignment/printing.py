@@ -43,7 +43,8 @@ class PrintedLine:
         """Whether a line says the same. What a release does not print is not compared."""
         if type(record) is not self.kind:
             return False
-        if self.append_bound is not None and record.append_position > self.append_bound:
+        bound = self.append_bound
+        if bound is not None and isinstance(record, NewElection) and record.append_position > bound:
             return False
         if self.kind is records.StateChange:
             end = self.values["new_state"] == "CLOSED"
@@ -92,13 +93,13 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
         values = {"old_state": s.role.value, "new_state": n.role.value}
         lines.append(PrintedLine(records.RoleChange, values))
     if begins:
-        values = {
+        begun: dict[str, Any] = {
             "leadership_term_id": n.log_leadership_term_id,
             "log_position": n.commit_position,
         }
         if started:
-            values["reason"] = NODE_STARTED
-        lines.append(PrintedLine(NewElection, values, n.append_position))
+            begun["reason"] = NODE_STARTED
+        lines.append(PrintedLine(NewElection, begun, n.append_position))
         lines.append(_state_change(_INIT, n, n))
         return tuple(lines)
     truncated = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from canvass.cluster.copies import replace
-from canvass.cluster.member import ElectionState, Input, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
@@ -133,9 +133,10 @@ class Schedule(Commits):
             return False
         if self._hidden and isinstance(m, NewLeadershipTerm | CommitPosition):
             self._reach(live, m)
-            if isinstance(m, CommitPosition) and leads_closed(live.state, m.leadership_term_id):
-                if live.state.commit_position < m.log_position:
-                    return False
+            closed = leads_closed(live.state, m.leadership_term_id)
+            commits = isinstance(m, CommitPosition) and closed
+            if commits and live.state.commit_position < m.log_position:
+                return False
         path = live.find(j, m, accepts(head), lambda: self._obtainable(live, m))
         before = len(channel.sent)
         self._adopt(live, path)
@@ -168,16 +169,20 @@ class Schedule(Commits):
         elif not self._take_step(live, step) and not self._take_informed(live, step):
             return False
         live.frontier += 1
-        if action == "Restart":
+        self._after_step(live, step, s)
+        return True
+
+    def _after_step(self, live: LiveMember, step: Step, s: Member) -> None:
+        """Do what follows a step: say what is not logged, and commit what was reported."""
+        if step.action == "Restart":
             for (_, j), channel in self._channels.items():
                 if j == live.member_id:
                     channel.unclaimed.clear()
         if self._hidden:
             self._report_on_entering(live, s)
-        if live.state.role is Role.LEADER and live.state.election_state is _CLOSED:
-            if step.given.message is not None:
-                self._commit(live)
-        return True
+        leads = live.state.role is Role.LEADER and live.state.election_state is _CLOSED
+        if leads and step.given.message is not None:
+            self._commit(live)
 
     def _take_false(self, live: LiveMember, step: Step) -> None:
         """End a member's run with what a false line says: a step that is impossible."""

@@ -61,15 +61,20 @@ class UnloggedMessages(DrivenCluster):
                     yield Input(message=sent, active=active)
             if self._in_flight(live.member_id, j):
                 continue
-            for kind in (CanvassPosition, AppendPosition):
-                if kind.__name__ not in self._hidden:
-                    continue
-                for position in positions:
-                    if not self._can_record(other, position):
-                        continue
-                    found = other.reports(live.member_id, kind, position)
-                    for active in heard if found is not None else ():
-                        yield Input(message=found[1], active=active)
+            for found in self._reportable(live.member_id, other, positions):
+                for active in heard:
+                    yield Input(message=found, active=active)
+
+    def _reportable(self, to: int, other: LiveMember, positions: list[int]) -> Iterator[Message]:
+        """What a member can report to a leader now, where logs do not print it."""
+        for kind in (CanvassPosition, AppendPosition):
+            if kind.__name__ not in self._hidden:
+                continue
+            for position in positions:
+                if self._can_record(other, position):
+                    found = other.reports(to, kind, position)
+                    if found is not None:
+                        yield found[1]
 
     def _obtain(self, i: int, j: int, m: Message) -> int:
         """The number of a message that ``i`` receives without a line, sent now if need be."""
@@ -112,9 +117,9 @@ class UnloggedMessages(DrivenCluster):
 
     def _report_on_entering(self, live: LiveMember, before: Member) -> None:
         at = live.state.election_state
-        if at is not before.election_state and at is ElectionState.CANVASS:
-            if "CanvassPosition" in self._hidden:
-                live.try_step("Canvass", Input(interval=True))
+        entered = at is not before.election_state and at is ElectionState.CANVASS
+        if entered and "CanvassPosition" in self._hidden:
+            live.try_step("Canvass", Input(interval=True))
 
     def _can_record(self, live: LiveMember, position: int) -> bool:
         """Whether the leader that a member records from has written so far, or can do it now."""
@@ -132,6 +137,6 @@ class UnloggedMessages(DrivenCluster):
         """Let the leader write what a member is about to record."""
         leader = self.members.get(streams_from(live.member_id, live.state))
         term = term_of(live.state)
-        if leader is not None and leader.published.get(term, -1) < position:
-            if leads_closed(leader.state, term):
-                leader.try_step("AppendEntry", Input(position=position))
+        behind = leader is not None and leader.published.get(term, -1) < position
+        if leader is not None and behind and leads_closed(leader.state, term):
+            leader.try_step("AppendEntry", Input(position=position))

@@ -306,21 +306,10 @@ class Windows:
 
     def sending(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
         """Silent steps from a state that may send a message of a kind."""
-        at = s.election_state
         if s.module_state is not ModuleState.ACTIVE:
             return
-        if at is not _CLOSED:
-            action = TICKS[at]
-            if s.role is Role.LEADER:
-                if kind in (NewLeadershipTerm, CommitPosition):
-                    due = Input(interval=True, commit_interval=True)
-                    for active in self.subsets:
-                        yield action, replace(due, active=active)
-            elif kind is RequestVote:
-                for j in self.moves.all:
-                    yield action, Input(accepted=frozenset({j}))
-            elif kind in (CanvassPosition, AppendPosition, CatchupPosition):
-                yield action, Input(interval=True)
+        if s.election_state is not _CLOSED:
+            yield from self._sending_in_election(s, kind)
         elif s.role is Role.LEADER:
             if kind is CommitPosition:
                 for active in self.subsets:
@@ -331,6 +320,19 @@ class Windows:
             yield "UpdateFollowerPosition", NO_INPUT
         elif kind is TerminationAck:
             yield "Terminate", NO_INPUT
+
+    def _sending_in_election(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
+        action = TICKS[s.election_state]
+        if s.role is Role.LEADER:
+            if kind in (NewLeadershipTerm, CommitPosition):
+                due = Input(interval=True, commit_interval=True)
+                for active in self.subsets:
+                    yield action, replace(due, active=active)
+        elif kind is RequestVote:
+            for j in self.moves.all:
+                yield action, Input(accepted=frozenset({j}))
+        elif kind in (CanvassPosition, AppendPosition, CatchupPosition):
+            yield action, Input(interval=True)
 
     def with_numbers(self, s: Member, upper: Upper, m: Message) -> list[Member]:
         """A state with its open quantities at numbers that a message gives, within the bounds."""
