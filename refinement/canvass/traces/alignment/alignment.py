@@ -14,7 +14,7 @@ from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import move_left
-from canvass.traces.alignment.completeness import missing_commits
+from canvass.traces.alignment.completeness import missing_commits, missing_ends
 from canvass.traces.alignment.facts import cluster_facts, revision_of
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
@@ -236,6 +236,7 @@ def _remark(found: Alignment, solution: Solution) -> None:
     if found.false_lines or found.stopped:
         return
     found.gaps += [Remark(*one) for one in missing_commits(found.lines)]
+    found.gaps += [Remark(*one) for one in missing_ends(found.lines)]
     for conflict in solution.schedule.conflicts:
         steps = solution.windows[conflict.member_id].steps[conflict.step :]
         line = next((step.lines.start for step in steps if step.lines), None)

@@ -12,7 +12,8 @@ from typing import Final
 
 from canvass.cluster.messages import CommitPosition
 from canvass.traces.aeron_log.records import LifeStart
-from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.member_lines import MemberLines, is_termination
+from canvass.traces.alignment.windows import sender_of
 
 CONNECTED_NS: Final = 2_000_000_000
 """Between two messages of one channel that come so soon after each other the connection has held.
@@ -28,7 +29,56 @@ then, and neither was paused.
 LOST_COMMITS: Final = 3
 """Commit positions that one offer after another would have to fail for."""
 
+GOES_ON_NS: Final = 600_000_000
+"""A member of which others receive something so long after its last line had more to log: it
+receives reports or commit positions at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``).
+"""
+
+ONE_HOST_NS: Final = 100_000_000
+"""Clocks whose headers put them so near to each other are those of one host."""
+
 _Times = dict[int, int]
+
+
+def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
+    """Members of which others went on receiving messages after the ends of their logs.
+
+    Yields
+    ------
+    tuple of int, int, str
+        Member, the number of its lines, and the reason. Nothing if the clocks are several hosts'.
+    """
+    if not _is_one_host(members):
+        return
+    for i, lines in members.items():
+        if not lines.records:
+            continue
+        end = lines.records[-1].time_ns
+        if lines.beside:
+            end = max(end, lines.beside[-1][1].time_ns)
+        late = [
+            record.time_ns
+            for j, other in members.items()
+            if j != i
+            for record, m in zip(other.records, other.messages, strict=True)
+            if m is not None and sender_of(m) == i and record.time_ns > end + GOES_ON_NS
+        ]
+        if len(late) >= LATE_MESSAGES and not is_termination(lines.records[-1]):
+            yield i, len(lines.records), f"others received {len(late)} messages of it later"
+
+
+def _is_one_host(members: Mapping[int, MemberLines]) -> bool:
+    walls = [
+        record.wall_time_ms * 1_000_000 - record.time_ns
+        for lines in members.values()
+        for record in lines.records
+        if isinstance(record, LifeStart)
+    ]
+    return bool(walls) and max(walls) - min(walls) < ONE_HOST_NS
+
+
+LATE_MESSAGES: Final = 3
+"""So many messages are not all late for having been on their way."""
 
 
 def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:

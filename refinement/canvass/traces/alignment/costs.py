@@ -36,4 +36,6 @@ HORIZON: Final = 40
 """Lines after a repair that have to be met for it to count."""
 
 UNMET_LINE: Final = 1
-"""A line within the horizon that cannot be met after a repair."""
+"""A line within the horizon that cannot be met after a repair; all of them together cost no more
+than another gap.
+"""

@@ -34,9 +34,6 @@ from canvass.traces.alignment.replay import Moved, Replay, Step
 
 BACK: Final = 4
 """Lines before the one that cannot be met at which something may be wrong already."""
-RESYNCHRONISATIONS: Final = 4
-"""Lines that describe a member which are tried, the next ones first."""
-
 _ROLES: Final = {
     ElectionState.CANDIDATE_BALLOT: Role.CANDIDATE,
     ElectionState.LEADER_LOG_REPLICATION: Role.LEADER,
@@ -103,7 +100,8 @@ class Repairs:
         for repair in sorted(self._candidates(steps, before, k), key=lambda one: one.cost):
             if best is not None and repair.cost >= best[0]:
                 break
-            total = repair.cost + costs.UNMET_LINE * self._unmet(repair)
+            unmet = costs.UNMET_LINE * self._unmet(repair)
+            total = repair.cost + min(unmet, costs.GAP + costs.MISSING_LINE)
             if best is None or total < best[0]:
                 best = total, repair
         return None if best is None else best[1]
@@ -192,15 +190,21 @@ class Repairs:
 
     def _missing(self, state: Member, length: int, line: int) -> Iterator[Repair]:
         """Lines are missing before the line: receipts or changes that must have been there."""
-        for path in self._replay.meet_with_missing(state, line):
+        found = (
+            *self._replay.meet_partly(state, line),
+            *self._replay.meet_with_missing(state, line),
+        )
+        for path in found:
             missing = [step.gap for step in path if step.gap]
             cost = costs.GAP + costs.MISSING_LINE * len(missing)
             reason = "missing: " + ", ".join(missing)
             yield Repair(cost, length, path, path[-1].lines.stop, NULL_VALUE, reason)
 
     def _resynchronised(self, state: Member, length: int, k: int) -> Iterator[Repair]:
-        """The member's state is taken from one of the next lines that describe it."""
-        found = 0
+        """The member's state is taken from the next line that describes it.
+
+        None is passed over: a line that describes the member and does not fit is a false one.
+        """
         lines = self._lines.records
         for lost, index in enumerate(range(k, len(lines))):
             record = lines[index]
@@ -223,9 +227,7 @@ class Repairs:
                 )
                 cost = costs.GAP + costs.MISSING_LINE + costs.UNALIGNED_LINE * lost
                 yield Repair(cost, length, (step,), taken, NULL_VALUE, reason)
-                found += 1
-                if found >= RESYNCHRONISATIONS:
-                    return
+                return
 
     def _some(self, state: Member, line: int) -> Iterator[Moved]:
         for number, path in enumerate(self._replay.meet(state, line, depth=4)):

@@ -221,6 +221,39 @@ class Replay:
         prints = self.lines.vocabulary.prints
         return [line for line in printed_lines(action, s, outcome) if prints(line.kind)]
 
+    def meet_partly(self, s: Member, k: int) -> Iterator[Moved]:
+        """Sequences of steps of whose lines some are there, from line ``k`` on, and some not."""
+        level: list[tuple[Member, Moved]] = [(s, ())]
+        seen = {s}
+        for _ in range(LOOSE_DEPTH):
+            following: list[tuple[Member, Moved]] = []
+            for at, path in level:
+                for action, given in self.moves.silent(at, k, self._hidden):
+                    outcome = self.moves.take(at, action, given)
+                    if outcome is None:
+                        continue
+                    printed = self._printed(action, at, outcome)
+                    if not printed and outcome.next not in seen:
+                        seen.add(outcome.next)
+                        following.append((outcome.next, (*path, Step(action, given, outcome))))
+                    count, missing = self._some_matched(printed, k)
+                    if count and missing:
+                        step = Step(action, given, outcome, range(k, k + count), missing)
+                        yield (*path, step)
+            level = following
+
+    def _some_matched(self, printed: list[PrintedLine], k: int) -> tuple[int, str]:
+        """How many of some lines are there from ``k`` on, and the events of those that are not."""
+        count = 0
+        missing = []
+        for line in printed:
+            at = k + count
+            if at < len(self.lines.records) and line.agrees(self.lines.records[at]):
+                count += 1
+            else:
+                missing.append(line.kind.__name__)
+        return count, " and ".join(missing)
+
     def meet_otherwise(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences that meet line ``k`` after one message that no line shows."""
         if k < len(self.lines.records):
@@ -303,7 +336,7 @@ class Replay:
                 path = next(paths, None)
                 if path is not None:
                     del steps[length:]
-            if not (path[0].gap or path[-1].false):
+            if not (any(step.gap for step in path) or path[-1].false):
                 choices.append((k, state, paths, len(steps)))
             if len(choices) > _REMEMBERED:
                 del choices[: -WINDOW - 1]

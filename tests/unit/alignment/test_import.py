@@ -1,0 +1,123 @@
+"""Import by alignment, from logs to a checked run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from canvass.cli.main import run
+from canvass.conformance.check import check_run
+from canvass.traces.aeron_import.summary import ImportSummary
+from canvass.traces.alignment.importer import import_logs
+from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.judging import core_judge
+
+CALM, KILLED = SAMPLES
+PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
+
+Logs = dict[int, list[str]]
+
+
+def logs_of(path: Path) -> Logs:
+    return {member_id: list(lines_of(path, member_id)) for member_id in range(3)}
+
+
+def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
+    """What the import says of logs, and the checker of the run."""
+    summary = import_logs([write_logs(folder / "logs", logs)], folder / "run")
+    return summary, check_run(folder / "run", core_judge()).verdict.value
+
+
+def index_of(lines: list[str], *texts: str) -> int:
+    """The index of the first line that has some texts."""
+    return next(k for k, line in enumerate(lines) if all(text in line for text in texts))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_true_log_is_explained_and_conforms(path: Path, tmp_path: Path) -> None:
+    summary, verdict = verdict_of(logs_of(path), tmp_path)
+
+    assert (summary.outcome, summary.missing, verdict) == ("EXPLAINED", [], "CONFORMS")
+    assert all(member.lines == member.accounted for member in summary.members)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+def test_all_captures_are_explained_and_conform(path: Path, tmp_path: Path) -> None:
+    summary, verdict = verdict_of(logs_of(path), tmp_path)
+
+    assert (summary.outcome, verdict) == ("EXPLAINED", "CONFORMS")
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_the_events_of_production_are_enough(path: Path, tmp_path: Path) -> None:
+    logs = {
+        i: [line for line in lines if not any(event in line for event in PRODUCTION)]
+        for i, lines in logs_of(path).items()
+    }
+    summary, verdict = verdict_of(logs, tmp_path)
+
+    assert (summary.outcome, verdict) == ("EXPLAINED", "CONFORMS")
+
+
+def test_a_log_that_is_not_there_makes_the_rest_incomplete(tmp_path: Path) -> None:
+    logs = logs_of(CALM)
+    del logs[0]
+    summary, verdict = verdict_of(logs, tmp_path)
+
+    assert summary.outcome == verdict == "INCOMPLETE"
+    assert "the log of member 0 is not there" in summary.missing
+
+
+def test_a_change_of_the_election_that_is_missing_is_named(tmp_path: Path) -> None:
+    logs = logs_of(CALM)
+    at = index_of(logs[0], "ELECTION_STATE_CHANGE", "FOLLOWER_LOG_INIT -> FOLLOWER_LOG_AWAIT")
+    del logs[0][at]
+    summary, verdict = verdict_of(logs, tmp_path)
+
+    assert summary.outcome == verdict == "INCOMPLETE"
+    assert any("ElectionStateChange" in sentence for sentence in summary.missing)
+
+
+def test_commit_positions_that_another_member_received_are_missed(tmp_path: Path) -> None:
+    logs = logs_of(CALM)
+    found = [k for k, line in enumerate(logs[0]) if " COMMIT_POSITION " in line]
+    del logs[0][found[20] : found[26]]
+    summary, _ = verdict_of(logs, tmp_path)
+
+    assert summary.outcome == "INCOMPLETE"
+    assert any("commit positions" in sentence for sentence in summary.missing)
+
+
+def test_a_false_number_in_a_change_is_contradicted_there(tmp_path: Path) -> None:
+    logs = logs_of(CALM)
+    at = index_of(logs[2], "ELECTION_STATE_CHANGE", "FOLLOWER_REPLAY -> FOLLOWER_LOG_INIT")
+    logs[2][at] = logs[2][at].replace("candidateTermId=0", "candidateTermId=3")
+    summary, verdict = verdict_of(logs, tmp_path)
+
+    assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
+    assert summary.contradiction is not None
+    assert (summary.contradiction.member_id, summary.contradiction.line) == (2, at + 1)
+
+
+def test_a_message_that_nobody_sent_is_contradicted_at_its_receipt(tmp_path: Path) -> None:
+    logs = logs_of(CALM)
+    found = [k for k, line in enumerate(logs[0]) if " COMMIT_POSITION " in line]
+    at = found[30]
+    position = logs[0][at].split("logPosition=")[1].split(" ")[0]
+    logs[0][at] = logs[0][at].replace(f"logPosition={position}", "logPosition=99999999")
+    summary, verdict = verdict_of(logs, tmp_path)
+
+    assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
+    assert summary.contradiction is not None
+    assert (summary.contradiction.member_id, summary.contradiction.line) == (0, at + 1)
+
+
+def test_the_command_takes_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(KILLED), "--out", str(tmp_path / "run"), "--format", "json"]
+    code = run(["import", "aeron", *paths, "--engine", "alignment"])
+
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "EXPLAINED"
