@@ -90,7 +90,7 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
     for j, one in windows.items():
         for index, step in enumerate(one.steps):
             m = step.given.message
-            if m is None:
+            if m is None or step.false:
                 continue
             i = sender_of(m)
             if i < 0:

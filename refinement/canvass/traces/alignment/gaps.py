@@ -211,10 +211,13 @@ class Repairs:
             taken = index + 1
             if isinstance(record, LifeStart) or is_start(record):
                 state = disk(self._replay.rules, state)
-            if is_start(record) and index + 1 < len(lines):
+            begun = record
+            if isinstance(record, records.NewElection) and index + 1 < len(lines):
                 record = lines[index + 1]
                 taken = index + 2
             if isinstance(record, records.ElectionStateChange):
+                if isinstance(begun, records.NewElection) and not _begins(begun, record):
+                    return
                 known = described_state(self._replay, self._facts, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
                 step = Step(
@@ -234,6 +237,14 @@ class Repairs:
             if number >= 3:
                 return
             yield path
+
+
+def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
+    """Whether the first change of an election says the same as the line of its start."""
+    return (begun.leadership_term_id, begun.log_position) == (
+        change.log_leadership_term_id,
+        change.log_position,
+    )
 
 
 def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:

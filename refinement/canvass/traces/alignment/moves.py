@@ -122,6 +122,9 @@ class Moves:
             if is_start(record):
                 yield "Restart", NO_INPUT
             elif isinstance(record, records.ReplayNewLeadershipTerm):
+                place = (record.term_base_log_position, record.log_position)
+                if self.facts.term_entries.get(record.leadership_term_id, place) != place:
+                    return  # A term has one first entry, whoever reads it.
                 yield (
                     "OnReplayNewLeadershipTermEvent",
                     Input(
