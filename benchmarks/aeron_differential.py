@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import re
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -33,7 +32,8 @@ _NUMBER: Final = re.compile(r"\b(\w*(?:TermId|Position))=(-?[0-9]+)")
 _EVENT: Final = re.compile(r"CLUSTER: ([A-Z_]+)")
 _CHECKED: Final = re.compile(
     r"CLUSTER: (ELECTION_STATE_CHANGE|NEW_ELECTION|CANVASS_POSITION|REQUEST_VOTE|VOTE"
-    r"|COMMIT_POSITION|NEW_LEADERSHIP_TERM|APPEND_POSITION|CATCHUP_POSITION|REPLAY_NEW_LEADERSHIP_TERM) "
+    r"|COMMIT_POSITION|NEW_LEADERSHIP_TERM|APPEND_POSITION|CATCHUP_POSITION"
+    r"|REPLAY_NEW_LEADERSHIP_TERM) "
 )
 
 
@@ -132,4 +132,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

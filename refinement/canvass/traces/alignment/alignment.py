@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,18 +11,18 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs
-from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import move_left
 from canvass.traces.alignment.completeness import missing_commits, missing_ends
-from canvass.traces.alignment.facts import cluster_facts, revision_of
+from canvass.traces.alignment.facts import cluster_facts
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.member_lines import MemberLines, member_lines
 from canvass.traces.alignment.replay import Replay, Trajectory
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.unsent import settle_unsent
-from canvass.traces.alignment.vocabulary import Vocabulary, found_vocabulary
+from canvass.traces.alignment.vocabulary import Vocabulary, vocabulary_of
 from canvass.traces.alignment.windows import Windows
 from canvass.traces.limits import MAX_MEMBERS
 
@@ -80,7 +80,13 @@ class Alignment:
     begins_within: bool = False
 
 
-def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignment:
+def align(
+    logs: ClusterLogs,
+    *,
+    effort: int = 1,
+    events: Collection[str] | None = None,
+    revision: str = "",
+) -> Alignment:
     """Align the logs of a cluster with the core.
 
     Parameters
@@ -89,6 +95,8 @@ def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignmen
         As they were read.
     effort
         Factor of the bounds of the search.
+    events
+        The events that are enabled; by default those that are there.
     revision
         Of the protocol; by default that of the logs' release.
 
@@ -103,8 +111,11 @@ def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignmen
         raise ImportFault("no line of the logs is a cluster's")
     if highest >= MAX_MEMBERS:
         raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
-    rules = Rules(highest + 1, revision or revision_of(_releases(logs)))
-    vocabulary = found_vocabulary(log.records for log in logs.members.values())
+    enabled = None if events is None else frozenset(events)
+    vocabularies = vocabularies_of(logs, enabled)
+    rules = Rules(highest + 1, revision or revision_of(vocabularies))
+    printed = (one for several in vocabularies.values() for one in several)
+    vocabulary = vocabulary_of((one.kinds for one in printed), rare=events is None)
     lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
     facts = cluster_facts(lines)
     replays = {i: Replay(rules, one, facts, effort) for i, one in lines.items()}
@@ -113,19 +124,6 @@ def align(logs: ClusterLogs, *, effort: int = 1, revision: str = "") -> Alignmen
     found = Alignment(rules, logs, lines, solution.schedule.members, vocabulary)
     _remark(found, solution)
     return found
-
-
-def _releases(logs: ClusterLogs) -> list[str]:
-    """The releases that the headers of the logs name."""
-    return [
-        word.removeprefix("version=")
-        for log in logs.members.values()
-        for record in log.records
-        if isinstance(record, LifeStart)
-        for component, version in record.loggers
-        if component == "CLUSTER"
-        for word in version.split()[:1]
-    ]
 
 
 @dataclass(slots=True)
@@ -161,7 +159,7 @@ class Solution:
 
 
 def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
-    """Replay, match and drive; what is inferred in vain is not inferred again."""
+    """Replay, match and drive; what turns out impossible is not inferred again."""
     windows = {i: replayed(one, repairs[i]) for i, one in replays.items()}
     best: Solution | None = None
     for _ in range(ROUNDS):
@@ -194,7 +192,7 @@ def _infer_otherwise(
     windows: dict[int, Windows],
     found: Solution,
 ) -> bool:
-    """Replay a member without a receipt that was inferred in vain; false if none is left."""
+    """Replay a member without a receipt that turned out impossible; false if none is left."""
     for j, receipt in found.impossible():
         replay, steps = replays[j], windows[j].steps
         end = len(replay.lines.records)

@@ -6,7 +6,7 @@ These are contents that messages and log entries can have had; who did what is f
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from canvass.cluster.messages import (
@@ -98,14 +98,3 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
 
 def _most_common(places: Counter[tuple[int, int]]) -> tuple[int, int]:
     return max(places.items(), key=lambda item: (item[1], item[0]))[0]
-
-
-def revision_of(versions: Iterable[str]) -> str:
-    """The revision of the protocol that releases follow: that of the oldest."""
-    known = [tuple(int(part) for part in v.split(".")[:2]) for v in versions if _is_release(v)]
-    return "1.49" if known and min(known) < (1, 50) else "1.50"
-
-
-def _is_release(version: str) -> bool:
-    parts = version.split(".")
-    return len(parts) >= 2 and parts[0].isdecimal() and parts[1].isdecimal()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from canvass.traces.aeron_import.attempt import Say, no_words
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.logs import read_cluster
@@ -24,7 +25,9 @@ def import_logs(
     *,
     run_id: str = "",
     effort: int = 1,
+    events: Collection[str] | None = None,
     revision: str = "",
+    say: Say = no_words,
 ) -> ImportSummary:
     """Import the logs of a cluster into a new run folder.
 
@@ -38,9 +41,10 @@ def import_logs(
         Of the run; made from the name of ``out`` if it is not given.
     effort
         Factor of the bounds of the search.
-    revision
-        The revision of the protocol to hold the logs against; that of their release if it is not
-        given.
+    events, revision
+        As for `align`.
+    say
+        Called with what begins, in a few words.
 
     Raises
     ------
@@ -59,7 +63,10 @@ def import_logs(
     # Nothing here forms cycles; looking for them takes a third of the time.
     gc.disable()
     try:
-        found = align(read_cluster(paths), effort=effort, revision=revision)
+        logs = read_cluster(paths, say=say)
+        say("aligning the logs")
+        found = align(logs, effort=effort, events=events, revision=revision)
+        say("writing the run")
         write_alignment(found, out, run_id)
     finally:
         if collecting:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from canvass.cluster import messages
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -39,7 +39,10 @@ _FIELDS: Final = {
 def message_of(record: Line) -> Message:
     """The message whose receipt a line says."""
     kind = type(record)
-    return _MESSAGE_TYPES[kind](*[getattr(record, name) for name in _FIELDS[kind]])
+    values: list[Any] = [getattr(record, name) for name in _FIELDS[kind]]
+    # A field that the release does not have is null in the messages of its revision.
+    known: list[Any] = [NULL_VALUE if value is None else value for value in values]
+    return _MESSAGE_TYPES[kind](*known)
 
 
 @dataclass(slots=True)

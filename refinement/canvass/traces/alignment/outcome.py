@@ -56,6 +56,7 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
         dict(sorted(unknown.items())),
         dict(sorted(fields.items())),
         foreign,
+        list(found.logs.ignored),
         missing,
         contradiction,
         stopped,

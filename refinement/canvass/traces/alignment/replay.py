@@ -31,7 +31,7 @@ TRIES: Final = 600
 """Choices that are taken back for one line."""
 LOOSE_DEPTH: Final = 4
 MISSING_DEPTH: Final = 3
-"""Lines of which one gap is made up, if they can be told one by one."""
+"""Lines of which one gap is made up, if they can be named one by one."""
 MISSING_FOUND: Final = 6
 _REMEMBERED: Final = 200
 

@@ -57,16 +57,25 @@ class Vocabulary:
 ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
 
 
-def found_vocabulary(logs: Iterable[Iterable[object]]) -> Vocabulary:
-    """The vocabulary of a cluster, from the kinds of lines that any of its logs has.
+def vocabulary_of(
+    kinds: Iterable[frozenset[type[ClusterEvent]]], *, rare: bool = True
+) -> Vocabulary:
+    """The vocabulary of a cluster, whose members run one release with one setting.
 
-    Notes
-    -----
-    The members of a cluster run one release with one setting. Rare events are taken to be enabled
-    if their absence cannot be told from a log in which they had no reason to come.
+    Parameters
+    ----------
+    kinds
+        The events that the logs of members print.
+    rare
+        Whether rare events are taken to be enabled though no line shows them: their absence is no
+        sign of the setting.
     """
-    seen = {type(record) for log in logs for record in log}
-    rare = {
+    seen = frozenset().union(*kinds)
+    return Vocabulary((PRINTED_STEPS | RECEIPTS) & (seen | _RARE if rare else seen))
+
+
+_RARE: Final[frozenset[type[ClusterEvent]]] = frozenset(
+    {
         records.CatchupPosition,
         records.StopCatchup,
         records.TerminationPosition,
@@ -74,4 +83,4 @@ def found_vocabulary(logs: Iterable[Iterable[object]]) -> Vocabulary:
         records.TruncateLogEntry,
         records.RoleChange,
     }
-    return Vocabulary(frozenset((PRINTED_STEPS | RECEIPTS) & (seen | rare)))
+)
