@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run
-from canvass.conformance.check import check_run
 from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
-from support.judging import core_judge
+from support.checked_runs import checked
 
 CALM, KILLED = SAMPLES
 PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
@@ -27,7 +26,7 @@ def logs_of(path: Path) -> Logs:
 def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
     """What the import says of logs, and the checker of the run."""
     summary = import_logs([write_logs(folder / "logs", logs)], folder / "run")
-    return summary, check_run(folder / "run", core_judge()).verdict.value
+    return summary, checked(folder / "run").verdict.value
 
 
 def index_of(lines: list[str], *texts: str) -> int:

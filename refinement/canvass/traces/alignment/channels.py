@@ -44,7 +44,7 @@ class Channel:
     consumed
         How many of them have been received.
     unclaimed
-        Messages of kinds that logs do not print, which nobody has received yet.
+        Messages of kinds that logs do not print, which are not received yet.
     last
         The number of the last message that was received.
     """
