@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -120,3 +121,16 @@ def test_the_command_takes_the_engine(tmp_path: Path, capsys: pytest.CaptureFixt
 
     assert code == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "EXPLAINED"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lines_in_disorder_are_given_up_without_a_crash(seed: int, tmp_path: Path) -> None:
+    random, logs = Random(seed), logs_of(CALM)
+    for _ in range(6):
+        lines = logs[random.choice(sorted(logs))]
+        one, other = random.randrange(len(lines)), random.randrange(len(lines))
+        lines[one], lines[other] = lines[other], lines[one]
+        del lines[random.randrange(len(lines)) : random.randrange(len(lines))]
+    summary, _ = verdict_of(logs, tmp_path)
+
+    assert summary.outcome in ("INCOMPLETE", "CONTRADICTED")

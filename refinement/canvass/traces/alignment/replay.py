@@ -29,6 +29,10 @@ WINDOW: Final = 60
 """Lines back to which another choice is looked for when a line cannot be met."""
 TRIES: Final = 600
 """Choices that are taken back for one line."""
+BUDGET: Final = 15_000
+"""Steps tried for one line with all the choices before it."""
+REPAIRS: Final = 12
+"""Repairs of one log; one that needs more is not taken for a log of this member."""
 LOOSE_DEPTH: Final = 4
 MISSING_DEPTH: Final = 3
 """Lines of which one gap is made up, if they can be named one by one."""
@@ -139,6 +143,7 @@ class Replay:
         self._hidden = lines.vocabulary.silent_messages
         self._nodes = NODES * effort
         self._tries = TRIES * effort
+        self._budget, self._repairs = BUDGET * effort, REPAIRS * effort
         self.spent = 0
 
     def matched(self, action: str, s: Member, outcome: Outcome, k: int) -> int:
@@ -311,7 +316,7 @@ class Replay:
         steps = trajectory.steps
         reached: list[Step] = []
         choices: list[tuple[int, Member, Iterator[Moved], int]] = []
-        furthest = tries = 0
+        furthest = tries = spent = repaired = 0
         count = len(self.lines.records)
         while k < count:
             if isinstance(self.lines.records[k], LifeStart):
@@ -322,11 +327,14 @@ class Replay:
             path = next(paths, None)
             while path is None:
                 if k > furthest:
-                    furthest, tries = k, 0
+                    furthest, tries, spent = k, 0, self.spent
                     reached = list(steps)
                 tries += 1
-                if not choices or furthest - choices[-1][0] > WINDOW or tries > self._tries:
-                    path = self._repair(trajectory, reached, start, furthest, repair)
+                exhausted = tries > self._tries or self.spent - spent > self._budget
+                if not choices or furthest - choices[-1][0] > WINDOW or exhausted:
+                    repaired += 1
+                    more = repair if repaired <= self._repairs else None
+                    path = self._repair(trajectory, reached, start, furthest, more)
                     if path is None:
                         trajectory.stopped = furthest
                         return trajectory
