@@ -75,6 +75,11 @@ class Commits(UnloggedMessages):
             if path is None:
                 continue
             at = path[-1][2].next if path else s
+            note = Input(active=frozenset({live.member_id}))
+            noted = windows.moves.take(at, "UpdateLeaderPosition", note)
+            if noted is not None and noted.next.commit_position == at.commit_position:
+                path.append(("UpdateLeaderPosition", note, noted))
+                at = noted.next
             for active in windows.subsets:
                 given = Input(active=active)
                 outcome = windows.moves.take(at, "UpdateLeaderPosition", given)
@@ -114,6 +119,7 @@ class Commits(UnloggedMessages):
             outcome = live.take("OnAppendPosition", given := Input(message=report))
             if outcome is not None:
                 self._adopt(live, [("OnAppendPosition", given, outcome)])
+        live.try_step("UpdateLeaderPosition", Input(active=frozenset({live.member_id})))
         return live.try_step("UpdateLeaderPosition", Input(active=frozenset(counted)))
 
     def _report_of(self, live: LiveMember, j: int, position: int) -> Message | None:

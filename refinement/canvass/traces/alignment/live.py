@@ -230,12 +230,17 @@ class LiveMember:
                     if any(send.to == to and accepts(send.message) for send in outcome.sends):
                         return [*path, (action, given, outcome)]
                 more = [(a, Input(position=p)) for a, p in _growth(s, m, upper)]
+                if type(m) is CommitPosition and s.role is Role.LEADER:
+                    noting = Input(active=self.windows.moves.all)
+                    more.append(("UpdateLeaderPosition", noting))
                 if received is None:
                     received = list(receipts())
                 more += [(f"On{type(x.message).__name__}", x) for x in received]
                 for action, given in more:
                     outcome = moves.take(s, action, given)
                     if outcome is None or _PHASE(outcome.next) != _PHASE(s):
+                        continue
+                    if outcome.next.commit_position > max(upper.committed, start.commit_position):
                         continue
                     grown = [*path, (action, given, outcome)]
                     if given.message is not None and any(

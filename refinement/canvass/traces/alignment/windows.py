@@ -294,7 +294,11 @@ class Windows:
 
     def _quorum_positions(self, s: Member) -> set[int]:
         """The positions that a closed leader can publish, whatever it has recorded itself."""
-        unbounded = replace(s, recorded_position=UNBOUNDED)
+        i = self.moves.member_id
+        # The leader ranks the position that it noted of itself in its last duty cycle.
+        own = replace(s.members[i], log_position=UNBOUNDED)
+        members = with_record(s.members, i, own)
+        unbounded = replace(s, recorded_position=UNBOUNDED, members=members)
         found = set()
         for active in self.subsets:
             given = Input(active=active, commit_interval=True)
