@@ -229,14 +229,9 @@ class LiveMember:
                         continue
                     if any(send.to == to and accepts(send.message) for send in outcome.sends):
                         return [*path, (action, given, outcome)]
-                more = [(a, Input(position=p)) for a, p in _growth(s, m, upper)]
-                if type(m) is CommitPosition and s.role is Role.LEADER:
-                    noting = Input(active=self.windows.moves.all)
-                    more.append(("UpdateLeaderPosition", noting))
                 if received is None:
                     received = list(receipts())
-                more += [(f"On{type(x.message).__name__}", x) for x in received]
-                for action, given in more:
+                for action, given in self._preparing(s, m, upper, received):
                     outcome = moves.take(s, action, given)
                     if outcome is None or _PHASE(outcome.next) != _PHASE(s):
                         continue
@@ -252,6 +247,17 @@ class LiveMember:
                         following.append((outcome.next, grown))
             level = following
         return []
+
+    def _preparing(
+        self, s: Member, m: Message, upper: Upper, received: list[Input]
+    ) -> Iterator[tuple[str, Input]]:
+        """Silent steps that may have to be taken before a message is sent."""
+        for action, position in _growth(s, m, upper):
+            yield action, Input(position=position)
+        if isinstance(m, CommitPosition) and s.role is Role.LEADER:
+            yield "UpdateLeaderPosition", Input(active=self.windows.moves.all)
+        for given in received:
+            yield f"On{type(given.message).__name__}", given
 
     def reports(self, to: int, kind: type[Message], position: int) -> tuple[Steps, Message] | None:
         """How the member sends a message of a kind now, having recorded up to a position."""
