@@ -190,7 +190,7 @@ class LiveMember:
             self.adopt(action, given, outcome)
         return outcome is not None
 
-    def find(
+    def find(  # noqa: C901  (one search, so that it is read as one)
         self,
         to: int,
         m: Message,
@@ -254,8 +254,10 @@ class LiveMember:
         """Silent steps that may have to be taken before a message is sent."""
         for action, position in _growth(s, m, upper):
             yield action, Input(position=position)
-        if isinstance(m, CommitPosition) and s.role is Role.LEADER:
+        if isinstance(m, CommitPosition) and s.role is Role.LEADER and s.election_state is _CLOSED:
             yield "UpdateLeaderPosition", Input(active=self.windows.moves.all)
+        elif s.role is Role.LEADER and s.election_state is not _CLOSED:
+            yield TICKS[s.election_state], Input(active=self.windows.moves.all)
         for given in received:
             yield f"On{type(given.message).__name__}", given
 

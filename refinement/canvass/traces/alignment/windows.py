@@ -140,7 +140,9 @@ class Windows:
         own = frozenset({self.moves.member_id})
         others = sorted(self.moves.all - own)
         sizes = range(len(others), -1, -1)
-        self.subsets = [own | set(c) for size in sizes for c in combinations(others, size)]
+        chosen = [frozenset(c) for size in sizes for c in combinations(others, size)]
+        # A leader that was paused does not count itself among the active in its first cycle.
+        self.subsets = [own | one for one in chosen] + chosen
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._known = {}
         self._terms = {}
@@ -349,7 +351,10 @@ class Windows:
         found = [s]
         names = _OPEN.get(type(m), ())
         if s.election_state is not _CLOSED and s.role is Role.LEADER:
-            return found + self._with_reports(s, m)
+            i = self.moves.member_id
+            own = replace(s.members[i], log_position=s.append_position)
+            noted = replace(s, members=with_record(s.members, i, own))
+            return [*found, noted, *self._with_reports(noted, m)]
         given = positions_in(m)
         for name in names:
             low = getattr(s, name)
