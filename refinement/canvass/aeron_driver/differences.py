@@ -71,6 +71,18 @@ KNOWN: Final = (
         ),
     ),
     KnownDifference(
+        "log truncated to nothing",
+        "Up to 1.49 a truncation leaves the append position as it was, and the next INIT reads it"
+        " from the recording. The driver makes no recording where nothing is recorded, so that"
+        " there is nothing to read. A member that has truncated its log has a recording.",
+        (REVISION_149,),
+        lambda r: (
+            r.is_of(Action.ELECTION_INIT)
+            & (r.state("recorded_position") == 0)
+            & (r.state("append_position") > 0)
+        ),
+    ),
+    KnownDifference(
         "records of a cluster of one",
         "A single member goes from INIT to LEADER_LOG_REPLICATION without the CANVASS that resets"
         " its records. Position and term of its own record are set in the next two states before"
