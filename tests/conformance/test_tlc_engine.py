@@ -187,7 +187,7 @@ def test_engine_numbers_of_production_size_do_not_matter(good: Path, tmp_path: P
 def found_position(folder: Path) -> int:
     """The position that ``commit_too_far`` forged."""
     streams = corruptions.read_streams(folder)
-    _, _, line = list(corruptions.events(streams, "ConsumeLog"))[3]
+    _, _, line = list(corruptions.events(streams, "ConsumeLog"))[4]
     position: int = line["state"]["commitPosition"]
     return position
 

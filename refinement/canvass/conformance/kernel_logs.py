@@ -339,10 +339,11 @@ def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run s
                 committed = _node_at(nodes, top[i], reached)
                 committed_length = reached
                 extended = True
-        becomes = lead_term[row] >= 0 and leading[i] < 0
+        # A leader lacks entries from when it begins to lead, or from when its log is truncated.
+        lacks_anew = (lead_term[row] >= 0 and leading[i] < 0) or end < old_length
         leading[i] = lead_term[row]
         for j in range(members):
-            asked = whole and leading[j] >= 0 and (extended or (becomes and j == i))
+            asked = whole and leading[j] >= 0 and (extended or (lacks_anew and j == i))
             if asked and first_bad[LEADER_COMPLETENESS] < 0:
                 lacking = _lacking(
                     nodes,

@@ -130,7 +130,7 @@ class Clerk:
     def _reading(self) -> None:
         self.files[self.desk].term = self.term
         self.mood = "entering"
-        self._done("read")
+        self._done("read", *self._to_all("claim", entered=False))
 
     def _entering(self) -> None:
         self.terms.append(self.term)
@@ -234,10 +234,13 @@ class Clerk:
             self._done("tell", report)
 
     def settle(self) -> None:
-        """Count as settled what most copies hold; the chief alone does."""
+        """Count as settled what most copies hold; the chief alone does.
+
+        What the chief has copied itself counts from the next time on.
+        """
+        agreed = self.agreed([one.end for one in self.files])
         own = self.files[self.desk]
         own.term, own.end = self.office_term, self.copied
-        agreed = self.agreed([one.end for one in self.files])
         out: list[Letter] = []
         if agreed > self.settled:
             self.settled = agreed

@@ -247,7 +247,7 @@ def test_a_graph_of_a_model_of_the_manifest_is_built(command: Command, tmp_path:
     )  # fmt: skip
 
     assert (code, found) == (0, 0)
-    assert json.loads(out)["of"] == 73
+    assert json.loads(out)["of"] == 74
 
 
 @pytest.mark.tlc
