@@ -119,7 +119,9 @@ def _leader_options(proposal: Proposal, position: int) -> list[Input]:
                 if isinstance(message, NewLeadershipTerm)
                 else message.log_position
             )
-            active = proposal.active_for(proposal.state.append_position, reached)
+            active = proposal.active_for(
+                proposal.state.append_position, reached, renewed=(proposal.member_id,)
+            )
             if active is not None and active not in actives:
                 actives.append(active)
     flags = product((False, True), repeat=2)

@@ -167,7 +167,9 @@ def _with_active(proposal: Proposal, given: Input, sender: int) -> Input:
     noted = {}
     if isinstance(given.message, CanvassPosition):
         noted[sender] = given.message.log_position
-    active = proposal.active_for(s.append_position, answer.commit_position, noted)
+    active = proposal.active_for(
+        s.append_position, answer.commit_position, noted, renewed=tuple(noted)
+    )
     return replace(given, active=proposal.everyone if active is None else active)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -228,29 +229,31 @@ class Proposal:
         return min(reached, s.recorded_position) == position
 
     def active_for(
-        self, own: int, position: int, noted: Mapping[int, int] = NOTHING
+        self,
+        own: int,
+        position: int,
+        noted: Mapping[int, int] = NOTHING,
+        *,
+        renewed: Collection[int],
     ) -> frozenset[int] | None:
-        """Members that have to count as active for the bounded quorum position to be ``position``;
-        all if that will do, None if nothing does. What is ``noted`` goes before what is known.
+        """Members that have to count as active for the bounded quorum position to be ``position``.
+
+        All members if they will do, else the largest set that will, None if no set does. What is
+        ``noted`` goes before what is known. The records that the step itself has ``renewed`` count;
+        any other may be too old, that of the leader as well.
         """
         count, i = self.rules.member_count, self.member_id
-        size = quorum_size(count)
-        others = {j: self.state.members[j].log_position for j in self.others}
-        others.update(noted)
-        reached = sorted([own, *others.values()], reverse=True)[size - 1]
-        if min(max(reached, 0), own) == position:
-            return self.everyone
-        if position >= own or size == 1:
-            return None
-        if position == 0:
-            return frozenset({i})
-        exact = [j for j in self.others if others[j] == position]
-        lower = [j for j in self.others if others[j] < position]
-        # The own log is beyond the position, and so may be all but two of a quorum.
-        higher = [j for j in self.others if others[j] > position][: size - 2]
-        if not exact or 1 + len(higher) + len(exact) < size:
-            return None
-        return frozenset({i, *higher, *exact, *lower})
+        reported = {j: noted.get(j, self.state.members[j].log_position) for j in self.others}
+        reported[i] = own
+        for silent in range(count + 1):
+            for left_out in combinations((*self.others, i), silent):
+                if any(j in renewed for j in left_out):
+                    continue
+                heard = [reported[j] for j in reported if j not in left_out]
+                reached = quorum_position([*heard, *[0] * silent], count)
+                if min(max(reached, 0), own) == position:
+                    return self.everyone - frozenset(left_out)
+        return None
 
     # Going back.
 

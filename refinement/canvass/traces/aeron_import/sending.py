@@ -152,7 +152,11 @@ def position_of(message: object) -> int:
 def announce(proposal: Proposal, delivery: Delivery) -> None:
     """Send NewLeadershipTerm or CommitPosition in an election, both at once where both came."""
     s, message = proposal.state, delivery.message
-    active = proposal.active_for(s.append_position, position_of(message))
+    starts = s.replay_stop_position == NULL_VALUE
+    replays = proposal.election_state == "LEADER_REPLAY" and not starts
+    silent = replays or proposal.election_state == "LEADER_READY"
+    renewed = () if silent else (proposal.member_id,)
+    active = proposal.active_for(s.append_position, position_of(message), renewed=renewed)
     if active is None:
         return
     announces = isinstance(message, NewLeadershipTerm)
@@ -319,7 +323,7 @@ def commit_to(proposal: Proposal, position: int) -> bool:
     active: frozenset[int] | None = proposal.everyone
     if not proposal.finds_as_it_is(position):
         note_own_position(proposal)
-        active = proposal.active_for(s.recorded_position, position)
+        active = proposal.active_for(s.recorded_position, position, renewed=(proposal.member_id,))
     if active is None:
         return False
     given = replace(NO_INPUT, active=active, commit_interval=position <= s.commit_position)
