@@ -146,7 +146,8 @@ TermOpenedByQuorum ==
 
 (***************************************************************************)
 (* Action properties.  CommitMonotonic (S8): within one process life the   *)
-(* commit position never falls.  CandidateTermMonotonic (S3): on disk the  *)
+(* commit position never falls; in 1.49 a leader's may, which is set to    *)
+(* the quorum position.  CandidateTermMonotonic (S3): on disk the          *)
 (* candidate term never falls.  NoTruncationBelowCommit (S10): no member   *)
 (* cuts its log below its own commit position.  QuorumCountsSameLog (S14): *)
 (* when a leader commits by counting, each member that it counts has the   *)
@@ -159,6 +160,7 @@ Restarted(i) ==
 CommitRises ==
     \A i \in Members : member'[i].commitPosition >= member[i].commitPosition
                        \/ Restarted(i) \/ member'[i].moduleState = "CLOSED"
+                       \/ Revision = "1.49" /\ member[i].role = "LEADER"
 
 CandidateTermRises ==
     \A i \in Members : member'[i].persistedCandidateTermId >= member[i].persistedCandidateTermId

@@ -10,7 +10,8 @@ OneVotePerTerm
     Exactly, across restarts: votes in favour that were sent, and a candidate's for itself.
 CandidateTermMonotonic, CommitMonotonic, CommitBounded, RecordingLogCoherent
     Exactly: they look at one state, or at two that follow each other. A life of the process ends
-    with a Restart or Terminate.
+    with a Restart or Terminate. In 1.49 a leader's commit position may fall: it is set to the
+    quorum position.
 LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTruncationBelowCommit
     On the log that follows from who recorded whose log up to where: which leadership wrote which
     positions. Where checksums of the log are recorded they must agree with that, which is reported
@@ -99,7 +100,7 @@ def violations(
 ) -> list[Violation]:
     """Give the first violation of each property of one run."""
     found = [
-        *_of_states(sequence, order),
+        *_of_states(sequence, order, revision),
         *_of_votes(sequence, order),
         *_of_leaders(order),
         *_of_logs(sequence, order, unknown=unknown, complete=complete),
@@ -116,12 +117,14 @@ def _first(order: Order, bad: Ints, name: str, text: str) -> list[Violation]:
     return [Violation(int(bad[np.argmin(order.rank[bad])]), name, text)]
 
 
-def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
+def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violation]:
     commit = sequence.kept("commit_position")
     persisted = sequence.kept("persisted_candidate_term_id")
     previous = np.maximum(order.before, 0)
     known = order.before >= 0
-    lives = known & (sequence.action != RESTART) & (sequence.action != _TERMINATE)
+    rises = known & (sequence.action != RESTART) & (sequence.action != _TERMINATE)
+    if revision == "1.49":
+        rises &= sequence.kept("role")[previous] != LEADER
     return [
         *_first(
             order,
@@ -131,7 +134,7 @@ def _of_states(sequence: Sequence, order: Order) -> list[Violation]:
         ),
         *_first(
             order,
-            np.flatnonzero(lives & (commit < commit[previous])),
+            np.flatnonzero(rises & (commit < commit[previous])),
             "CommitMonotonic",
             "the commit position falls",
         ),

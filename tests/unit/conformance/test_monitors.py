@@ -19,6 +19,7 @@ class Story:
     name: str
     happenings: list[Happening]
     broken: set[str] = field(default_factory=set)
+    revision: str = "1.50"
 
 
 def elected(member: int, term: int, *, at: int = 0) -> list[Happening]:
@@ -111,6 +112,17 @@ STORIES = [
         {"CommitMonotonic"},
     ),
     Story(
+        "a leader's commit position that falls in 1.49",
+        [*GOOD, leads(0, 1, 64, 32)],
+        revision="1.49",
+    ),
+    Story(
+        "a follower's commit position that falls in 1.49",
+        [*GOOD, follows(1, 0, 1, 64, 64), follows(1, 0, 1, 64, 32)],
+        {"CommitMonotonic"},
+        revision="1.49",
+    ),
+    Story(
         "a member that has ended has processed nothing",
         [
             *GOOD,
@@ -201,7 +213,7 @@ def test_monitor_fails_on_what_breaks_its_property(story: Story) -> None:
     sequence = sequence_of(story.happenings, members=3)
     order = order_causes(sequence, 3, empty=True, complete=[True] * 3)
 
-    found = violations(sequence, order, revision="1.50", unknown=False, complete=[True] * 3)
+    found = violations(sequence, order, revision=story.revision, unknown=False, complete=[True] * 3)
 
     assert {each.name for each in found} == story.broken
 
