@@ -5,24 +5,34 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from canvass.cluster.copies import replace
 from canvass.cluster.core import step
-from canvass.cluster.member import NO_INPUT, Input, Member
-from canvass.cluster.messages import CommitPosition
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, TermEntry
+from canvass.cluster.messages import (
+    CATCHUP_FLAG,
+    NULL_VALUE,
+    AppendPosition,
+    CanvassPosition,
+    CommitPosition,
+    StopCatchup,
+    Vote,
+)
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.channel_matching import match
-from canvass.traces.alignment.commuting import move_left
+from canvass.traces.alignment.channel_matching import Matching, Receipt, match
+from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import missing_commits
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import MemberLines, member_lines
-from canvass.traces.alignment.moves import END_OF_LIFE, TICKS
+from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
-from canvass.traces.alignment.replay import Replay
+from canvass.traces.alignment.replay import Replay, Step, Trajectory
+from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.vocabulary import ALL_EVENTS, Vocabulary, vocabulary_of
-from canvass.traces.alignment.windows import Windows
+from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
 
 RULES = Rules(3)
@@ -142,3 +152,115 @@ def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     gap = costs.GAP + costs.MISSING_LINE
 
     assert gap < costs.EXCHANGED_LINES < costs.FALSE_LINE < 2 * gap
+
+
+def walked(rules: Rules, before: Member, *moves: tuple[str, Input]) -> Windows:
+    """The windows of member 0 after some steps, none of which a line shows."""
+    lines = lines_of_sample()[0]
+    steps: list[Step] = []
+    for action, given in moves:
+        outcome = step(rules, 0, steps[-1].state if steps else before, action, given)
+        assert outcome is not None, action
+        steps.append(Step(action, given, outcome))
+    return Windows(Trajectory(lines, steps), Moves(rules, lines, facts()), before)
+
+
+def test_a_member_in_its_election_can_have_sent_a_stop_catchup() -> None:
+    report = AppendPosition(NULL_VALUE, 0, 1, CATCHUP_FLAG)
+    found = walked(RULES, started(), ("OnAppendPosition", Input(message=report)))
+
+    assert found.first(0, 1, StopCatchup(NULL_VALUE, 1)) is not None
+    assert found.first(0, 2, StopCatchup(NULL_VALUE, 2)) is None
+
+
+def test_a_candidate_that_wins_has_the_votes_that_others_granted() -> None:
+    logs = read_cluster([SAMPLES[0]])
+    vocabulary = Vocabulary(ALL_EVENTS.events - {records.Vote})
+    lines = {i: member_lines(log, vocabulary) for i, log in logs.members.items()}
+    known = cluster_facts(lines)
+    (leader, term), granted = next(iter(known.votes.items()))
+    steps = Replay(RULES, lines[leader], known).run().steps
+
+    votes = [m for one in steps if isinstance(m := one.given.message, Vote)]
+    assert {m.follower_member_id for m in votes if m.candidate_term_id == term} == set(granted)
+    assert len(granted) == 2
+
+
+RULES_149 = Rules(3, "1.49")
+DISK = replace(
+    persistent_member(RULES_149), recording_log=(TermEntry(0, 0, NULL_VALUE),), recorded_position=64
+)
+
+
+def elected(term: int) -> list[tuple[str, Input]]:
+    """The steps of member 0 from CANVASS to LEADER_REPLAY, with the vote of member 1."""
+    return [
+        ("OnCanvassPosition", Input(message=CanvassPosition(term - 1, 64, term - 1, 1))),
+        ("Canvass", Input(timeout=True)),
+        ("Nominate", Input(timeout=True)),
+        ("OnVote", Input(message=Vote(term, term - 1, 64, 0, 1, True))),
+        ("CandidateBallot", Input(timeout=True)),
+        ("LeaderLogReplication", Input(active=frozenset(range(3)))),
+    ]
+
+
+def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
+    found = walked(
+        RULES_149,
+        DISK,
+        ("Restart", NO_INPUT),
+        *elected(1),
+        ("OnAppendPosition", Input(message=AppendPosition(1, 64, 1, 0))),
+        ("LeaderReplay", NO_INPUT),
+    )
+    message = CommitPosition(NULL_VALUE, 64, 0)
+    begun = begun_at_once(found.trajectory, found.moves, DISK)
+
+    assert begun is not None
+    assert [one.action for one in begun.steps[-2:]] == ["LeaderReplay", "OnAppendPosition"]
+    assert found.places(8, 1, message) == (-1, False)
+    assert Windows(begun, found.moves, DISK).places(8, 1, message) == (-1, True)
+
+
+def test_a_step_that_changes_the_election_state_sends_nothing_before_it() -> None:
+    found = walked(RULES_149, DISK, ("Restart", NO_INPUT), *elected(1))
+    message = CommitPosition(NULL_VALUE, 64, 0)
+
+    assert found.steps[5].action == "CandidateBallot"
+    assert found.places(5, 1, message) == (-1, False)
+    assert found.places(6, 1, message)[0] >= 0
+
+
+def test_a_closed_leader_does_not_wait_for_the_commit_positions_of_its_next_election() -> None:
+    report = AppendPosition(1, 64, 1, 0)
+    found = walked(
+        RULES_149,
+        DISK,
+        ("Restart", NO_INPUT),
+        *elected(1),
+        ("LeaderReplay", NO_INPUT),
+        (
+            "OnReplayNewLeadershipTermEvent",
+            Input(position=32, leadership_term_id=0, term_base_log_position=0),
+        ),
+        ("ConsumeLog", Input(position=64)),
+        ("LeaderReplay", NO_INPUT),
+        ("LeaderInit", NO_INPUT),
+        ("OnAppendPosition", Input(message=report)),
+        ("LeaderReady", Input(position=96, timeout=True)),
+        ("EnterElection", NO_INPUT),
+        *elected(2),
+    )
+    closed = 13
+    receipts = [Receipt(0, CommitPosition(1, 64, 0)), Receipt(0, CommitPosition(1, 64, 0))]
+    for receipt, at in zip(receipts, (closed, len(found.steps) - 1), strict=True):
+        receipt.earliest = receipt.latest = SLOTS * at + AFTER
+    pending = []
+    for receipt in receipts:
+        schedule = Schedule({0: found, 1: found}, Matching({(0, 1): [receipt]}))
+        live = schedule.members[0]
+        live.state = found.steps[closed].state
+        pending.append(schedule.pending_commits(live))
+
+    assert found.steps[closed].state.election_state is ElectionState.CLOSED
+    assert pending == [[64], []]

@@ -13,7 +13,7 @@ from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
-from canvass.traces.alignment.commuting import move_left
+from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import missing_commits, missing_ends
 from canvass.traces.alignment.facts import cluster_facts
 from canvass.traces.alignment.gaps import Repairs
@@ -171,6 +171,7 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
         if not _infer_otherwise(replays, repairs, windows, found):
             break
     assert best is not None
+    best = _begun_at_once(best)
     for _ in range(ROUNDS):
         if not settle_unsent(best.windows, best.matching):
             break
@@ -178,6 +179,23 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
         matching = match(windows)
         best = Solution(windows, matching, Schedule(windows, matching))
         best.schedule.run()
+    return best
+
+
+def _begun_at_once(best: Solution) -> Solution:
+    """Let senders of unmatched receipts take their duty cycles at once, if that is better."""
+    for i in sorted({i for i, _, _ in best.matching.unmatched if i in best.windows}):
+        one = best.windows[i]
+        trajectory = begun_at_once(one.trajectory, one.moves, one.before)
+        if trajectory is None:
+            continue
+        windows = {j: again(other) for j, other in best.windows.items()}
+        windows[i] = Windows(trajectory, one.moves, one.before)
+        matching = match(windows)
+        found = Solution(windows, matching, Schedule(windows, matching))
+        found.schedule.run()
+        if found.quality > best.quality:
+            best = found
     return best
 
 

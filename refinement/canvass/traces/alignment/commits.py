@@ -59,7 +59,7 @@ class Commits(UnloggedMessages):
             return target >= 0 and self._commit_unlogged(live, target)
         s, upper, windows = live.state, live.upper, live.windows
         high_recorded, high_committed = upper.recorded, upper.committed
-        for position in self._pending_commits(live):
+        for position in self.pending_commits(live):
             high_recorded = min(high_recorded, max(position, s.recorded_position))
             if target < 0:
                 high_committed = min(high_committed, position)
@@ -162,15 +162,21 @@ class Commits(UnloggedMessages):
             s = outcome.next
         return path
 
-    def _pending_commits(self, live: LiveMember) -> list[int]:
-        """The next commit position of each channel, if it is still to be sent in this term."""
+    def pending_commits(self, live: LiveMember) -> list[int]:
+        """The next commit position of each channel, if it is still to be sent in this term.
+
+        One of an election can give the term before, too.
+        """
         term = live.state.module_leadership_term_id
         found = []
         for j in self.members:
             if j != live.member_id:
                 receipt = self._channels[live.member_id, j].pending(CommitPosition)
                 m = receipt.message if receipt is not None else None
-                if isinstance(m, CommitPosition) and m.leadership_term_id == term:
+                if receipt is None or not isinstance(m, CommitPosition):
+                    continue
+                at = live.windows.steps[receipt.earliest // SLOTS].state
+                if m.leadership_term_id == term and leads_closed(at, term):
                     found.append(m.log_position)
         return found
 

@@ -7,11 +7,14 @@ which the core commutes: the same lines, the same state after both.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Final
 
 from canvass.cluster.copies import replace
-from canvass.cluster.member import Member
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, Moves
+from canvass.cluster.member import ElectionState, Member
+from canvass.cluster.outcome import Outcome
+from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import Step, Trajectory
 
@@ -33,6 +36,85 @@ def move_left(trajectory: Trajectory, moves: Moves, before: Member) -> None:
         place = index
         while place > 0 and _swap(steps, place, moves, before):
             place -= 1
+
+
+def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Trajectory | None:
+    """A trajectory whose silent duty cycles come right after the change to their election state.
+
+    Parameters
+    ----------
+    trajectory, moves, before
+        Of a member, with the state at its beginning.
+
+    Returns
+    -------
+    Trajectory or None
+        None if no duty cycle can come earlier than it did.
+
+    Notes
+    -----
+    Such a step need not commute with the receipts that it passes: a leader of 1.49 that begins its
+    replay forgets what was reported before. All lines are met as before.
+    """
+    steps = list(trajectory.steps)
+    moved = False
+    for index in range(1, len(steps)):
+        step, state = steps[index], steps[index - 1].state.election_state
+        if step.action != TICKS.get(state) or step.lines or step.resynchronised:
+            continue
+        place = index
+        while place > 0 and _can_wait(steps, place - 1, state):
+            place -= 1
+        start = steps[place - 1].state if place else before
+        taken = _taken_first(steps, place, index, trajectory.lines, moves, start)
+        if place < index and taken is not None:
+            steps[place : place + len(taken)] = taken
+            moved = True
+    if not moved:
+        return None
+    gaps, false_lines = list(trajectory.gaps), list(trajectory.false_lines)
+    return Trajectory(trajectory.lines, steps, trajectory.stopped, gaps, false_lines)
+
+
+def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
+    """Whether a step begins in an election state, and a duty cycle may come before it."""
+    step = steps[at]
+    if step.action in _FIXED or step.action == TICKS[state] or step.resynchronised or step.gap:
+        return False
+    return at > 0 and steps[at - 1].state.election_state is state
+
+
+def _taken_first(
+    steps: list[Step], place: int, index: int, lines: MemberLines, moves: Moves, s: Member
+) -> list[Step] | None:
+    """The steps from a place on, that at an index first, up to where the state is as it was.
+
+    None if one of them is not possible then, or prints other lines.
+    """
+    taken: list[Step] = []
+    order = chain([steps[index]], steps[place:index], steps[index + 1 :])
+    for at, step in enumerate(order, start=place):
+        if step.resynchronised or step.false:
+            return None
+        ends = step.action == END_OF_LIFE
+        outcome = Outcome(s) if ends else moves.take(s, step.action, step.given)
+        if outcome is None or not (ends or _prints(step, s, outcome, lines)):
+            return None
+        taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
+        s = outcome.next
+        if at >= index and s == steps[at].state:
+            break
+    return taken
+
+
+def _prints(step: Step, s: Member, outcome: Outcome, lines: MemberLines) -> bool:
+    """Whether a step, taken from another state, prints the lines that it accounts for."""
+    own = lines.records[step.lines.start : step.lines.stop]
+    own = own[1:] if step.given.message is not None else own
+    printed = printed_lines(step.action, s, outcome)
+    said = [line for line in printed if lines.vocabulary.prints(line.kind)]
+    agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
+    return len(said) == len(own) and agrees
 
 
 def _control(s: Member) -> Member:

@@ -20,6 +20,7 @@ from canvass.cluster.messages import (
     Message,
     StopCatchup,
     TerminationPosition,
+    Vote,
 )
 from canvass.cluster.names import action_name
 from canvass.cluster.outcome import Outcome
@@ -111,7 +112,7 @@ class Moves:
             The names of the messages whose receipt the log may not show.
         """
         record = self.lines.records[k] if k < len(self.lines.records) else None
-        yield from self._ticks(s, hidden)
+        yield from self._ticks(s, k, hidden)
         positions, commits = self._wanted(s, k)
         if hidden and s.module_state is ModuleState.ACTIVE:
             for action, given in self.receipts(s, k, hidden, positions, commits):
@@ -157,7 +158,7 @@ class Moves:
         if s.election_state is ElectionState.CLOSED and s.leader_member_id >= 0:
             yield _receive(TerminationPosition(term, s.commit_position))
 
-    def _ticks(self, s: Member, hidden: frozenset[str]) -> Iterator[Move]:
+    def _ticks(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
         """What the duty cycle of an election does."""
         at = s.election_state
         if s.module_state is not ModuleState.ACTIVE or at is ElectionState.CLOSED:
@@ -165,7 +166,11 @@ class Moves:
         action = TICKS[at]
         # A member that copies a term reports all of it, whether or not a log shows the reports.
         copies = at is ElectionState.FOLLOWER_LOG_REPLICATION and "AppendPosition" in hidden
-        for given in _TIMERS[2:] if copies else _TIMERS:
+        timers = _TIMERS[2:] if copies else _TIMERS
+        if at is ElectionState.CANDIDATE_BALLOT and self._is_elected(k) and self._votes(s, k):
+            # Each vote says how far its log reaches, which the leader may announce.
+            timers = _TIMERS[:1]
+        for given in timers:
             if at not in _LEADS:
                 yield action, given
                 continue
@@ -259,11 +264,9 @@ class Moves:
     ) -> Iterator[Move]:
         """Receipts that the log does not show."""
         at = s.election_state
-        term = s.candidate_term_id
         if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
-            for vote in self.facts.votes.get((self.member_id, term), {}).values():
-                if s.members[vote.follower_member_id].vote != 1:
-                    yield _receive(vote)
+            for vote in self._votes(s, k):
+                yield _receive(vote)
         if "CanvassPosition" in hidden:
             yield from self._canvasses(s, k)
         if "AppendPosition" in hidden and at in _LEADS:
@@ -275,6 +278,21 @@ class Moves:
                     yield _receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
         if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
             yield from self._commits(s, positions | commits)
+
+    def _votes(self, s: Member, k: int) -> list[Vote]:
+        """Votes for a candidate that the log does not show, and that have not been received."""
+        if "Vote" not in self.lines.vocabulary.silent_messages:
+            return []
+        granted = self.facts.votes.get((self.member_id, s.candidate_term_id), {})
+        open_votes = [one for j, one in granted.items() if s.members[j].vote != 1]
+        return [one for one in open_votes if (k, one) not in self.banned]
+
+    def _is_elected(self, k: int) -> bool:
+        """Whether the next change says that the candidate has won."""
+        at = bisect_left(self._changes, k)
+        record = self.lines.records[self._changes[at]] if at < len(self._changes) else None
+        won = ElectionState.LEADER_LOG_REPLICATION.value
+        return isinstance(record, records.ElectionStateChange) and record.new_state == won
 
     def _commits(self, s: Member, positions: set[int]) -> Iterator[Move]:
         """Commit positions of the leader that the member follows."""

@@ -191,9 +191,11 @@ class Windows:
         if step.resynchronised or step.action == END_OF_LIFE:
             return -1
         slot = sends_message(step.outcome, to, m)
-        if step.action == ASSUME_COMMIT or (slot >= 0 and not isinstance(m, StopCatchup)):
-            return slot
         before = self.steps[t - 1].state if t else self.before
+        # How far a leader has written decides of a StopCatchup, and is open.
+        is_open = isinstance(m, StopCatchup) and before.role is Role.LEADER
+        if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
+            return slot
         received = step.given.message
         if received is not None:
             if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
@@ -237,13 +239,18 @@ class Windows:
             return False
         for s in self.with_numbers(step.state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
-                if sends_message(self.moves.take(s, action, given), to, m) >= 0:
+                outcome = self.moves.take(s, action, given)
+                if sends_message(outcome, to, m) >= 0 and self._stays(s, action, outcome):
                     return True
             for given in self._unlogged(s, to, m):
                 action = f"On{type(given.message).__name__}"
                 if sends_message(self.moves.take(s, action, given), to, m) >= 0:
                     return True
         return False
+
+    def _stays(self, s: Member, action: str, outcome: Outcome | None) -> bool:
+        """Whether a step leaves the election where it is, so that no line shows it."""
+        return outcome is not None and (action == "Terminate" or _PHASE(outcome.next) == _PHASE(s))
 
     def _fits(self, s: Member, m: Message) -> bool:
         """Whether a state sends messages of the terms that a message gives: those do not grow."""
