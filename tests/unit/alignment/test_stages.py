@@ -23,6 +23,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
+from canvass.traces.alignment.channels import Channel
 from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import missing_commits
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
@@ -31,6 +32,7 @@ from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.unsent import settle_unsent
 from canvass.traces.alignment.vocabulary import ALL_EVENTS, Vocabulary, vocabulary_of
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
@@ -264,3 +266,31 @@ def test_a_closed_leader_does_not_wait_for_the_commit_positions_of_its_next_elec
 
     assert found.steps[closed].state.election_state is ElectionState.CLOSED
     assert pending == [[64], []]
+
+
+def test_a_restart_loses_what_was_sent_for_receipts_without_a_line() -> None:
+    message = CommitPosition(1, 64, 0)
+    receipts = [Receipt(k, message, hidden=hidden) for k, hidden in enumerate((True, False, True))]
+    channel = Channel(receipts, sent=[(1, message), (2, message), (3, message)], consumed=1)
+
+    assert channel.lose() == 1
+    assert channel.sent == [(1, message), (2, message)]
+    assert channel.head is receipts[2]
+
+
+def test_a_receipt_is_not_false_where_its_sender_has_receipts_that_no_line_shows() -> None:
+    moves = elected(1)
+    report = ("OnAppendPosition", Input(message=AppendPosition(1, 64, 1, 0)))
+    receipt = Receipt(0, CommitPosition(7, 64, 0))
+    inferred = walked(RULES_149, DISK, ("Restart", NO_INPUT), *moves, report)
+    shown = walked(RULES_149, DISK, ("Restart", NO_INPUT))
+    decided = []
+    for sender in (inferred, shown):
+        receiver = walked(RULES_149, DISK, ("Restart", NO_INPUT))
+        receiver.steps[0].lines = range(1)
+        for one in (sender, receiver):
+            one.trajectory.stopped = len(one.trajectory.lines.records)
+        matching = Matching({}, [(0, 1, receipt)])
+        decided.append(settle_unsent({0: sender, 1: receiver}, matching))
+
+    assert decided == [False, True]

@@ -73,6 +73,18 @@ class Channel:
         at = following[len(self.sent)]
         return self.receipts[at] if at < len(self.receipts) else None
 
+    def lose(self) -> int:
+        """Lose what is on its way to a process that has ended, and count what is sent again.
+
+        That is receipts without a line: another message of the kind can be sent for them. What a
+        line shows to be received was sent only once, perhaps independently of the end.
+        """
+        self.unclaimed.clear()
+        before = len(self.sent)
+        while len(self.sent) > self.consumed and self.receipts[len(self.sent) - 1].hidden:
+            self.sent.pop()
+        return before - len(self.sent)
+
 
 def accepts(receipt: Receipt) -> Callable[[Message], bool]:
     """A test for the messages that a receipt can be of."""

@@ -175,9 +175,9 @@ class Schedule(Commits):
     def _after_step(self, live: LiveMember, step: Step, s: Member) -> None:
         """Do what follows a step: say what is not logged, and commit what was reported."""
         if step.action == "Restart":
-            for (_, j), channel in self._channels.items():
+            for (i, j), channel in self._channels.items():
                 if j == live.member_id:
-                    channel.unclaimed.clear()
+                    self.members[i].received -= channel.lose()
         if self._hidden:
             self._report_on_entering(live, s)
         leads = live.state.role is Role.LEADER and live.state.election_state is _CLOSED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Final
 
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment import costs
@@ -11,6 +12,9 @@ from canvass.traces.alignment.channel_matching import Matching, Receipt
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS, Windows
+
+_BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
+"""The steps that begin an election."""
 
 
 def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
@@ -20,11 +24,14 @@ def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
     -----
     A receipt of a member of which lines are known to be missing, or whose log ends, can have been
     sent among these. Of a member whose log is whole a single receipt is false; several of them cost
-    more than a gap in the sender's log.
+    more than a gap in the sender's log. Where the sender's election depends on receipts that no
+    line shows, nothing is decided: other ones may have been received.
     """
     by_sender: defaultdict[int, list[tuple[int, Receipt]]] = defaultdict(list)
     for i, j, receipt in matching.unmatched:
-        if i in windows and not receipt.hidden and not _is_open(windows[i]):
+        if i not in windows or receipt.hidden or _is_open(windows[i]):
+            continue
+        if not _is_inferred(windows[i], *_bracket(windows, matching, i, j, receipt)):
             by_sender[i].append((j, receipt))
     for i, receipts in by_sender.items():
         places = [_bracket(windows, matching, i, j, receipt) for j, receipt in receipts]
@@ -47,6 +54,13 @@ def _is_open(one: Windows) -> bool:
     trajectory = one.trajectory
     whole = trajectory.stopped >= len(trajectory.lines.records)
     return not whole or any(step.gap for step in trajectory.steps)
+
+
+def _is_inferred(one: Windows, first: int, last: int) -> bool:
+    """Whether receipts that no line shows decide of what a member sends within a range of steps."""
+    while first > 0 and one.steps[first].action not in _BEGINNINGS:
+        first -= 1
+    return any(step.given.message and not step.lines for step in one.steps[first : last + 1])
 
 
 def _bracket(
