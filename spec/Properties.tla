@@ -160,7 +160,7 @@ Restarted(i) ==
 CommitRises ==
     \A i \in Members : member'[i].commitPosition >= member[i].commitPosition
                        \/ Restarted(i) \/ member'[i].moduleState = "CLOSED"
-                       \/ Revision = "1.49" /\ member[i].role = "LEADER"
+                       \/ (Revision = "1.49" /\ member[i].role = "LEADER")
 
 CandidateTermRises ==
     \A i \in Members : member'[i].persistedCandidateTermId >= member[i].persistedCandidateTermId
