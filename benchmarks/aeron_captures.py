@@ -7,9 +7,9 @@ hang is an outcome like any other. The run is then checked step by step against 
 or with `--tlc` by `canvass verify`.
 
 `--drop NAMES` leaves out the lines of events, as if the events had been disabled; `production`
-stands for those that Aeron's basic-auction-cluster script disables. With `--declare` the import
-learns which events remain. Logs are taken as the release wrote them; `--votes` takes those that the
-harness completed with votes, where a capture has both.
+stands for the events that Aeron's basic-auction-cluster script disables. With `--declare` the
+import learns which events remain. The logs are those of the release; `--votes` selects the logs
+with votes added by the harness, where a capture has both.
 """
 
 from __future__ import annotations
