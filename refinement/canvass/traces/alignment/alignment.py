@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
-from canvass.traces.alignment.commuting import begun_at_once, move_left
+from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
 from canvass.traces.alignment.completeness import missing_commits, missing_ends
 from canvass.traces.alignment.facts import cluster_facts
 from canvass.traces.alignment.gaps import Repairs
@@ -27,7 +27,13 @@ from canvass.traces.alignment.windows import Windows
 from canvass.traces.limits import MAX_MEMBERS
 
 ROUNDS: Final = 60
-"""Rounds in which receipts without a line are inferred otherwise."""
+"""Rounds in which impossible receipts without a line are inferred otherwise."""
+SUSPECTS: Final = 60
+"""Solutions that are tried with other receipts than those before a conflict."""
+BEFORE: Final = 40
+"""Steps before a conflict in which a receipt without a line may have caused it."""
+CHOICES: Final = 3
+"""Other receipts that are tried in the place of one."""
 
 
 @dataclass(slots=True)
@@ -114,8 +120,12 @@ def align(
     enabled = None if events is None else frozenset(events)
     vocabularies = vocabularies_of(logs, enabled)
     rules = Rules(highest + 1, revision or revision_of(vocabularies))
-    printed = (one for several in vocabularies.values() for one in several)
-    vocabulary = vocabulary_of((one.kinds for one in printed), rare=events is None)
+    printed = [one for several in vocabularies.values() for one in several]
+    vocabulary = vocabulary_of(
+        (one.kinds for one in printed),
+        rare=events is None,
+        change_before_role=all(one.prints_change_before_role for one in printed),
+    )
     lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
     facts = cluster_facts(lines)
     replays = {i: Replay(rules, one, facts, effort) for i, one in lines.items()}
@@ -136,9 +146,29 @@ class Solution:
 
     @property
     def quality(self) -> tuple[int, int]:
-        """How much of the logs is met: receipts with a window, and steps that could be taken."""
-        taken = sum(live.frontier for live in self.schedule.members.values())
-        return -len(self.matching.unmatched), taken
+        """How much of the logs is met: receipts with a window, and lines of the steps taken."""
+        met = sum(
+            len(step.lines)
+            for live in self.schedule.members.values()
+            for step in live.windows.steps[: live.frontier + 1]
+        )
+        return -len(self.matching.unmatched), met
+
+    def line_at(self, j: int, step: int) -> int:
+        """The index of the line that comes at a step of a member, or after it."""
+        trajectory = self.windows[j].trajectory
+        following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
+        return next(following, len(trajectory.lines.records))
+
+    def suspects(self) -> list[tuple[int, int]]:
+        """The receipts without a line that come before a conflict: member and step, last first."""
+        found = [
+            (self.windows[conflict.member_id].due[at], conflict.member_id, at)
+            for conflict in self.schedule.conflicts
+            for at in range(max(conflict.step - BEFORE, 0), conflict.step + 1)
+            if self.windows[conflict.member_id].steps[at].is_inferred_receipt
+        ]
+        return [(j, step) for _, j, step in sorted(found, reverse=True)]
 
     def impossible(self) -> Iterator[tuple[int, Receipt]]:
         """Receipts without a line that nobody can have sent, or not in time."""
@@ -160,26 +190,135 @@ class Solution:
 
 def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
     """Replay, match and drive; what turns out impossible is not inferred again."""
-    windows = {i: replayed(one, repairs[i]) for i, one in replays.items()}
-    best: Solution | None = None
-    for _ in range(ROUNDS):
-        matching = match(windows)
-        found = Solution(dict(windows), matching, Schedule(windows, matching))
-        found.schedule.run()
-        if best is None or found.quality > best.quality:
-            best = found
-        if not _infer_otherwise(replays, repairs, windows, found):
-            break
-    assert best is not None
+    search = _Search(replays, repairs)
+    best = search.run()
     best = _begun_at_once(best)
     for _ in range(ROUNDS):
         if not settle_unsent(best.windows, best.matching):
             break
-        windows = {i: again(one) for i, one in best.windows.items()}
-        matching = match(windows)
-        best = Solution(windows, matching, Schedule(windows, matching))
-        best.schedule.run()
+        best = _driven({i: again(one) for i, one in best.windows.items()})
     return best
+
+
+def _driven(windows: dict[int, Windows]) -> Solution:
+    """Match the receipts of trajectories, and drive the members."""
+    matching = match(windows)
+    found = Solution(dict(windows), matching, Schedule(windows, matching))
+    found.schedule.run()
+    return found
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for receipts without a line that go together.
+
+    Parameters
+    ----------
+    replays, repairs
+        Of each member.
+    """
+
+    replays: dict[int, Replay]
+    repairs: dict[int, Repairs]
+    _rounds: int = 0
+
+    def run(self) -> Solution:
+        """The best solution: impossible receipts are replaced, then those before a conflict."""
+        best = self._without_impossible(
+            _driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
+        )
+        tried: set[tuple[int, int, Message | None]] = set()
+        improved = True
+        while improved and best.schedule.conflicts:
+            improved = False
+            for j, step in best.suspects():
+                message = best.windows[j].steps[step].given.message
+                key = (j, best.line_at(j, step), message)
+                if key in tried or self._rounds > SUSPECTS:
+                    continue
+                tried.add(key)
+                found = self._replaced(best, j, step)
+                if found is not None:
+                    best = self._without_impossible(found)
+                    improved = True
+                    break
+        return best
+
+    def _without_impossible(self, found: Solution) -> Solution:
+        """Replace receipts that nobody can have sent, or not in time."""
+        best = found
+        for _ in range(ROUNDS):
+            windows = self._possible(found)
+            if windows is None:
+                break
+            found = _driven(windows)
+            if found.quality > best.quality:
+                best = found
+        return best
+
+    def _possible(self, found: Solution) -> dict[int, Windows] | None:
+        """Trajectories without one of the receipts that are impossible; None if there is none."""
+        windows = _received_in_order(found)
+        if windows is not None:
+            return windows
+        for j, receipt in found.impossible():
+            windows = self._otherwise(found, j, receipt.step)
+            if windows is not None:
+                return windows
+        return None
+
+    def _replaced(self, best: Solution, j: int, step: int) -> Solution | None:
+        """A better solution with another receipt in the place of one, or None."""
+        banned = self.replays[j].moves.banned
+        before = set(banned)
+        found = best
+        for _ in range(CHOICES):
+            if step >= len(found.windows[j].steps):
+                break
+            windows = self._otherwise(found, j, step)
+            if windows is None:
+                break
+            self._rounds += 1
+            found = _driven(windows)
+            while (windows := _received_in_order(found)) is not None:
+                found = _driven(windows)
+            if found.quality > best.quality:
+                return found
+        banned.clear()
+        banned.update(before)
+        return None
+
+    def _otherwise(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:
+        """Replay a member without a receipt; None if its lines are not met as well without."""
+        replay, inferred = self.replays[j], found.windows[j].steps[step]
+        key = (found.line_at(j, step), inferred.given.message)
+        if not inferred.is_inferred_receipt or key in replay.moves.banned:
+            return None
+        replay.moves.banned.add(key)
+        other = replayed(replay, self.repairs[j])
+        if not _is_as_good(other.trajectory, found.windows[j].trajectory):
+            return None
+        return found.windows | {j: other}
+
+
+def _received_in_order(found: Solution) -> dict[int, Windows] | None:
+    """Let a member receive a message without a line before those that were sent after it."""
+    for i, j, receipt in found.matching.unmatched:
+        if not receipt.hidden or i not in found.windows:
+            continue
+        one, place = found.windows[j], found.windows[i].first(0, j, receipt.message)
+        late = [
+            other.step
+            for other in found.matching.channels[i, j]
+            if other.step < receipt.step and place is not None and other.earliest > place
+        ]
+        if late:
+            trajectory = moved_before(
+                one.trajectory, receipt.step, min(late), one.moves, one.before
+            )
+            if trajectory is not None:
+                return found.windows | {j: Windows(trajectory, one.moves, one.before)}
+    return None
 
 
 def _begun_at_once(best: Solution) -> Solution:
@@ -191,9 +330,7 @@ def _begun_at_once(best: Solution) -> Solution:
             continue
         windows = {j: again(other) for j, other in best.windows.items()}
         windows[i] = Windows(trajectory, one.moves, one.before)
-        matching = match(windows)
-        found = Solution(windows, matching, Schedule(windows, matching))
-        found.schedule.run()
+        found = _driven(windows)
         if found.quality > best.quality:
             best = found
     return best
@@ -202,27 +339,6 @@ def _begun_at_once(best: Solution) -> Solution:
 def again(one: Windows) -> Windows:
     """The windows of a trajectory that has changed."""
     return Windows(one.trajectory, one.moves, one.before)
-
-
-def _infer_otherwise(
-    replays: dict[int, Replay],
-    repairs: dict[int, Repairs],
-    windows: dict[int, Windows],
-    found: Solution,
-) -> bool:
-    """Replay a member without a receipt that turned out impossible; false if none is left."""
-    for j, receipt in found.impossible():
-        replay, steps = replays[j], windows[j].steps
-        end = len(replay.lines.records)
-        k = next((one.lines.start for one in steps[receipt.step :] if one.lines), end)
-        if (k, receipt.message) in replay.moves.banned:
-            continue
-        replay.moves.banned.add((k, receipt.message))
-        other = replayed(replay, repairs[j])
-        if _is_as_good(other.trajectory, windows[j].trajectory):
-            windows[j] = other
-            return True
-    return False
 
 
 def _is_as_good(other: Trajectory, one: Trajectory) -> bool:

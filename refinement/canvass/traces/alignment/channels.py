@@ -54,7 +54,7 @@ class Channel:
     consumed: int = 0
     unclaimed: list[tuple[int, Message]] = field(default_factory=list)
     last: int = 0
-    _next: dict[type[Message], list[int]] = field(default_factory=dict)
+    _next: dict[tuple[type[Message], bool], list[int]] = field(default_factory=dict)
 
     @property
     def head(self) -> Receipt | None:
@@ -62,13 +62,15 @@ class Channel:
         sent = len(self.sent)
         return self.receipts[sent] if sent < len(self.receipts) else None
 
-    def pending(self, kind: type[Message]) -> Receipt | None:
-        """The next receipt of a kind that is still to be sent."""
-        following = self._next.get(kind)
+    def pending(self, kind: type[Message], *, exact: bool = False) -> Receipt | None:
+        """The next receipt of a kind that is still to be sent; with known positions, if exact."""
+        following = self._next.get((kind, exact))
         if following is None:
-            following = self._next[kind] = [len(self.receipts)] * (len(self.receipts) + 1)
+            following = [len(self.receipts)] * (len(self.receipts) + 1)
+            self._next[kind, exact] = following
             for index in range(len(self.receipts) - 1, -1, -1):
-                same = isinstance(self.receipts[index].message, kind)
+                one = self.receipts[index]
+                same = isinstance(one.message, kind) and not (exact and one.at_least)
                 following[index] = index if same else following[index + 1]
         at = following[len(self.sent)]
         return self.receipts[at] if at < len(self.receipts) else None

@@ -15,7 +15,7 @@ from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
-from canvass.traces.alignment.printing import printed_lines
+from canvass.traces.alignment.printing import printed_lines, said_lines
 from canvass.traces.alignment.replay import Step, Trajectory
 
 _FIXED: Final = frozenset(
@@ -36,6 +36,26 @@ def move_left(trajectory: Trajectory, moves: Moves, before: Member) -> None:
         place = index
         while place > 0 and _swap(steps, place, moves, before):
             place -= 1
+
+
+def moved_before(
+    trajectory: Trajectory, index: int, place: int, moves: Moves, before: Member
+) -> Trajectory | None:
+    """A trajectory in which the step at an index comes at an earlier place; None if the core does
+    not commute.
+    """
+    steps = list(trajectory.steps)
+    while index > place:
+        if not _swap(steps, index, moves, before):
+            return None
+        index -= 1
+    return Trajectory(
+        trajectory.lines,
+        steps,
+        trajectory.stopped,
+        list(trajectory.gaps),
+        list(trajectory.false_lines),
+    )
 
 
 def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Trajectory | None:
@@ -111,8 +131,7 @@ def _prints(step: Step, s: Member, outcome: Outcome, lines: MemberLines) -> bool
     """Whether a step, taken from another state, prints the lines that it accounts for."""
     own = lines.records[step.lines.start : step.lines.stop]
     own = own[1:] if step.given.message is not None else own
-    printed = printed_lines(step.action, s, outcome)
-    said = [line for line in printed if lines.vocabulary.prints(line.kind)]
+    said = said_lines(lines.vocabulary, step.action, s, outcome)
     agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
     return len(said) == len(own) and agrees
 

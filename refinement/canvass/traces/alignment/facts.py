@@ -17,6 +17,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.traces.aeron_log import records
+from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.member_lines import MemberLines
 
 
@@ -29,14 +30,17 @@ class ClusterFacts:
     term_entries
         For each term the base and the end of its first entry, as most lines have it.
     canvasses
-        For each member the canvass positions that it can have sent, in order, each with the
-        member's candidate term then.
+        For each member the canvass positions that it can have sent, in order, each with the wall
+        time from which on it did.
     ballots
         For each member the requests for votes that it can have sent.
     announcements
         For each term the announcements that its leader has sent.
     followers
-        For each leader and term the members that followed it.
+        For each leader and term the members that followed it, each with the append positions that
+        its election lines show there, and when, in order.
+    module_terms
+        For each leader and term the term of its consensus module when it was elected.
     votes
         For each candidate and term the votes that members have granted.
     """
@@ -45,8 +49,18 @@ class ClusterFacts:
     canvasses: dict[int, list[tuple[int, CanvassPosition]]] = field(default_factory=dict)
     ballots: dict[int, list[RequestVote]] = field(default_factory=dict)
     announcements: dict[int, list[NewLeadershipTerm]] = field(default_factory=dict)
-    followers: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    followers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
     votes: dict[tuple[int, int], dict[int, Vote]] = field(default_factory=dict)
+    module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def reporting(self, leader: int, term: int, position: int) -> list[int]:
+        """Who can have reported a position in a term: who shows it first comes first."""
+
+        def shown(j: int) -> int:
+            lines = self.followers[leader, term][j]
+            return next((time_ns for at, time_ns in lines if at >= position), FOREVER)
+
+        return sorted(self.followers.get((leader, term), ()), key=shown)
 
     def entry_end(self, term: int, base: int) -> int:
         """Where the first entry of a term ends, or -1."""
@@ -57,43 +71,59 @@ class ClusterFacts:
 def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
     """Collect what the lines of all members show."""
     entries: defaultdict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
-    canvasses: dict[int, dict[tuple[int, CanvassPosition], None]] = {}
-    ballots: dict[int, dict[RequestVote, None]] = {}
     announced: defaultdict[int, dict[NewLeadershipTerm, None]] = defaultdict(dict)
-    followers: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
-    votes: defaultdict[tuple[int, int], dict[int, Vote]] = defaultdict(dict)
+    facts = ClusterFacts()
     for i, lines in members.items():
-        canvasses[i], ballots[i] = {}, {}
         candidates: dict[int, int] = {}
-        for record, message in zip(lines.records, lines.messages, strict=True):
-            if isinstance(record, records.ReplayNewLeadershipTerm):
+        module_term = NULL_VALUE
+        facts.canvasses[i], facts.ballots[i] = [], []
+        found = zip(lines.records, lines.messages, lines.times, strict=True)
+        for record, message, time_ns in found:
+            if isinstance(record, records.LifeStart):
+                module_term = NULL_VALUE
+            elif isinstance(record, records.ReplayNewLeadershipTerm):
                 place = (record.term_base_log_position, record.log_position)
                 entries[record.leadership_term_id][place] += 1
+                module_term = record.leadership_term_id
             elif isinstance(record, records.ElectionStateChange):
-                log = (record.log_leadership_term_id, record.append_position)
-                if record.new_state == "CANVASS":
-                    m = CanvassPosition(*log, record.leadership_term_id, i)
-                    canvasses[i][record.candidate_term_id, m] = None
-                elif record.new_state == "CANDIDATE_BALLOT":
-                    ballots[i][RequestVote(*log, record.candidate_term_id, i)] = None
-                elif record.new_state == "FOLLOWER_BALLOT":
-                    term = record.candidate_term_id
-                    j = candidates.get(term, NULL_VALUE)
-                    votes[j, term][i] = Vote(term, *log, j, i, True)
-                if record.leader_member_id not in (i, NULL_VALUE):
-                    followers[record.leader_member_id, record.leadership_term_id].add(i)
+                if record.new_state == "CLOSED":
+                    module_term = record.leadership_term_id
+                elif record.new_state == "LEADER_LOG_REPLICATION":
+                    facts.module_terms[i, record.leadership_term_id] = module_term
+                _note_change(facts, i, record, time_ns, candidates)
             elif isinstance(message, RequestVote):
                 candidates[message.candidate_term_id] = message.candidate_member_id
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
-    return ClusterFacts(
-        {term: _most_common(places) for term, places in entries.items()},
-        {i: list(found) for i, found in canvasses.items()},
-        {i: list(found) for i, found in ballots.items()},
-        {term: list(found) for term, found in announced.items()},
-        dict(followers),
-        dict(votes),
-    )
+    facts.term_entries = {term: _most_common(places) for term, places in entries.items()}
+    facts.announcements = {term: list(several) for term, several in announced.items()}
+    return facts
+
+
+def _note_change(
+    facts: ClusterFacts,
+    i: int,
+    record: records.ElectionStateChange,
+    time_ns: int,
+    candidates: Mapping[int, int],
+) -> None:
+    """Note what a member sends after a change of its election state, and whom it follows."""
+    log = (record.log_leadership_term_id, record.append_position)
+    if record.new_state == "CANVASS":
+        m = CanvassPosition(*log, record.leadership_term_id, i)
+        facts.canvasses[i].append((time_ns, m))
+    elif record.new_state == "CANDIDATE_BALLOT":
+        ballot = RequestVote(*log, record.candidate_term_id, i)
+        if ballot not in facts.ballots[i]:
+            facts.ballots[i].append(ballot)
+    elif record.new_state == "FOLLOWER_BALLOT":
+        term = record.candidate_term_id
+        j = candidates.get(term, NULL_VALUE)
+        facts.votes.setdefault((j, term), {})[i] = Vote(term, *log, j, i, True)
+    if record.leader_member_id not in (i, NULL_VALUE):
+        led = record.leader_member_id, record.leadership_term_id
+        followed = facts.followers.setdefault(led, {})
+        followed.setdefault(i, []).append((record.append_position, time_ns))
 
 
 def _most_common(places: Counter[tuple[int, int]]) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     TruncatedLine,
 )
+from canvass.traces.alignment.clocks import wall_times
 from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabulary
 
 NODE_STARTED: Final = "node started"
@@ -66,6 +67,8 @@ class MemberLines:
     acknowledged
         For each line that ends a snapshot or a termination the position that the services have
         acknowledged for it, or -1.
+    times
+        For each of ``records`` the wall time in ns.
     damaged
         Indexes of records before which a line cannot be read.
     """
@@ -77,6 +80,7 @@ class MemberLines:
     vocabulary: Vocabulary
     beside: list[tuple[int, Line]] = field(default_factory=list)
     acknowledged: dict[int, int] = field(default_factory=dict)
+    times: list[int] = field(default_factory=list)
     damaged: set[int] = field(default_factory=set)
     torn: set[int] = field(default_factory=set)
 
@@ -142,4 +146,5 @@ def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):
             lines.beside.append((index, record))
+    lines.times = wall_times(lines.records)
     return lines

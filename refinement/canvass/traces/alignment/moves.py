@@ -7,7 +7,8 @@ and from the state itself; nothing else is tried.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from canvass.cluster.copies import replace
@@ -15,7 +16,9 @@ from canvass.cluster.core import ELECTION_HANDLERS, step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     MESSAGE_TYPES,
+    NULL_VALUE,
     AppendPosition,
+    CanvassPosition,
     CommitPosition,
     Message,
     StopCatchup,
@@ -27,6 +30,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records
+from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import (
     MemberLines,
@@ -267,15 +271,16 @@ class Moves:
         if "Vote" in hidden and at is ElectionState.CANDIDATE_BALLOT:
             for vote in self._votes(s, k):
                 yield _receive(vote)
-        if "CanvassPosition" in hidden:
-            yield from self._canvasses(s, k)
         if "AppendPosition" in hidden and at in _LEADS:
-            followers = self.facts.followers.get((self.member_id, s.leadership_term_id), ())
+            term, position = s.leadership_term_id, s.append_position
+            followers = self.facts.reporting(self.member_id, term, position)
             for j in followers or self._others:
                 known = s.members[j]
                 behind = known.log_position < s.append_position
                 if behind or known.leadership_term_id != s.leadership_term_id:
                     yield _receive(AppendPosition(s.leadership_term_id, s.append_position, j, 0))
+        if "CanvassPosition" in hidden:
+            yield from self._canvasses(s, k)
         if "CommitPosition" in hidden and s.leader_member_id not in (self.member_id, -1):
             yield from self._commits(s, positions | commits)
 
@@ -302,9 +307,15 @@ class Moves:
                 if position > s.module_notified_commit_position:
                     yield _receive(CommitPosition(s.module_leadership_term_id, position, leader))
         elif at.value.startswith("FOLLOWER"):
+            terms = range(s.leadership_term_id, s.leadership_term_id + 1)
+            if self.rules.is_149 and at is ElectionState.FOLLOWER_LOG_REPLICATION:
+                # The term of the leader's consensus module, which replays.
+                first = self.facts.module_terms.get((leader, s.leadership_term_id), NULL_VALUE)
+                terms = range(first, s.leadership_term_id + 1)
             for position in sorted(positions | {s.append_position}, reverse=True):
                 if position > s.notified_commit_position:
-                    yield _receive(CommitPosition(s.leadership_term_id, position, leader))
+                    for term in terms:
+                        yield _receive(CommitPosition(term, position, leader))
 
     def _canvasses(self, s: Member, k: int) -> Iterator[Move]:
         """Canvass positions of others, as their own election lines have them."""
@@ -312,22 +323,33 @@ class Moves:
         if at is ElectionState.CANVASS:
             own = s.members[self.member_id]
             log = (own.leadership_term_id, own.log_position)
-            for j in self._others:
-                if s.members[j].log_position >= 0:
-                    continue
-                sent = self.facts.canvasses.get(j, ())
-                likely = [m for term, m in sent if term <= s.candidate_term_id]
-                for m in (*reversed(likely), *(m for _, m in sent if m not in likely)):
-                    possible = (k, m) not in self.banned
-                    if possible and (m.log_leadership_term_id, m.log_position) <= log:
-                        yield _receive(m, self.all)
-                        break
+            unknown = [j for j in self._others if s.members[j].log_position < 0]
+            for m in self._sent_by(unknown, k):
+                possible = m.follower_member_id in unknown and (k, m) not in self.banned
+                if possible and (m.log_leadership_term_id, m.log_position) <= log:
+                    unknown.remove(m.follower_member_id)
+                    yield _receive(m, self.all)
         elif at in (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY):
             for j in self._others:
                 for _, m in self.facts.canvasses.get(j, ()):
                     if m.log_leadership_term_id > s.leadership_term_id:
                         yield _receive(m, self.all)
                         return
+            if at is ElectionState.LEADER_LOG_REPLICATION:
+                behind = [j for j in self._others if s.members[j].log_position < s.append_position]
+                for m in self._sent_by(behind, k):
+                    if m.log_position >= s.append_position and (k, m) not in self.banned:
+                        yield _receive(m, self.all)
+
+    def _sent_by(self, members: Sequence[int], k: int) -> list[CanvassPosition]:
+        """What members said when they canvassed: first the latest before line ``k``."""
+        now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
+        sent = [
+            (time_ns > now, abs(time_ns - now), number, m)
+            for j in members
+            for number, (time_ns, m) in enumerate(self.facts.canvasses.get(j, ()))
+        ]
+        return [m for *_, m in sorted(sent, key=itemgetter(0, 1, 2))]
 
 
 def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:

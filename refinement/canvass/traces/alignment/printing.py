@@ -6,7 +6,7 @@ message is a line of its own, which stands before what the step prints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from canvass.cluster.effects import TruncateLog
@@ -15,6 +15,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
 from canvass.traces.alignment.member_lines import NODE_STARTED, is_snapshot_end, is_termination
+from canvass.traces.alignment.vocabulary import Vocabulary
 
 _CLOSED: Final = ElectionState.CLOSED
 _INIT: Final = ElectionState.INIT
@@ -67,6 +68,25 @@ def _state_change(old: ElectionState, variables: Member, after: Member) -> Print
             "append_position": variables.append_position,
         },
     )
+
+
+def said_lines(
+    vocabulary: Vocabulary, action: str, s: Member, outcome: Outcome
+) -> list[PrintedLine]:
+    """The lines of a step that a log of some vocabulary has, in its order."""
+    lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
+    begins = lines and lines[-1].values.get("old_state") == _INIT.value
+    if not vocabulary.change_before_role or begins:
+        return lines
+    if outcome.next.election_state is ElectionState.CANVASS:
+        lines = [_with_leader(line, s.leader_member_id) for line in lines]
+    return sorted(lines, key=lambda line: line.kind is records.RoleChange)
+
+
+def _with_leader(line: PrintedLine, leader: int) -> PrintedLine:
+    if line.kind is not records.ElectionStateChange:
+        return line
+    return replace(line, values={**line.values, "leader_member_id": leader})
 
 
 def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine, ...]:

@@ -19,7 +19,7 @@ from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import END_OF_LIFE, Moves
-from canvass.traces.alignment.printing import PrintedLine, printed_lines
+from canvass.traces.alignment.printing import PrintedLine, said_lines
 
 DEPTH: Final = 6
 """Silent steps between two lines; four are the most that captures need."""
@@ -72,6 +72,11 @@ class Step:
     def state(self) -> Member:
         """The state after the step."""
         return self.outcome.next
+
+    @property
+    def is_inferred_receipt(self) -> bool:
+        """Whether it is the receipt of a message that no line shows."""
+        return self.given.message is not None and not self.lines
 
 
 Moved: TypeAlias = tuple[Step, ...]
@@ -149,9 +154,7 @@ class Replay:
     def matched(self, action: str, s: Member, outcome: Outcome, k: int) -> int:
         """How many lines from ``k`` on a step prints, or -1 if they say something else."""
         count = 0
-        for line in printed_lines(action, s, outcome):
-            if not self.lines.vocabulary.prints(line.kind):
-                continue
+        for line in said_lines(self.lines.vocabulary, action, s, outcome):
             if k + count >= len(self.lines.records):
                 return -1
             if not line.agrees(self.lines.records[k + count]):
@@ -223,8 +226,7 @@ class Replay:
             level = following
 
     def _printed(self, action: str, s: Member, outcome: Outcome) -> list[PrintedLine]:
-        prints = self.lines.vocabulary.prints
-        return [line for line in printed_lines(action, s, outcome) if prints(line.kind)]
+        return said_lines(self.lines.vocabulary, action, s, outcome)
 
     def meet_partly(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences of steps of whose lines some are there, from line ``k`` on, and some not."""

@@ -22,13 +22,14 @@ from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import UNBOUNDED, leads_closed
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.channels import Conflict, accepts
+from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.commits import Commits
 from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
 )
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
-from canvass.traces.alignment.printing import printed_lines
+from canvass.traces.alignment.printing import said_lines
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS, sender_of
 
@@ -39,18 +40,34 @@ class Schedule(Commits):
     """Drives the members of one cluster to the ends of their trajectories."""
 
     def run(self) -> bool:
-        """Drive all members to the ends of their trajectories; false if they cannot get there."""
-        progress = True
-        while progress:
-            progress = False
-            for live in self.members.values():
-                while self._advance(live):
-                    progress = True
+        """Drive all members to the ends of their trajectories; false if they cannot get there.
+
+        Of those that can advance it is the one whose next line is the earliest.
+        """
+        reached = self._reached()
+        while True:
+            for live in sorted(self.members.values(), key=self._due):
+                self._advance(live)
+                before, reached = reached, self._reached()
+                if reached != before:
+                    break
+            else:
+                break
         ends = [live for live in self.members.values() if live.next_step() is not None]
         self.conflicts = [
             Conflict(live.member_id, live.frontier + 1, self._reason(live)) for live in ends
         ]
         return not ends
+
+    def _reached(self) -> tuple[int, int]:
+        """Steps that were taken, and messages that were received: how far the members are."""
+        members = self.members.values()
+        return sum(live.frontier for live in members), sum(live.received for live in members)
+
+    def _due(self, live: LiveMember) -> int:
+        """When the next line of a member was written."""
+        due = live.windows.due
+        return due[live.frontier + 1] if live.frontier + 1 < len(due) else FOREVER
 
     def circular(self) -> list[tuple[int, Receipt]]:
         """The receipts without a line for which members wait, in a circle if there is one."""
@@ -71,13 +88,12 @@ class Schedule(Commits):
                 circle.append((j, receipt))
         return circle or hidden
 
-    def _advance(self, live: LiveMember) -> bool:
+    def _advance(self, live: LiveMember) -> None:
         """Send what can be sent, then take the next step of a trajectory if nothing holds it."""
-        sent = self._send_pending(live)
+        self._send_pending(live)
         step = live.next_step()
-        if step is None or self._is_held(live, step):
-            return sent
-        return self._take(live, step) or sent
+        if step is not None and not self._is_held(live, step):
+            self._take(live, step)
 
     def _is_held(self, live: LiveMember, step: Step) -> bool:
         i = live.member_id
@@ -124,7 +140,7 @@ class Schedule(Commits):
         head = channel.head
         if head is None or head.earliest // SLOTS > t or self._comes_later(i, j, head):
             return False
-        m = head.message
+        m, before = head.message, len(channel.sent)
         if not live.windows.places(t, j, m)[1]:
             return False
         if isinstance(m, AppendPosition) and not self._can_record(live, m.log_position):
@@ -137,8 +153,9 @@ class Schedule(Commits):
             commits = isinstance(m, CommitPosition) and closed
             if commits and live.state.commit_position < m.log_position:
                 return False
+            if channel.head is not head:
+                return True
         path = live.find(j, m, accepts(head), lambda: self._obtainable(live, m))
-        before = len(channel.sent)
         self._adopt(live, path)
         return len(channel.sent) > before
 
@@ -257,8 +274,7 @@ class Schedule(Commits):
             if outcome is None or not live.agrees(step, outcome.next):
                 continue
             start = step.lines.start + (1 if step.given.message is not None else 0)
-            printed = printed_lines(step.action, s, outcome)
-            said = [line for line in printed if lines.vocabulary.prints(line.kind)]
+            said = said_lines(lines.vocabulary, step.action, s, outcome)
             if step.lines and not all(
                 line.agrees(lines.records[start + place]) for place, line in enumerate(said)
             ):

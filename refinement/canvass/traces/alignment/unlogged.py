@@ -28,8 +28,6 @@ from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import positions_in, sender_of
 
 _CLOSED: Final = ElectionState.CLOSED
-COPIES: Final = 20
-"""Canvass positions that a member is taken to have sent in one election."""
 
 
 class UnloggedMessages(DrivenCluster):
@@ -108,7 +106,7 @@ class UnloggedMessages(DrivenCluster):
         """How many announcements a member receives before it canvasses again."""
         count = 0
         for step in live.windows.steps[live.frontier + 1 :]:
-            if step.action == END_OF_LIFE or count >= COPIES:
+            if step.action == END_OF_LIFE:
                 break
             if count and step.state.election_state is ElectionState.CANVASS:
                 break

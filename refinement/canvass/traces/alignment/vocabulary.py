@@ -40,9 +40,13 @@ class Vocabulary:
     ----------
     events
         Kinds of records.
+    change_before_role
+        Whether the change of an election state comes before the change of the role in the same
+        step, and a change to CANVASS still shows the leader that the member had.
     """
 
     events: frozenset[type[ClusterEvent]]
+    change_before_role: bool = False
 
     def prints(self, kind: type[ClusterEvent]) -> bool:
         """Whether the log has lines of that event."""
@@ -58,7 +62,10 @@ ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
 
 
 def vocabulary_of(
-    kinds: Iterable[frozenset[type[ClusterEvent]]], *, rare: bool = True
+    kinds: Iterable[frozenset[type[ClusterEvent]]],
+    *,
+    rare: bool = True,
+    change_before_role: bool = False,
 ) -> Vocabulary:
     """The vocabulary of a cluster, whose members run one release with one setting.
 
@@ -69,9 +76,12 @@ def vocabulary_of(
     rare
         Whether rare events are taken to be enabled though no line shows them: their absence is no
         sign of the setting.
+    change_before_role
+        As in `Vocabulary`.
     """
     seen = frozenset().union(*kinds)
-    return Vocabulary((PRINTED_STEPS | RECEIPTS) & (seen | _RARE if rare else seen))
+    events = (PRINTED_STEPS | RECEIPTS) & (seen | _RARE if rare else seen)
+    return Vocabulary(events, change_before_role)
 
 
 _RARE: Final[frozenset[type[ClusterEvent]]] = frozenset(

@@ -41,6 +41,7 @@ from canvass.cluster.messages import (
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed, upper_bounds
+from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.replay import Step, Trajectory
 
@@ -114,6 +115,15 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
     return min(own.index(m), AFTER - 1) if m in own else -1
 
 
+def due_times(trajectory: Trajectory) -> list[int]:
+    """For each step when its line, or the next one, was written."""
+    due, at = [], FOREVER
+    for step in reversed(trajectory.steps):
+        at = trajectory.lines.times[step.lines.start] if step.lines else at
+        due.append(at)
+    return due[::-1]
+
+
 @dataclass(slots=True)
 class Windows:
     """Where a member can have sent what.
@@ -128,6 +138,7 @@ class Windows:
     moves: Moves
     before: Member
     bounds: list[Upper] = field(init=False)
+    due: list[int] = field(init=False)
     subsets: list[frozenset[int]] = field(init=False)
     hidden: frozenset[str] = field(init=False)
     _known: dict[tuple[int, int, Message], tuple[int, bool]] = field(init=False)
@@ -137,6 +148,7 @@ class Windows:
     def __post_init__(self) -> None:
         """Find the bounds, and the sets of members that may have been active."""
         self.bounds = upper_bounds(self.trajectory)
+        self.due = due_times(self.trajectory)
         own = frozenset({self.moves.member_id})
         others = sorted(self.moves.all - own)
         sizes = range(len(others), -1, -1)

@@ -1,0 +1,167 @@
+"""Messages that no line shows: where their contents and their places come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from canvass.cluster import copies
+from canvass.cluster.core import step
+from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.messages import NULL_VALUE, CanvassPosition, CommitPosition
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.rules import Rules
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.aeron_log import records
+from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, Line
+from canvass.traces.alignment.channel_matching import Receipt
+from canvass.traces.alignment.channels import Channel
+from canvass.traces.alignment.clocks import wall_times
+from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
+from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.moves import Moves
+from canvass.traces.alignment.printing import said_lines
+from canvass.traces.alignment.vocabulary import ALL_EVENTS
+
+RULES = Rules(3)
+PRODUCTION = replace(
+    ALL_EVENTS,
+    events=ALL_EVENTS.events
+    - {records.CanvassPosition, records.AppendPosition, records.CommitPosition},
+)
+HIDDEN = PRODUCTION.silent_messages
+
+
+def change(time_ns: int, new_state: str, **values: int) -> ElectionStateChange:
+    known = dict.fromkeys(
+        ("log_position", "log_leadership_term_id", "append_position", "catchup_join_position"), 0
+    )
+    known |= {"leader_member_id": NULL_VALUE, "candidate_term_id": 0, "leadership_term_id": 0}
+    names = ElectionStateChange.__struct_fields__
+    given = {"file": 0, "line": 1, "time_ns": time_ns, "new_state": new_state, "old_state": "INIT"}
+    all_values: dict[str, Any] = {**known, **given, **values}
+    fields: dict[str, Any] = {name: all_values.get(name) for name in names}
+    return ElectionStateChange(**fields)
+
+
+def process(time_ns: int, wall_time_ms: int) -> LifeStart:
+    given: dict[str, Any] = {"time_ns": time_ns, "wall_time_ms": wall_time_ms}
+    fields: dict[str, Any] = {name: given.get(name, 0) for name in LifeStart.__struct_fields__}
+    return LifeStart(**fields)
+
+
+def lines_of(i: int, found: list[Line]) -> MemberLines:
+    nothing = [None] * len(found)
+    return MemberLines(i, ("log",), found, list(nothing), PRODUCTION, times=wall_times(found))
+
+
+def test_each_process_has_the_clock_of_its_header() -> None:
+    found = [process(1_000_000, 5), change(3_000_000, "CANVASS"), process(0, 9)]
+
+    assert wall_times(found) == [5_000_000, 7_000_000, 9_000_000]
+
+
+def test_a_member_canvassed_last_before_a_line_is_received_first() -> None:
+    sent = [CanvassPosition(0, position, 0, 1) for position in (0, 64, 128)]
+    facts = ClusterFacts(canvasses={1: list(zip((10, 20, 30), sent, strict=True))})
+    moves = Moves(RULES, lines_of(0, [change(25, "NOMINATE")]), facts)
+
+    assert moves._sent_by([1], 0) == [sent[1], sent[0], sent[2]]
+
+
+def test_who_shows_a_position_first_has_reported_it_first() -> None:
+    facts = ClusterFacts(followers={(2, 3): {0: [(64, 10), (128, 40)], 1: [(128, 30)]}})
+
+    assert facts.reporting(2, 3, 128) == [1, 0]
+    assert facts.reporting(2, 3, 64) == [0, 1]
+    assert facts.reporting(2, 4, 64) == []
+
+
+@pytest.mark.parametrize(("revision", "terms"), [("1.49", [-1, 0, 1]), ("1.50", [1])])
+def test_a_leader_of_1_49_publishes_the_term_of_its_module_while_it_is_elected(
+    revision: str, terms: list[int]
+) -> None:
+    led = [process(0, 1), change(1, "LEADER_LOG_REPLICATION", leadership_term_id=1)]
+    facts = cluster_facts({1: lines_of(1, led)})
+    rules = Rules(3, revision)
+    moves = Moves(rules, lines_of(0, []), facts)
+    copying = copies.replace(
+        persistent_member(rules),
+        election_state=ElectionState.FOLLOWER_LOG_REPLICATION,
+        leader_member_id=1,
+        leadership_term_id=1,
+        append_position=64,
+        notified_commit_position=0,
+    )
+
+    received = [given.message for _, given in moves.receipts(copying, 0, HIDDEN, set(), set())]
+    assert received == [CommitPosition(term, 64, 1) for term in terms]
+
+
+def test_a_leader_can_count_a_canvass_position_that_reaches_its_own() -> None:
+    reached = CanvassPosition(0, 64, 0, 1)
+    facts = ClusterFacts(canvasses={1: [(1, reached)], 2: [(1, CanvassPosition(0, 32, 0, 2))]})
+    moves = Moves(RULES, lines_of(0, []), facts)
+    leading = copies.replace(
+        persistent_member(RULES),
+        election_state=ElectionState.LEADER_LOG_REPLICATION,
+        role=Role.LEADER,
+        append_position=64,
+        leadership_term_id=1,
+    )
+
+    found = [given.message for _, given in moves._canvasses(leading, 0)]
+    assert found == [reached]
+
+
+def test_the_next_exact_receipt_of_a_kind_is_found_behind_bounds() -> None:
+    bound = Receipt(1, CommitPosition(1, 64, 0), hidden=True, at_least=True)
+    exact = Receipt(2, CommitPosition(1, 128, 0), hidden=True)
+    channel = Channel([bound, exact])
+
+    assert channel.pending(CommitPosition) is bound
+    assert channel.pending(CommitPosition, exact=True) is exact
+
+
+def nominated() -> tuple[Member, Outcome]:
+    before = copies.replace(
+        persistent_member(RULES),
+        module_state=ModuleState.ACTIVE,
+        election_state=ElectionState.NOMINATE,
+        candidate_term_id=0,
+        leadership_term_id=0,
+        log_leadership_term_id=0,
+        append_position=0,
+    )
+    outcome = step(RULES, 0, before, "Nominate", Input(timeout=True))
+    assert outcome is not None
+    return before, outcome
+
+
+@pytest.mark.parametrize(("first", "kinds"), [(False, 0), (True, 1)])
+def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
+    first: bool, kinds: int
+) -> None:
+    vocabulary = replace(ALL_EVENTS, change_before_role=first)
+    before, outcome = nominated()
+    found = [line.kind for line in said_lines(vocabulary, "Nominate", before, outcome)]
+
+    assert found[kinds] is records.RoleChange
+    assert found[1 - kinds] is records.ElectionStateChange
+
+
+def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had() -> None:
+    before = copies.replace(
+        persistent_member(RULES),
+        election_state=ElectionState.FOLLOWER_REPLAY,
+        leader_member_id=2,
+    )
+    outcome = Outcome(
+        copies.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
+    )
+    for first, leader in ((False, NULL_VALUE), (True, 2)):
+        vocabulary = replace(ALL_EVENTS, change_before_role=first)
+        (line,) = said_lines(vocabulary, "FollowerReplay", before, outcome)
+        assert line.values["leader_member_id"] == leader
