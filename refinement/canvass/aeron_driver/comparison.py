@@ -90,6 +90,22 @@ def compared_cells(layout: StreamLayout, after: Cells) -> Flags:
     return compared
 
 
+def sends_differ(layout: StreamLayout, expected: Cells, java: Cells) -> Flags:
+    """Say of each step whether the sends differ; those to different members have no order."""
+    differ = np.asarray((expected != java).any(axis=1))
+    for row in np.flatnonzero(differ & (expected[:, 0] == java[:, 0])).tolist():
+        differ[row] = _channels(layout, expected[row]) != _channels(layout, java[row])
+    return differ
+
+
+def _channels(layout: StreamLayout, sends: NDArray[Any]) -> list[list[int]]:
+    """Give receiver and message of each send, in the order of the receivers."""
+    width = 1 + layout.message_width
+    count = int(sends[0])
+    rows: list[list[int]] = sends[1 : 1 + count * width].reshape(count, width).tolist()
+    return sorted(rows, key=lambda row: row[0])
+
+
 def field_names(layout: StreamLayout) -> list[str]:
     """Name the field of each cell of a state."""
     names = list(STATE_COLUMNS)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.comparison import SENDS, compared_cells, field_names
+from canvass.aeron_driver.comparison import SENDS, compared_cells, field_names, sends_differ
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import (
@@ -33,7 +33,7 @@ from canvass.aeron_driver.report import (
     Reason,
 )
 from canvass.aeron_driver.shown import fields_of, input_of, sends_of, short_state
-from canvass.aeron_driver.steps import GraphSteps, Rows
+from canvass.aeron_driver.steps import DrivableSteps, GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.equivalence import operator_place
 from canvass.traces.actions import ACTIONS, Action
@@ -116,7 +116,7 @@ class Outcomes:
 Observer = Callable[[Outcomes], object]
 
 
-def edge_steps(steps: GraphSteps, hidden: NDArray[Any] | None = None) -> Steps:
+def edge_steps(steps: DrivableSteps, hidden: NDArray[Any] | None = None) -> Steps:
     """Give all edges of a graph."""
     graph, edges = steps.graph, steps.edges
     mask = np.zeros(len(edges), dtype=np.int32) if hidden is None else hidden
@@ -183,7 +183,7 @@ class _Group:
 class Collector:
     """Counts outcomes and keeps the smallest example of each kind of difference."""
 
-    steps: GraphSteps
+    steps: DrivableSteps
     revision: str
     driven: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     different: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
@@ -299,7 +299,7 @@ class Collector:
 
 def drive(
     driver: Driver,
-    steps: GraphSteps,
+    steps: DrivableSteps,
     chosen: Steps,
     *,
     observers: Iterable[Observer] = (),
@@ -312,7 +312,7 @@ def drive(
     driver
         Compiled against the release.
     steps
-        The graph.
+        Those of a graph or of runs.
     chosen
         Those of its steps that are driven.
     observers
@@ -389,7 +389,7 @@ def joined(parts: Sequence[Steps]) -> Steps:
     return Steps(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def outcomes_of(driver: Driver, steps: GraphSteps, chosen: Steps) -> Iterator[Outcomes]:
+def outcomes_of(driver: Driver, steps: DrivableSteps, chosen: Steps) -> Iterator[Outcomes]:
     """Drive steps that can be driven; give the outcomes batch by batch."""
     layout = steps.layout
     at = 0
@@ -401,7 +401,9 @@ def outcomes_of(driver: Driver, steps: GraphSteps, chosen: Steps) -> Iterator[Ou
             yield _compared(steps, layout, part, answers)
 
 
-def _compared(steps: GraphSteps, layout: StreamLayout, part: Steps, answers: Answers) -> Outcomes:
+def _compared(
+    steps: DrivableSteps, layout: StreamLayout, part: Steps, answers: Answers
+) -> Outcomes:
     expected, expected_sends = steps.normal_states[part.target], steps.sends[part.sent]
     java = answers.cells[:, 1 : 1 + layout.state_width]
     java_sends = answers.cells[:, 1 + layout.state_width :]
@@ -414,13 +416,13 @@ def _compared(steps: GraphSteps, layout: StreamLayout, part: Steps, answers: Ans
         java=java,
         java_sends=java_sends,
         state_differs=(expected != java) & compared_cells(layout, expected),
-        sends_differ=(expected_sends != java_sends).any(axis=1),
+        sends_differ=sends_differ(layout, expected_sends, java_sends),
         threw=answers.cells[:, 0] == THROWN,
     )
 
 
 def _without_obstacles(
-    steps: GraphSteps, chosen: Steps, obstacles: tuple[Obstacle, ...]
+    steps: DrivableSteps, chosen: Steps, obstacles: tuple[Obstacle, ...]
 ) -> tuple[Steps, list[tuple[Obstacle, NDArray[Any]]]]:
     counts = np.zeros((len(obstacles), len(ACTIONS)), dtype=np.int64)
     kept = []

@@ -23,6 +23,8 @@ class Example(msgspec.Struct, frozen=True, rename="camel"):
     fields: list[FieldDifference]
     note: str
     """What the driver has to say: the exception that Java threw or reported."""
+    event: str = ""
+    """Of a run: where the step was recorded first, as ``FILE:LINE``, event and lines of the log."""
 
 
 class Group(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,3 +113,28 @@ class DriveReport(msgspec.Struct, frozen=True, rename="camel"):
         """Whether nothing differs that no reviewed class explains."""
         parts = (self.edges, self.hidden, self.disabled)
         return not any(part.unexplained for part in parts if part is not None)
+
+
+class RulesPart(msgspec.Struct, frozen=True, rename="camel"):
+    """The steps of the runs that have one size and one revision."""
+
+    members: int
+    revision: str
+    steps: Part
+
+
+class TraceReport(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of ``canvass drive --trace``."""
+
+    runs: int
+    events: int
+    release: str
+    release_revision: str
+    not_drivable: list[Reason]
+    """Events that are no steps which Aeron could take."""
+    parts: list[RulesPart]
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether nothing differs that no reviewed class explains."""
+        return not any(part.steps.unexplained for part in self.parts)

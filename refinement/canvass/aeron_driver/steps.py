@@ -1,11 +1,11 @@
-"""The steps of a state graph as requests, and what the spec says comes of them."""
+"""Steps as requests, and what the spec says comes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from canvass.aeron_driver.stream import (
     state_cells,
     without_implied_terms,
 )
+from canvass.cluster.rules import Rules
 from canvass.graph.artifact import Graph
 from canvass.traces.layout import INPUT_COLUMNS, LOG_COLUMNS, MESSAGE_COLUMNS, NONE
 
@@ -29,17 +30,80 @@ _TYPE, _PEER, _FIELDS = (
 )
 
 
+class StepArrays(Protocol):
+    """Steps in arrays: those of a graph, or those of runs laid out as a graph's are.
+
+    Source and target are rows of states, input those of inputs, sent those of lists of sends.
+    """
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that the member follows."""
+
+    @property
+    def state(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def members(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def log_offsets(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def log(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def input_action(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def inputs(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def message(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def send_offsets(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def sends(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def source(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def input(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def target(self) -> Rows:
+        """As in `Graph`."""
+
+    @property
+    def sent(self) -> Rows:
+        """As in `Graph`."""
+
+
 @dataclass(frozen=True)
-class GraphSteps:
-    """The edges of a graph, ready to be sent.
+class DrivableSteps:
+    """Steps, ready to be sent.
 
     Parameters
     ----------
     graph
-        The graph.
+        The steps in arrays.
     """
 
-    graph: Graph
+    graph: StepArrays
 
     @cached_property
     def layout(self) -> StreamLayout:
@@ -108,3 +172,16 @@ class GraphSteps:
 
 
 ENTRY_WIDTH = len(LOG_COLUMNS)
+
+
+@dataclass(frozen=True)
+class GraphSteps(DrivableSteps):
+    """The edges of a graph, ready to be sent.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    """
+
+    graph: Graph

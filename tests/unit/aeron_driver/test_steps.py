@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.comparison import RECORDING_LOG, compared_cells, field_names
+from canvass.aeron_driver.comparison import RECORDING_LOG, compared_cells, field_names, sends_differ
 from canvass.aeron_driver.compilation import FIELDS_FILE
 from canvass.aeron_driver.differences import KNOWN
 from canvass.aeron_driver.drivable import OBSTACLES, Requests, obstacle_of
@@ -100,6 +100,24 @@ def test_of_a_member_that_has_ended_the_disk_is_compared() -> None:
         "module_state", "persisted_candidate_term_id", "recorded_position", RECORDING_LOG,
         "snapshot_leadership_term_id", "snapshot_term_base_log_position", "snapshot_log_position",
     }  # fmt: skip
+
+
+def sends_row(*sends: tuple[int, CommitPosition]) -> Cells:
+    row = np.full((1, LAYOUT.sends_width), -1, dtype=np.int32)
+    cells = [cell for to, sent in sends for cell in (to, *message_cells(sent))]
+    row[0, : 1 + len(cells)] = [len(sends), *cells]
+    return row
+
+
+def test_sends_to_different_members_have_no_order() -> None:
+    first, second = CommitPosition(1, 2, 0), CommitPosition(1, 3, 0)
+    rounds = sends_row((1, first), (2, first), (1, second), (2, second))
+    by_member = sends_row((1, first), (1, second), (2, first), (2, second))
+    swapped = sends_row((1, second), (1, first), (2, first), (2, second))
+
+    assert not sends_differ(LAYOUT, rounds, by_member)[0]
+    assert sends_differ(LAYOUT, rounds, swapped)[0]
+    assert sends_differ(LAYOUT, rounds, sends_row((1, first), (2, first)))[0]
 
 
 def request_of(action: Action, **fields: int) -> Cells:

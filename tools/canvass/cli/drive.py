@@ -1,4 +1,4 @@
-"""``canvass drive``: the steps of a state graph, taken by Aeron's own classes.
+"""``canvass drive``: the steps of a state graph or of runs, taken by Aeron's own classes.
 
 Only the command and what it prints are here; the work is in `canvass.aeron_driver`.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 import typer
 
+from canvass.cli.given import need_runs
 from canvass.cli.graph_common import Lines
 from canvass.cli.output import (
     EXIT_OK,
@@ -26,9 +27,10 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from canvass.aeron_driver.class_path import ClassPath
     from canvass.aeron_driver.compilation import Driver
     from canvass.aeron_driver.driving import Observer, Steps
-    from canvass.aeron_driver.report import DriveReport, Group, Part
+    from canvass.aeron_driver.report import DriveReport, Group, Part, TraceReport
     from canvass.aeron_driver.steps import GraphSteps
     from canvass.graph.artifact import Graph
 
@@ -41,18 +43,25 @@ def register(app: typer.Typer) -> None:
 
 
 def drive(
+    *,
     graph: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="GRAPH|MODEL", help="Folder of a member's state graph, or a model to build."
         ),
-    ],
+    ] = None,
     classpath: Annotated[
         str,
         typer.Option(
             metavar="PATH", help="Aeron's classes: an aeron-all jar, or folders and jars."
         ),
     ],
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN|CORPUS", help="Instead of a graph: take the steps of recorded runs."
+        ),
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(min=-1, help="Of a model: how far from the roots; -1: to the bounds."),
@@ -80,7 +89,7 @@ def drive(
         Format, typer.Option("--format", help="For a person or a machine.")
     ] = Format.HUMAN,
 ) -> None:
-    """Take every step of a state graph on the Java classes of an Aeron release.
+    """Take every step of a state graph, or of runs, on the Java classes of an Aeron release.
 
     Each state is put into Aeron's own election and consensus module, the input is delivered, and
     state and messages are compared with the spec's. Needs a JDK.
@@ -92,17 +101,23 @@ def drive(
     from canvass.aeron_driver.compilation import compile_driver
     from canvass.conformance.judge import default_cache
 
+    if (graph is None) == (not trace):
+        raise CommandError("name a graph or model, or runs with --trace")
+    if trace and (disabled or beyond or (steps, vary, write_facts) != (None, None, None)):
+        raise CommandError(
+            "--steps, --vary, --disabled, --beyond and --write-facts are for a graph"
+        )
+    if trace:
+        need_runs(trace, "canvass drive --trace")
     path = ClassPath.parse(classpath)
     folder = cache or default_cache()
     driver = compile_driver(path, folder / "driver")
+    if graph is None:
+        raise typer.Exit(_drive_runs(driver, trace or [], output, shown))
     opened = _graph(graph, steps, folder / "graphs")
     if opened.rules.hardening:
         raise CommandError(f"{opened.manifest.model} is hardened: Aeron follows other rules")
-    if opened.rules.revision != path.revision:
-        complain(
-            f"the graph is of revision {opened.rules.revision}, Aeron {path.release} follows"
-            f" {path.revision}: they differ where the revisions do"
-        )
+    _compare_revisions("the graph", opened.rules.revision, path)
     report = _drive(driver, opened, disabled=disabled, seed=vary, facts=write_facts)
     if beyond:
         from canvass.aeron_driver.situations import drive_situations
@@ -114,6 +129,33 @@ def drive(
     else:
         _show(report, shown)
     raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
+
+
+def _compare_revisions(subject: str, revision: str, path: ClassPath) -> None:
+    if revision != path.revision:
+        complain(
+            f"{subject} is of revision {revision}, Aeron {path.release} follows"
+            f" {path.revision}: they differ where the revisions do"
+        )
+
+
+def _drive_runs(driver: Driver, paths: list[Path], output: Format, shown: int) -> int:
+    """Drive the steps of runs, show what came of it, and give the exit code."""
+    from canvass.aeron_driver.run_driving import drive_runs
+    from canvass.aeron_driver.run_steps import collect
+    from canvass.conformance.check import units_of
+
+    with _progress("reading the runs"):
+        found = collect(units_of(paths))
+    for rules in found.by_rules:
+        _compare_revisions("a run", rules.revision, driver.class_path)
+    with _progress("steps of the runs") as progress:
+        report = drive_runs(driver, found, progress)
+    if output is Format.JSON:
+        write_json(report)
+    else:
+        _show_runs(report, shown)
+    return EXIT_OK if report.is_expected else EXIT_UNEXPECTED
 
 
 def _graph(name: str, steps: int | None, cache: Path) -> Graph:
@@ -236,6 +278,17 @@ def _show(report: DriveReport, shown: int) -> None:
             lines.print(f"    note    {each.note}")
 
 
+def _show_runs(report: TraceReport, shown: int) -> None:
+    lines = Lines()
+    runs = "1 run" if report.runs == 1 else f"{report.runs:,} runs"
+    lines.print(f"{runs}, {report.events:,} events, on the Java of Aeron {report.release}")
+    for reason in report.not_drivable:
+        lines.print(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
+    for part in report.parts:
+        title = f"distinct steps ({part.members} members, revision {part.revision})"
+        _show_part(lines, title, part.steps, shown)
+
+
 def _show_part(lines: Lines, title: str, part: Part, shown: int) -> None:
     rate = part.driven / part.seconds if part.seconds else 0
     lines.print("")
@@ -268,6 +321,8 @@ def _show_group(lines: Lines, group: Group) -> None:
     lines.print(f"    java    {group.java}")
     lines.print(f"    state   {group.example.state}")
     lines.print(f"    input   {group.example.input}")
+    if group.example.event:
+        lines.print(f"    event   {group.example.event}")
     for each in group.example.fields:
         lines.print(f"    {each.field}")
         lines.print(f"      spec  {each.spec}")

@@ -1,0 +1,309 @@
+"""The distinct steps of recorded runs, laid out as the steps of a state graph are.
+
+Two steps are the same if their canonical forms are. What is driven is the first of them as it was
+recorded, with all that the member knew: no field is erased. Only its numbers are replaced by their
+ranks, and the member is made member 0, as in every graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver.report import Reason
+from canvass.cluster.member import NO_INPUT, Member
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import join
+from canvass.conformance.renumber import renumbered
+from canvass.conformance.screen import Unit
+from canvass.conformance.steps import StepChecker, StepResults, rules_of, step_at
+from canvass.graph.frames import INPUT_FIELDS
+from canvass.graph.kernel import Status
+from canvass.graph.renaming import map_step
+from canvass.graph.steps import (
+    Sends,
+    Step,
+    entry_cells,
+    input_cells,
+    message_cells,
+    record_cells,
+    state_cells,
+)
+from canvass.traces.actions import ACTIONS
+from canvass.traces.columns import EventColumns
+from canvass.traces.errors import TraceError
+from canvass.traces.layout import (
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    STATE_COLUMNS,
+    Kind,
+    kind,
+)
+from canvass.traces.parquet import DatasetFile
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Run
+
+Ints = NDArray[np.int64]
+
+UNDRIVABLE: Final = {
+    Status.UNKNOWN_BEFORE: Reason(
+        "unknown state",
+        "The state before is not known: the stream begins midway, or events are missing.",
+        0,
+    ),
+    Status.OUT_OF_DOMAIN: Reason(
+        "impossible value", "A field names a member that the cluster has not.", 0
+    ),
+}
+"""Why an event makes no step; none has been counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Where a step was recorded."""
+
+    path: Path
+    run_id: str
+    member: int
+    step: int
+
+
+@dataclass(slots=True)
+class DistinctSteps:
+    """Steps of clusters of one size under one revision, each with its first event.
+
+    Attributes
+    ----------
+    steps
+        With ranks for numbers, of member 0.
+    events
+        Where each was recorded first.
+    """
+
+    rules: Rules
+    steps: list[Step] = field(default_factory=list)
+    events: list[RunEvent] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Collected:
+    """What was found in some runs.
+
+    Attributes
+    ----------
+    runs, recorded
+        How many runs and events there are.
+    undrivable
+        Events that make no step, by the reason.
+    by_rules
+        The distinct steps.
+    """
+
+    runs: int = 0
+    recorded: int = 0
+    undrivable: Counter[Status] = field(default_factory=Counter)
+    by_rules: dict[Rules, DistinctSteps] = field(default_factory=dict)
+
+
+def collect(units: Iterable[Unit]) -> Collected:
+    """Read runs, and give their distinct steps.
+
+    Parameters
+    ----------
+    units
+        Run folders and files of data sets, as `canvass.conformance.check.units_of` gives them.
+
+    Raises
+    ------
+    DriverError
+        If a run follows rules that no release of Aeron has.
+    TraceError
+        If one of them is no trace.
+    """
+    reading = _Reading()
+    for unit in units:
+        if isinstance(unit, TraceError):
+            raise unit
+        if unit.suffix == ".parquet" and not unit.is_dir():
+            with DatasetFile(unit) as file:
+                runs = {run_id: entry.run for run_id, entry in file.runs.items()}
+                reading.read(unit, runs, file.batches())
+        else:
+            folder = RunFolder(unit)
+            reading.read(unit, {folder.run.run_id: folder.run}, folder.columns())
+    return reading.found
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Runs are read batch by batch; what was seen already is remembered."""
+
+    found: Collected = field(default_factory=Collected)
+    checker: StepChecker = field(default_factory=StepChecker)
+    broken: set[Step] = field(default_factory=set)
+
+    def read(self, path: Path, runs: Mapping[str, Run], batches: Iterable[EventColumns]) -> None:
+        rules = {run_id: _rules(path, run) for run_id, run in runs.items()}
+        self.found.runs += len(runs)
+        for columns in batches:
+            self.found.recorded += len(columns) - columns.context
+            results = self.checker.check(join([(runs, columns)]))
+            own = [rules[run_id] for run_id in columns.runs]
+            for row in sorted(results.fresh.values()):
+                self._add(own[int(columns.run[row])], path, results, row)
+            for row in np.flatnonzero(results.numbers < 0).tolist():
+                if row >= columns.context:
+                    self._look_at(own[int(columns.run[row])], path, results, row)
+
+    def _look_at(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
+        """Take a step that has no canonical form, if it can be driven."""
+        status = Status(int(results.status[row]))
+        if status is not Status.FRAME_BROKEN:
+            self.found.undrivable[status] += 1
+            return
+        # It changes what its action leaves alone.
+        step = as_driven(step_at(results.batch.columns, results.states, row))
+        if step not in self.broken:
+            self.broken.add(step)
+            self._add(rules, path, results, row)
+
+    def _add(self, rules: Rules, path: Path, results: StepResults, row: int) -> None:
+        aerons = Rules(rules.member_count, rules.revision, frozenset(), NULL_VALUE)
+        found = self.found.by_rules.setdefault(aerons, DistinctSteps(aerons))
+        columns = results.batch.columns
+        run_id = columns.runs[int(columns.run[row])]
+        found.steps.append(as_driven(step_at(columns, results.states, row)))
+        found.events.append(
+            RunEvent(path, run_id, int(columns.member[row]), int(columns.step[row]))
+        )
+
+
+def _rules(path: Path, run: Run) -> Rules:
+    try:
+        rules = rules_of(run)
+    except ValueError as error:
+        raise DriverError(f"{path}: {error}") from None
+    if rules.hardening:
+        raise DriverError(f"{path}: run {run.run_id} is hardened: Aeron follows other rules")
+    return rules
+
+
+def as_driven(step: Step) -> Step:
+    """Give a step with ranks for numbers and of member 0, with what its action reads of the input.
+
+    The member changes places with member 0. Sends are in the order of their receivers.
+    """
+    read = INPUT_FIELDS.get(step.action, frozenset())
+    given = replace(
+        NO_INPUT,
+        message=step.input.message,
+        **{name: getattr(step.input, name) for name in read},
+    )
+    step = renumbered(replace(step, input=given)).step
+    i = step.member
+    place = {i: 0, 0: i}
+
+    def rename(name: str, value: int) -> int:
+        return place.get(value, value) if kind(name) is Kind.MEMBER else value
+
+    def moved(state: Member) -> Member:
+        records = list(state.members)
+        records[0], records[i] = records[i], records[0]
+        return replace(state, members=tuple(records))
+
+    named = map_step(step, rename)
+    sends: Sends = tuple(
+        sorted(((place.get(to, to), sent) for to, sent in named.sends), key=lambda send: send[0])
+    )
+    return replace(
+        named,
+        member=0,
+        before=moved(named.before),
+        after=moved(named.after),
+        input=replace(
+            named.input,
+            active=frozenset(place.get(j, j) for j in given.active),
+            accepted=frozenset(place.get(j, j) for j in given.accepted),
+        ),
+        sends=sends,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """Steps in the arrays in which a graph has its edges: each has its own states and input."""
+
+    rules: Rules
+    state: Ints
+    members: Ints
+    log_offsets: Ints
+    log: Ints
+    input_action: Ints
+    inputs: Ints
+    message: Ints
+    send_offsets: Ints
+    sends: Ints
+    source: Ints
+    input: Ints
+    target: Ints
+    sent: Ints
+
+
+def table_of(found: DistinctSteps) -> StepTable:
+    """Lay distinct steps out."""
+    steps = found.steps
+    count, peers = len(steps), found.rules.member_count
+    states = [state for step in steps for state in (step.before, step.after)]
+    logs = [[entry_cells(entry) for entry in state.recording_log] for state in states]
+    rows = np.arange(count, dtype=np.int64)
+    return StepTable(
+        rules=found.rules,
+        state=_cells([state_cells(state) for state in states], len(STATE_COLUMNS)),
+        members=_cells(
+            [record_cells(record) for state in states for record in state.members],
+            len(MEMBER_COLUMNS),
+        ).reshape(-1, peers, len(MEMBER_COLUMNS)),
+        log_offsets=_offsets([len(entries) for entries in logs]),
+        log=_cells([entry for entries in logs for entry in entries], len(LOG_COLUMNS)),
+        input_action=np.array([ACTIONS.index(step.action) for step in steps], dtype=np.int64),
+        inputs=np.array([input_cells(step.input) for step in steps], dtype=np.int64),
+        message=_cells(
+            [_in_columns(message_cells(step.input.message)) for step in steps],
+            len(MESSAGE_COLUMNS),
+        ),
+        send_offsets=_offsets([len(step.sends) for step in steps]),
+        sends=_cells(
+            [_in_columns(message_cells(sent), to) for step in steps for to, sent in step.sends],
+            len(MESSAGE_COLUMNS),
+        ),
+        source=2 * rows,
+        input=rows,
+        target=2 * rows + 1,
+        sent=rows,
+    )
+
+
+def _cells(rows: Sequence[Sequence[int]], width: int) -> Ints:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+
+def _offsets(counts: Sequence[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(np.array(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _in_columns(cells: Sequence[int], to: int = -1) -> list[Any]:
+    """Give the cells of a message as columns have them: with the peer and without an id."""
+    row: list[Any] = [-1] * len(MESSAGE_COLUMNS)
+    row[0], row[MESSAGE_INDEX["peer"]] = cells[0], to
+    row[MESSAGE_INDEX["id"] + 1 :] = cells[1:]
+    return row

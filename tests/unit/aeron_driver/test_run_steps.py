@@ -1,0 +1,197 @@
+"""The steps of recorded runs: which ones are driven, and what is reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from canvass.aeron_driver import driving
+from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver.run_driving import drive_runs
+from canvass.aeron_driver.run_steps import Collected, as_driven, collect, table_of
+from canvass.aeron_driver.steps import DrivableSteps
+from canvass.aeron_driver.stream import OK, Answers, Cells
+from canvass.cli.main import run
+from canvass.cluster.rules import Rules
+from canvass.conformance.batch import join
+from canvass.conformance.diagnose import load
+from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.graph.canonical import canonical
+from canvass.graph.steps import Step, input_of, member_of, message_of
+from canvass.traces.actions import ACTIONS
+from canvass.traces.layout import MESSAGE_INDEX
+from canvass.traces.run import RunFolder
+from support.driven_cluster import record_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("driven") / "run"
+    record_run(path, Rules.of("1.50"), 3, 400, faults=0.2, run_id="driven")
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Collected:
+    return collect([folder])
+
+
+def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
+    run = RunFolder(folder)
+    for columns in run.columns():
+        results = StepChecker().check(join([({run.run.run_id: run.run}, columns)]))
+        for row in np.flatnonzero(results.numbers >= 0).tolist():
+            yield step_at(columns, results.states, row), rules_of(run.run)
+
+
+def test_a_step_as_driven_is_the_step_as_recorded_but_for_names(folder: Path) -> None:
+    seen = 0
+    for step, rules in recorded_steps(folder):
+        driven = as_driven(step)
+        assert driven.member == 0
+        assert canonical(driven, rules).key == canonical(step, rules).key
+        seen += step.member != 0
+    assert seen > 100
+
+
+def test_nothing_that_the_member_knew_is_erased(folder: Path) -> None:
+    for step, _ in recorded_steps(folder):
+        driven = as_driven(step)
+        assert driven.before.election_state is step.before.election_state
+        assert len(driven.before.recording_log) == len(step.before.recording_log)
+        assert driven.before.members[0].vote == step.before.members[step.member].vote
+
+
+def test_each_canonical_step_is_driven_once(folder: Path, found: Collected) -> None:
+    keys = {canonical(step, rules).key for step, rules in recorded_steps(folder)}
+    (distinct,) = found.by_rules.values()
+
+    assert found.recorded == sum(len(events) for events in RunFolder(folder).load().events.values())
+    assert len(distinct.steps) == len(distinct.events) == len(keys)
+    assert {canonical(step, distinct.rules).key for step in distinct.steps} == keys
+
+
+def test_the_table_holds_the_steps(found: Collected) -> None:
+    (distinct,) = found.by_rules.values()
+    table = table_of(distinct)
+
+    def state(row: int) -> Any:
+        log = table.log[table.log_offsets[row] : table.log_offsets[row + 1]]
+        return member_of(table.state[row].tolist(), table.members[row].tolist(), log.tolist())
+
+    def message(cells: Any) -> Any:
+        return message_of([int(cells[0]), *cells[3:].tolist()])
+
+    for row, step in enumerate(distinct.steps):
+        sends = table.sends[table.send_offsets[row] : table.send_offsets[row + 1]]
+        read = Step(
+            0,
+            state(int(table.source[row])),
+            ACTIONS[int(table.input_action[row])],
+            input_of(table.inputs[row].tolist(), [table.message[row][0], *table.message[row][3:]]),
+            state(int(table.target[row])),
+            tuple((int(cells[MESSAGE_INDEX["peer"]]), message(cells)) for cells in sends),
+        )
+        assert read == step
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, found: Collected, *, wrong: int = -1) -> None:
+    """Answer as the spec does, but for the commit position of one driven step."""
+    (distinct,) = found.by_rules.values()
+    steps = DrivableSteps(table_of(distinct))
+
+    class Session:
+        def take(self, requests: Iterator[Cells]) -> Iterator[Answers]:
+            by_request = {
+                steps.requests(np.array([row]), np.array([row // 2])).tobytes(): row // 2
+                for row in range(0, 2 * len(distinct.steps), 2)
+            }
+            done = 0
+            for batch in requests:
+                rows = [by_request[request.tobytes()] for request in batch]
+                cells = np.zeros((len(rows), steps.layout.answer_width), dtype=np.int32)
+                cells[:, 0] = OK
+                end = 1 + steps.layout.state_width
+                cells[:, 1:end] = steps.normal_states[steps.graph.target[rows]]
+                cells[:, end:] = steps.sends[rows]
+                if done <= wrong < done + len(rows):
+                    cells[wrong - done, 1] += 7
+                done += len(rows)
+                yield Answers(cells, {})
+
+    @contextmanager
+    def running(*_: object) -> Iterator[Session]:
+        yield Session()
+
+    monkeypatch.setattr(driving, "running", running)
+
+
+DRIVER: Any = SimpleNamespace(class_path=SimpleNamespace(release="1.52.2", revision="1.50"))
+
+
+def test_steps_that_come_out_as_recorded_are_equal(
+    found: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, found)
+    report = drive_runs(DRIVER, found)
+
+    (part,) = report.parts
+    assert report.is_expected
+    assert part.steps.equal == part.steps.driven > 50
+    assert part.steps.tried == len(next(iter(found.by_rules.values())).steps)
+
+
+def test_a_difference_names_the_event(
+    folder: Path, found: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, found, wrong=20)
+    report = drive_runs(DRIVER, found)
+
+    (group,) = report.parts[0].steps.groups
+    place, _, event = group.example.event.partition(" event ")
+    file, _, line = place.rpartition(":")
+    member, _, step = event.partition(":")
+    assert not report.is_expected
+    assert Path(file) == RunFolder(folder).streams[int(member)]
+    assert int(line) == int(step) + 1
+    recorded = load(folder, "driven")
+    action = ACTIONS[int(recorded.columns.action[recorded.row_of(int(member), int(step))])]
+    assert action.value == group.action
+
+
+def test_a_hardened_run_is_refused(tmp_path: Path) -> None:
+    record_run(tmp_path / "run", Rules.of("hardened"), 0, 50, faults=0.0, run_id="hard")
+
+    with pytest.raises(DriverError, match="run hard is hardened"):
+        collect([tmp_path / "run"])
+
+
+def test_events_after_a_gap_are_counted(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    copy.mkdir()
+    for path in folder.iterdir():
+        lines = path.read_bytes().splitlines(keepends=True)
+        if path.name == "member-1.ndjson":
+            del lines[5:9]
+        (copy / path.name).write_bytes(b"".join(lines))
+
+    assert sum(collect([copy]).undrivable.values()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["MCMemberGraph1", "--trace", "x"]])
+def test_a_graph_or_runs_are_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["drive", *words, "--classpath", "x"]) == 2
+    assert "name a graph or model, or runs with --trace" in capsys.readouterr().err
+
+
+def test_a_trace_that_is_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["drive", "--trace", str(tmp_path / "no"), "--classpath", "x"]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().err
