@@ -310,6 +310,7 @@ def _show_part(lines: Lines, title: str, part: Part, shown: int) -> None:
 
 
 def _show_group(lines: Lines, group: Group) -> None:
+    said = "run " if group.example.event else "spec"
     known = f" [{group.known}]" if group.known else ""
     lines.print("")
     lines.print(
@@ -325,7 +326,7 @@ def _show_group(lines: Lines, group: Group) -> None:
         lines.print(f"    event   {group.example.event}")
     for each in group.example.fields:
         lines.print(f"    {each.field}")
-        lines.print(f"      spec  {each.spec}")
+        lines.print(f"      {said}  {each.spec}")
         lines.print(f"      java  {each.java}")
     if group.example.note:
         lines.print(f"    note    {group.example.note}")
