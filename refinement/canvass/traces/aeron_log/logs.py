@@ -169,7 +169,7 @@ def read_cluster(
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
         members[member_id] = read_member(_in_order(files), components)
-    heard = set().union(*(_heard_of(log.records) for log in members.values()))
+    heard = set().union(*(members_named(log.records) for log in members.values()))
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)
 
@@ -249,8 +249,8 @@ def _in_order(files: Sequence[Path]) -> list[Path]:
     return [path for _, path in sorted(zip(keys, files, strict=True), key=lambda pair: pair[0])]
 
 
-def _heard_of(records: Iterable[LogRecord]) -> set[int]:
-    """Members that a log names."""
+def members_named(records: Iterable[LogRecord]) -> set[int]:
+    """The ids of members that records name as senders or leaders."""
     heard: set[int] = set()
     for record in records:
         if isinstance(record, _OF_A_FOLLOWER):

@@ -10,7 +10,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposing import ImportFault
-from canvass.traces.aeron_log.logs import ClusterLogs
+from canvass.traces.aeron_log.logs import ClusterLogs, members_named
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
@@ -112,11 +112,7 @@ def align(
         If the logs name members that no cluster can have.
     """
     known = [member_id for member_id in logs.members if member_id >= 0]
-    highest = max([*known, *logs.missing], default=NULL_VALUE)
-    if not known:
-        raise ImportFault("no line of the logs is a cluster's")
-    if highest >= MAX_MEMBERS:
-        raise ImportFault(f"member {highest} is named; a run has at most {MAX_MEMBERS} members")
+    highest = _highest_member(logs)
     enabled = None if events is None else frozenset(events)
     vocabularies = vocabularies_of(logs, enabled)
     rules = Rules(highest + 1, revision or revision_of(vocabularies))
@@ -134,6 +130,25 @@ def align(
     found = Alignment(rules, logs, lines, solution.schedule.members, vocabulary)
     _remark(found, solution)
     return found
+
+
+def _highest_member(logs: ClusterLogs) -> int:
+    """The highest id that a line names."""
+    known = [member_id for member_id in logs.members if member_id >= 0]
+    if not known:
+        file = logs.members[NULL_VALUE].files[0]
+        raise ImportFault(f"{file}: no line of the logs is an event of a cluster's member")
+    highest = max([*known, *logs.missing])
+    if highest < MAX_MEMBERS:
+        return highest
+    place = next(
+        f"{log.files[record.file]}:{record.line}"
+        for log in logs.members.values()
+        for record in log.records
+        if highest in members_named([record])
+    )
+    reason = f"member {highest} is named; a run has at most {MAX_MEMBERS} members"
+    raise ImportFault(f"{place}: {reason}")
 
 
 @dataclass(slots=True)

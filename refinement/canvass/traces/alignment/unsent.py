@@ -52,7 +52,9 @@ def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
 def _is_open(one: Windows) -> bool:
     """Whether it is known that steps of a member are missing, or not known how it goes on."""
     trajectory = one.trajectory
-    whole = trajectory.stopped >= len(trajectory.lines.records)
+    count = len(trajectory.lines.records)
+    # Of a log without a line that matters nothing is known.
+    whole = 0 < count <= trajectory.stopped
     return not whole or any(step.gap for step in trajectory.steps)
 
 
@@ -93,6 +95,8 @@ def _open_gap(one: Windows, at: int, reason: str) -> None:
 def _mark_false(one: Windows, at: int, reason: str) -> None:
     """Let a trajectory end with a receipt that is false."""
     trajectory = one.trajectory
+    if at >= len(trajectory.steps):
+        return  # It ends before that already, with another false line.
     step = trajectory.steps[at]
     before = trajectory.steps[at - 1].state if at else one.before
     line = range(step.lines.start, step.lines.start + 1)
