@@ -144,12 +144,26 @@ def _after(place: int) -> int:
     return place if place % SLOTS == AFTER else place + 1
 
 
-def _match_earliest(windows: Windows, to: int, receipts: list[Receipt], start: int = 0) -> None:
+def _match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
     place = 0
-    if start:
-        place = max((_after(r.earliest) for r in receipts[:start] if r.earliest >= 0), default=0)
-    for receipt in receipts[start:]:
+    for receipt in receipts:
         found = windows.first(max(place, receipt.floor), to, receipt.message)
+        receipt.earliest = -1 if found is None else found
+        if found is not None:
+            place = _after(found)
+
+
+def _match_again(windows: Windows, to: int, receipts: list[Receipt], start: int) -> None:
+    """Match from a receipt on whose floor has risen, up to where nothing changes."""
+    before = start - 1
+    while before >= 0 and receipts[before].earliest < 0:
+        before -= 1
+    place = _after(receipts[before].earliest) if before >= 0 else 0
+    for index in range(start, len(receipts)):
+        receipt = receipts[index]
+        found = windows.first(max(place, receipt.floor), to, receipt.message)
+        if found is not None and found == receipt.earliest:
+            return
         receipt.earliest = -1 if found is None else found
         if found is not None:
             place = _after(found)
@@ -206,7 +220,7 @@ def _settle_publications(windows: Mapping[int, Windows], matching: Matching) -> 
             receipts = matching.channels[early.channel]
             step = max(early.place // SLOTS + 1, second.place // SLOTS if second.exact else 0)
             receipts[early.index].floor = SLOTS * step
-            _match_earliest(windows[early.channel[0]], early.channel[1], receipts, early.index)
+            _match_again(windows[early.channel[0]], early.channel[1], receipts, early.index)
             moved = True
         if not moved:
             break

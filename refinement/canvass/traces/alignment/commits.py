@@ -57,7 +57,10 @@ class Commits(UnloggedMessages):
         """Let a closed leader commit: as far as it may, or exactly up to a target."""
         if "AppendPosition" in self._hidden:
             return target >= 0 and self._commit_unlogged(live, target)
-        s, upper, windows = live.state, live.upper, live.windows
+        s, windows = live.state, live.windows
+        if windows.greatest_quorum_position(s) <= s.commit_position:
+            return False
+        upper = live.upper
         high_recorded, high_committed = upper.recorded, upper.committed
         for position in self.pending_commits(live):
             high_recorded = min(high_recorded, max(position, s.recorded_position))
@@ -89,6 +92,10 @@ class Commits(UnloggedMessages):
                 exact = target < 0 or commit == target
                 if exact and reached < commit <= high_committed:
                     reached, best = commit, [*path, ("UpdateLeaderPosition", given, outcome)]
+                if active is windows.subsets[0] and commit <= reached:
+                    break  # With fewer active members no quorum has reached more.
+            if reached >= high_committed:
+                break
         self._adopt(live, best)
         return bool(best)
 
@@ -188,7 +195,7 @@ class Commits(UnloggedMessages):
             if head is None or not isinstance(head.message, NewLeadershipTerm):
                 continue
             m = head.message
-            answered = head.earliest // SLOTS <= t and live.windows.places(t, j, m)[0] >= 0
+            answered = head.earliest // SLOTS <= t and live.windows.slot(t, j, m) >= 0
             if answered and m.commit_position > live.state.commit_position:
                 self._commit(live, m.commit_position)
             behind = answered and m.log_position > live.state.publication_position

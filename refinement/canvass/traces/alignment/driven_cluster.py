@@ -131,6 +131,13 @@ class DrivenCluster:
         if not leads_closed(s, term):
             return upper
         published, committed = upper.published, upper.committed
+        if upper.recorded <= published and not any(
+            self._channels[live.member_id, j].pending(kind) is not None
+            for j in self.members
+            if j != live.member_id
+            for kind in (NewLeadershipTerm, StopCatchup)
+        ):
+            return upper
         for j in self.members:
             if j == live.member_id:
                 continue

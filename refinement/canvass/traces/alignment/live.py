@@ -167,7 +167,7 @@ class LiveMember:
         gap: bool = False,
     ) -> None:
         """Make a step the next one of the run."""
-        sends = tuple([(send.to, send.message) for send in outcome.sends])
+        sends = tuple([(send.to, send.message) for send in outcome.sends]) if outcome.effects else ()
         first = self._number
         if sends or lines or gap or outcome.next is not self.state:
             self.emitted.append(
@@ -211,6 +211,10 @@ class LiveMember:
         Numbers that the message gives are put in where quantities are open; the election state
         stays as it is.
         """
+        if isinstance(m, AppendPosition) and self.state.election_state is _CLOSED:
+            reported = self.reports(to, AppendPosition, m.log_position)
+            if reported is not None and accepts(reported[1]):
+                return reported[0]
         upper, moves = self.upper, self.windows.moves
         start = self.state
         level: list[tuple[Member, Steps]] = [(start, [])]

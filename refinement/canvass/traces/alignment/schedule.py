@@ -19,7 +19,7 @@ from canvass.cluster.messages import (
     TerminationPosition,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import UNBOUNDED, leads_closed
+from canvass.traces.alignment.bounds import leads_closed
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.channels import Conflict, accepts
 from canvass.traces.alignment.clocks import FOREVER
@@ -34,6 +34,26 @@ from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import SLOTS, sender_of
 
 _CLOSED: Final = ElectionState.CLOSED
+
+
+_GROWN: Final = {
+    "RecordLog": "recorded_position",
+    "AppendEntry": "publication_position",
+    "ConsumeLog": "commit_position",
+    ASSUME_COMMIT: "commit_position",
+}
+"""The quantity that an action lets grow up to its position."""
+
+
+def _is_done(s: Member, step: Step) -> bool:
+    """Whether what a step does has been done already."""
+    quantity = _GROWN.get(step.action)
+    if quantity is not None:
+        done: bool = getattr(s, quantity) >= step.given.position
+        return done
+    if step.action == "InitiateTermination":
+        return s.termination_position >= 0
+    return step.action == END_OF_LIFE
 
 
 class Schedule(Commits):
@@ -109,8 +129,10 @@ class Schedule(Commits):
         position = step.given.position
         if step.action == "RecordLog" and not self._can_record(live, position):
             return True
-        grown = {"AppendEntry": live.upper.published, ASSUME_COMMIT: live.upper.committed}
-        return bool(self._hidden) and position > grown.get(step.action, UNBOUNDED)
+        if self._hidden and step.action == "AppendEntry":
+            return position > live.upper.published
+        assumed = bool(self._hidden) and step.action == ASSUME_COMMIT
+        return assumed and position > live.upper.committed
 
     def _reason(self, live: LiveMember) -> str:
         i = live.member_id
@@ -141,7 +163,7 @@ class Schedule(Commits):
         if head is None or head.earliest // SLOTS > t or self._comes_later(i, j, head):
             return False
         m, before = head.message, len(channel.sent)
-        if not live.windows.places(t, j, m)[1]:
+        if not live.windows.sends_after(t, j, m):
             return False
         if isinstance(m, AppendPosition) and not self._can_record(live, m.log_position):
             return False
@@ -165,19 +187,11 @@ class Schedule(Commits):
         if self._hidden:
             self._report_before_leaving(live, step)
         s, action, position = live.state, step.action, step.given.position
-        done = {
-            "RecordLog": s.recorded_position >= position,
-            "AppendEntry": s.publication_position >= position,
-            "ConsumeLog": s.commit_position >= position,
-            "InitiateTermination": s.termination_position >= 0,
-            ASSUME_COMMIT: s.commit_position >= position,
-            END_OF_LIFE: True,
-        }
         if step.false:
             self._take_false(live, step)
         elif step.resynchronised:
             live.adopt(action, step.given, step.outcome, lines=step.lines, gap=True)
-        elif done.get(action, False):
+        elif _is_done(s, step):
             if step.lines and live.emitted and action != END_OF_LIFE:
                 return False
         elif action == ASSUME_COMMIT:

@@ -15,12 +15,12 @@ from operator import attrgetter
 from typing import Final
 
 from canvass.cluster.copies import replace
+from canvass.cluster.leader_position import leader_quorum_position, note_own_position
 from canvass.cluster.member import (
     NO_INPUT,
     ElectionState,
     Input,
     Member,
-    MemberRecord,
     ModuleState,
     Role,
 )
@@ -64,6 +64,12 @@ _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
 }
 """The open quantities of a closed member that a message of a kind gives."""
 _CLOSED: Final = ElectionState.CLOSED
+_ELECTION_ONLY: Final = frozenset(
+    {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
+)
+"""The kinds of messages that a member outside elections sends in answer to others only."""
+_ACTIVE: Final = ModuleState.ACTIVE
+_TICKING: Final = frozenset(TICKS.values())
 
 
 _PHASE: Final = attrgetter(
@@ -76,6 +82,12 @@ _PHASE: Final = attrgetter(
     "candidate_term_id",
 )
 """What decides of the terms in the messages that a state sends."""
+
+
+_REPORTS: Final = attrgetter(
+    "module_state", "role", "module_leadership_term_id", "leader_member_id"
+)
+"""What decides of a report outside elections, the position aside."""
 
 
 def _terms_of(m: Message) -> tuple[int, ...]:
@@ -109,7 +121,7 @@ def positions_in(m: Message) -> list[int]:
 
 def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
     """The slot in which a step sends a message, or -1."""
-    if outcome is None:
+    if outcome is None or not outcome.effects:
         return -1
     own = [send.message for send in outcome.sends if send.to == to]
     return min(own.index(m), AFTER - 1) if m in own else -1
@@ -141,9 +153,11 @@ class Windows:
     due: list[int] = field(init=False)
     subsets: list[frozenset[int]] = field(init=False)
     hidden: frozenset[str] = field(init=False)
-    _known: dict[tuple[int, int, Message], tuple[int, bool]] = field(init=False)
+    _slots: dict[tuple[int, int, Message], int] = field(init=False)
+    _afters: dict[tuple[int, int, Message], bool] = field(init=False)
+    _greatest: dict[int, int] = field(init=False)
+    _reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = field(init=False)
     _terms: dict[tuple[object, type[Message]], set[tuple[int, ...]]] = field(init=False)
-    _quorums: dict[tuple[MemberRecord, ...], set[int]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the bounds, and the sets of members that may have been active."""
@@ -156,9 +170,9 @@ class Windows:
         # A leader that was paused does not count itself among the active in its first cycle.
         self.subsets = [own | one for one in chosen] + chosen
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
-        self._known = {}
+        self._slots, self._afters = {}, {}
+        self._greatest, self._reported = {}, {}
         self._terms = {}
-        self._quorums = {}
 
     @property
     def steps(self) -> list[Step]:
@@ -167,52 +181,79 @@ class Windows:
 
     def forget(self) -> None:
         """Forget what was found: bounds have changed."""
-        self._known.clear()
+        self._slots.clear()
+        self._afters.clear()
 
-    def places(self, t: int, to: int, m: Message) -> tuple[int, bool]:
-        """The slot of step ``t`` that sends a message, or -1, and whether the state after can."""
+    def slot(self, t: int, to: int, m: Message) -> int:
+        """The slot in which step ``t`` itself can have sent a message, or -1."""
+        step = self.trajectory.steps[t]
+        received = step.given.message
+        if not step.outcome.effects and (
+            step.action not in _TICKING
+            if received is None
+            else type(m) not in _ANSWERS.get(type(received), ())
+        ):
+            return -1  # So it is with most steps.
         key = (t, to, m)
-        known = self._known.get(key)
+        known = self._slots.get(key)
         if known is None:
-            known = self._known[key] = self._at_step(t, to, m), self._after_step(t, to, m)
+            known = self._slots[key] = self._at_step(t, to, m)
+        return known
+
+    def sends_after(self, t: int, to: int, m: Message) -> bool:
+        """Whether a message can be sent in the state after step ``t``."""
+        step = self.trajectory.steps[t]
+        s = step.outcome.next
+        if s.election_state is _CLOSED and step.action != END_OF_LIFE:
+            if type(m) is AppendPosition:
+                return self._reports(t, s, to, m)
+            if type(m) is CommitPosition and leads_closed(s, m.leadership_term_id):
+                return self._commits(t, s, m.log_position)
+            if not self.hidden and type(m) in _ELECTION_ONLY:
+                return False
+        key = (t, to, m)
+        known = self._afters.get(key)
+        if known is None:
+            known = self._afters[key] = self._after_step(t, to, m)
         return known
 
     def first(self, place: int, to: int, m: Message, limit: int = UNBOUNDED) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
         end = min(len(self.steps), limit)
         for t in range(place // SLOTS, end):
-            slot, after = self.places(t, to, m)
-            if slot >= 0 and SLOTS * t + slot >= place:
-                return SLOTS * t + slot
-            if after:
+            if place < SLOTS * t + AFTER:
+                slot = self.slot(t, to, m)
+                if slot >= 0 and SLOTS * t + slot >= place:
+                    return SLOTS * t + slot
+            if self.sends_after(t, to, m):
                 return SLOTS * t + AFTER
         return None
 
     def last(self, place: int, to: int, m: Message, limit: int = 0) -> int | None:
         """The last place at or before ``place`` where a message can have been sent."""
         for t in range(min(place // SLOTS, len(self.steps) - 1), limit - 1, -1):
-            slot, after = self.places(t, to, m)
-            if after and SLOTS * t + AFTER <= place:
+            if SLOTS * t + AFTER <= place and self.sends_after(t, to, m):
                 return SLOTS * t + AFTER
+            slot = self.slot(t, to, m)
             if slot >= 0 and SLOTS * t + slot <= place:
                 return SLOTS * t + slot
         return None
 
     def _at_step(self, t: int, to: int, m: Message) -> int:
-        step = self.steps[t]
+        step = self.trajectory.steps[t]
         if step.resynchronised or step.action == END_OF_LIFE:
             return -1
         slot = sends_message(step.outcome, to, m)
-        before = self.steps[t - 1].state if t else self.before
+        before = self.trajectory.steps[t - 1].state if t else self.before
         # How far a leader has written decides of a StopCatchup, and is open.
-        is_open = isinstance(m, StopCatchup) and before.role is Role.LEADER
+        is_open = type(m) is StopCatchup and before.role is Role.LEADER
         if step.action == ASSUME_COMMIT or (slot >= 0 and not is_open):
             return slot
         received = step.given.message
         if received is not None:
             if type(m) not in _ANSWERS.get(type(received), ()) or before.role is not Role.LEADER:
                 return -1
-        elif step.action not in TICKS.values():
+        elif step.action not in _TICKING:
             return -1
         for given in self.inputs(step.given, before):
             for s in self.with_numbers(before, self.bounds[t], m):
@@ -245,8 +286,6 @@ class Windows:
             return False
         if isinstance(m, TerminationAck) and not self._ends_life(t):
             return False
-        if isinstance(m, CommitPosition) and leads_closed(step.state, m.leadership_term_id):
-            return self._commits(t, m.log_position)
         if not self._fits(step.state, m):
             return False
         for s in self.with_numbers(step.state, self.bounds[t], m):
@@ -299,35 +338,54 @@ class Windows:
         """Whether the process does nothing more after step ``t``: it may have terminated then."""
         return t + 1 >= len(self.steps) or self.steps[t + 1].action == END_OF_LIFE
 
-    def _commits(self, t: int, position: int) -> bool:
-        """Whether a closed leader can have published a quorum position after step ``t``."""
-        upper, s = self.bounds[t], self.steps[t].state
-        if "AppendPosition" in self.hidden:
-            return position <= max(upper.committed, s.commit_position)
-        known = self._quorums.get(s.members)
-        if known is None:
-            known = self._quorums[s.members] = self._quorum_positions(s)
-        if position > max(upper.committed, s.commit_position):
-            return False
-        if position in known and position <= upper.recorded:
-            return True
-        return s.recorded_position <= position <= upper.recorded and position <= max(known)
+    def _reports(self, t: int, s: Member, to: int, m: AppendPosition) -> bool:
+        """Whether a member outside elections can have reported a position after step ``t``."""
+        position = m.log_position
+        if position != s.recorded_position:
+            if not s.recorded_position < position <= self.bounds[t].recorded:
+                return False
+        key = _REPORTS(s)
+        if key not in self._reported:
+            self._reported[key] = self._report(s)
+        return self._reported[key] == (to, m.leadership_term_id, m.follower_member_id, m.flags)
 
-    def _quorum_positions(self, s: Member) -> set[int]:
-        """The positions that a closed leader can publish, whatever it has recorded itself."""
-        i = self.moves.member_id
-        # The leader ranks the position that it noted of itself in its last duty cycle.
-        own = replace(s.members[i], log_position=UNBOUNDED)
-        members = with_record(s.members, i, own)
-        unbounded = replace(s, recorded_position=UNBOUNDED, members=members)
-        found = set()
-        for active in self.subsets:
-            given = Input(active=active, commit_interval=True)
-            outcome = self.moves.take(unbounded, "UpdateLeaderPosition", given)
+    def _report(self, s: Member) -> tuple[int, int, int, int] | None:
+        """What the core reports outside elections, and to whom, whatever is recorded."""
+        recorded = replace(s, recorded_position=UNBOUNDED)
+        for action, given in self.sending(recorded, AppendPosition):
+            outcome = self.moves.take(recorded, action, given)
             for send in outcome.sends if outcome is not None else ():
-                if isinstance(send.message, CommitPosition):
-                    found.add(send.message.log_position)
-        return found
+                m = send.message
+                if isinstance(m, AppendPosition) and m.log_position == UNBOUNDED:
+                    return send.to, m.leadership_term_id, m.follower_member_id, m.flags
+        return None
+
+    def _commits(self, t: int, s: Member, position: int) -> bool:
+        """Whether a closed leader can have published a quorum position after step ``t``."""
+        upper = self.bounds[t]
+        limit = upper.committed if upper.committed > s.commit_position else s.commit_position
+        if "AppendPosition" in self.hidden:
+            return position <= limit
+        if position > limit or position > upper.recorded or s.module_state is not _ACTIVE:
+            return False
+        greatest = self._greatest.get(t)
+        if greatest is None:
+            greatest = self._greatest[t] = self.greatest_quorum_position(s)
+        if position >= greatest or position >= s.recorded_position:
+            return position <= greatest
+        return any(self._quorum_position(s, one) == position for one in self.subsets[1:])
+
+    def greatest_quorum_position(self, s: Member) -> int:
+        """What a closed leader can have published at most, whatever it has recorded."""
+        # The more members are active the greater is what a quorum has reached.
+        return self._quorum_position(s, self.subsets[0])
+
+    def _quorum_position(self, s: Member, active: frozenset[int]) -> int:
+        """What a closed leader publishes if it hears these members, whatever it has recorded."""
+        i, rules, term = self.moves.member_id, self.moves.rules, s.module_leadership_term_id
+        # The leader ranks the position that it noted of itself in its last duty cycle.
+        noted = note_own_position(i, s, UNBOUNDED)
+        return leader_quorum_position(rules, i, noted, term, UNBOUNDED, active)
 
     def sending(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
         """Silent steps from a state that may send a message of a kind."""
