@@ -61,7 +61,9 @@ class WireForm:
             log, members = made.recording_log, made.members
             if state.recording_log is not before.recording_log:
                 log = tuple([_entry_of(entry) for entry in state.recording_log])
-            if state.members is not before.members:
+            if len(state.members) != len(before.members):
+                members = tuple([_record_of(record) for record in state.members])
+            elif state.members is not before.members:
                 known = zip(state.members, before.members, members, strict=True)
                 members = tuple(
                     [form if now is was else _record_of(now) for now, was, form in known]

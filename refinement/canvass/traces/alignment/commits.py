@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from canvass.cluster.copies import replace
-from canvass.cluster.member import ElectionState, Input, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     AppendPosition,
     CommitPosition,
@@ -22,7 +22,7 @@ from canvass.traces.alignment.live import (
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.unlogged import UnloggedMessages
-from canvass.traces.alignment.windows import SLOTS
+from canvass.traces.alignment.windows import SLOTS, Windows
 
 _CLOSED: Final = ElectionState.CLOSED
 
@@ -72,8 +72,8 @@ class Commits(UnloggedMessages):
         wanted = min(reported, high_recorded, max(upper.published, s.publication_position))
         options = {s.recorded_position, wanted, *((target,) if target >= 0 else ())}
         for recorded in sorted(options):
-            if recorded < s.recorded_position or recorded > high_recorded:
-                continue
+            if recorded < s.recorded_position or recorded > high_recorded or recorded <= reached:
+                continue  # A leader commits no more than it has recorded itself.
             path = self._record_own(live, recorded)
             if path is None:
                 continue
@@ -83,17 +83,11 @@ class Commits(UnloggedMessages):
             if noted is not None and noted.next.commit_position == at.commit_position:
                 path.append(("UpdateLeaderPosition", note, noted))
                 at = noted.next
-            for active in windows.subsets:
-                given = Input(active=active)
-                outcome = windows.moves.take(at, "UpdateLeaderPosition", given)
-                if outcome is None:
-                    continue
-                commit = outcome.next.commit_position
-                exact = target < 0 or commit == target
-                if exact and reached < commit <= high_committed:
-                    reached, best = commit, [*path, ("UpdateLeaderPosition", given, outcome)]
-                if active is windows.subsets[0] and commit <= reached:
-                    break  # With fewer active members no quorum has reached more.
+            limit = high_committed if target < 0 else min(high_committed, target)
+            updated = _greatest_commit(windows, at, reached, limit)
+            if updated is not None and target in (-1, updated[1].next.commit_position):
+                reached = updated[1].next.commit_position
+                best = [*path, ("UpdateLeaderPosition", *updated)]
             if reached >= high_committed:
                 break
         self._adopt(live, best)
@@ -229,3 +223,21 @@ class Commits(UnloggedMessages):
         m = step.given.message
         if m is not None and not leaves:
             self._reach_answers(live)
+
+
+def _greatest_commit(
+    windows: Windows, s: Member, reached: int, limit: int
+) -> tuple[Input, Outcome] | None:
+    """The duty cycle of a closed leader that commits most, beyond a position and up to another."""
+    found: tuple[Input, Outcome] | None = None
+    for active in windows.subsets:
+        given = Input(active=active)
+        outcome = windows.moves.take(s, "UpdateLeaderPosition", given)
+        if outcome is None:
+            continue
+        commit = outcome.next.commit_position
+        if reached < commit <= limit:
+            reached, found = commit, (given, outcome)
+        if active is windows.subsets[0] and commit <= reached:
+            break  # With fewer active members no quorum has reached more.
+    return found

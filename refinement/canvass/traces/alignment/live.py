@@ -19,7 +19,7 @@ from canvass.cluster.messages import (
     Message,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import Upper
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import Windows, positions_in
@@ -48,6 +48,7 @@ _CONTROL: Final = attrgetter(
 _PHASE: Final = attrgetter(
     "election_state", "role", "module_state", "leadership_term_id", "module_leadership_term_id"
 )
+_NO_BOUND: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _STREAMED: Final = frozenset(
     {
         ElectionState.CLOSED,
@@ -144,7 +145,8 @@ class LiveMember:
     @property
     def upper(self) -> Upper:
         """The upper bounds of its quantities now."""
-        return self.limit(self, self.windows.bounds[max(self.frontier, 0)])
+        bounds = self.windows.bounds
+        return self.limit(self, bounds[max(self.frontier, 0)] if bounds else _NO_BOUND)
 
     def next_step(self) -> Step | None:
         """The next step of its trajectory."""
@@ -167,7 +169,9 @@ class LiveMember:
         gap: bool = False,
     ) -> None:
         """Make a step the next one of the run."""
-        sends = tuple([(send.to, send.message) for send in outcome.sends]) if outcome.effects else ()
+        sends: tuple[tuple[int, Message], ...] = ()
+        if outcome.effects:
+            sends = tuple([(send.to, send.message) for send in outcome.sends])
         first = self._number
         if sends or lines or gap or outcome.next is not self.state:
             self.emitted.append(

@@ -28,6 +28,7 @@ from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
 )
+from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
 from canvass.traces.alignment.printing import said_lines
 from canvass.traces.alignment.replay import Step
@@ -54,6 +55,15 @@ def _is_done(s: Member, step: Step) -> bool:
     if step.action == "InitiateTermination":
         return s.termination_position >= 0
     return step.action == END_OF_LIFE
+
+
+def _says(lines: MemberLines, step: Step, s: Member, outcome: Outcome) -> bool:
+    """Whether a live step prints what the lines of a step of a trajectory say."""
+    said = said_lines(lines.vocabulary, step.action, s, outcome)
+    start = step.lines.start + (step.given.message is not None)
+    own = lines.records[start : start + len(said)]
+    agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
+    return agrees and len(own) == len(said)
 
 
 class Schedule(Commits):
@@ -287,13 +297,10 @@ class Schedule(Commits):
             outcome = live.windows.moves.take(s, step.action, given)
             if outcome is None or not live.agrees(step, outcome.next):
                 continue
-            start = step.lines.start + (1 if step.given.message is not None else 0)
-            said = said_lines(lines.vocabulary, step.action, s, outcome)
-            own = lines.records[start : start + len(said)]
-            agrees = all(line.agrees(record) for line, record in zip(said, own, strict=False))
-            if step.lines and not step.gap and not (agrees and len(own) == len(said)):
+            if step.lines and not step.gap and not _says(lines, step, s, outcome):
                 continue
-            score = self._met(i, t, outcome), -len(outcome.sends)
+            sends = bool(outcome.effects)
+            score = (self._met(i, t, outcome), -len(outcome.sends)) if sends else (0, 0)
             if best is None or score > best:
                 best, chosen = score, (given, outcome)
         if chosen is None:

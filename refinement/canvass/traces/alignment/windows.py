@@ -15,12 +15,13 @@ from operator import attrgetter
 from typing import Final
 
 from canvass.cluster.copies import replace
-from canvass.cluster.leader_position import leader_quorum_position, note_own_position
+from canvass.cluster.leader_position import leader_quorum_position
 from canvass.cluster.member import (
     NO_INPUT,
     ElectionState,
     Input,
     Member,
+    MemberRecord,
     ModuleState,
     Role,
 )
@@ -64,6 +65,7 @@ _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
 }
 """The open quantities of a closed member that a message of a kind gives."""
 _CLOSED: Final = ElectionState.CLOSED
+_EVERYTHING: Final = MemberRecord(log_position=UNBOUNDED)
 _ELECTION_ONLY: Final = frozenset(
     {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
 )
@@ -341,9 +343,9 @@ class Windows:
     def _reports(self, t: int, s: Member, to: int, m: AppendPosition) -> bool:
         """Whether a member outside elections can have reported a position after step ``t``."""
         position = m.log_position
-        if position != s.recorded_position:
-            if not s.recorded_position < position <= self.bounds[t].recorded:
-                return False
+        low = s.recorded_position
+        if position != low and not low < position <= self.bounds[t].recorded:
+            return False
         key = _REPORTS(s)
         if key not in self._reported:
             self._reported[key] = self._report(s)
@@ -363,7 +365,7 @@ class Windows:
     def _commits(self, t: int, s: Member, position: int) -> bool:
         """Whether a closed leader can have published a quorum position after step ``t``."""
         upper = self.bounds[t]
-        limit = upper.committed if upper.committed > s.commit_position else s.commit_position
+        limit = max(s.commit_position, upper.committed)
         if "AppendPosition" in self.hidden:
             return position <= limit
         if position > limit or position > upper.recorded or s.module_state is not _ACTIVE:
@@ -384,7 +386,7 @@ class Windows:
         """What a closed leader publishes if it hears these members, whatever it has recorded."""
         i, rules, term = self.moves.member_id, self.moves.rules, s.module_leadership_term_id
         # The leader ranks the position that it noted of itself in its last duty cycle.
-        noted = note_own_position(i, s, UNBOUNDED)
+        noted = replace(s, members=with_record(s.members, i, _EVERYTHING))
         return leader_quorum_position(rules, i, noted, term, UNBOUNDED, active)
 
     def sending(self, s: Member, kind: type[Message]) -> Iterator[tuple[str, Input]]:
