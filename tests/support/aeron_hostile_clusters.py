@@ -7,6 +7,7 @@ stretch of a capture with its beginning, of one to all members, of all releases.
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,11 +25,11 @@ _NUMBERS: Final = (
     b"1e9", b"null", b"true",
 )  # fmt: skip
 _BYTES: Final = (b"\0", b"\xff\xfe", b"\x1b[31m", b"\r", b"\n", b'"', b"=", b"\xc3\x28", b"[", b" ")
-_KINDS: Final = (
-    "spoil a number", "spoil a number", "swap two numbers", "delete", "delete", "double", "double",
-    "reorder", "move far", "swap files", "mix releases", "empty file", "no file", "NULs", "bytes",
-    "truncate", "encoding", "long line", "another member", "restart", "drop an event", "grow",
+_OF_A_LINE: Final = (
+    "number", "number", "number", "NULs", "bytes", "truncate", "long", "member", "restart", "grow",
 )  # fmt: skip
+_OF_A_BLOCK: Final = ("delete", "double", "reorder", "move")
+_OF_FILES: Final = ("swap", "mix releases", "empty", "remove", "encode", "drop an event", "end")
 
 
 @cache
@@ -61,108 +62,106 @@ def _excerpt(random: Random) -> Cluster:
     return found
 
 
-def _numbers(line: bytes) -> list[tuple[int, int]]:
-    """Where the digits of each number of a line begin and end."""
-    spans, at = [], 0
-    while at < len(line):
-        end = at
-        while end < len(line) and line[end : end + 1].isdigit():
-            end += 1
-        if end > at:
-            spans.append((at, end))
-        at = end + 1
-    return spans
-
-
 def _spoil_number(random: Random, line: bytes, other: bytes) -> bytes:
     """A line with one number as another line has it, a little off, or one of the worst."""
-    spans, others = _numbers(line), _numbers(other)
-    if not spans:
+    found, others = list(re.finditer(rb"\d+", line)), re.findall(rb"\d+", other)
+    if not found:
         return line
-    at, end = random.choice(spans)
+    at, end = random.choice(found).span()
     match random.randrange(3):
         case 0:
             put = random.choice(_NUMBERS)
         case 1 if others:
-            first, last = random.choice(others)
-            put = other[first:last]
+            put = random.choice(others)
         case _:
             off = random.choice((-1, 1, 32, -32, 96, 1 << 20))
             put = str(int(line[at:end][:18]) + off).encode()
     return line[:at] + put + line[end:]
 
 
-def _spoil(random: Random, kind: str, cluster: Cluster) -> None:
-    """Spoil a cluster in one way, in one place."""
-    i = random.choice(sorted(cluster))
-    lines = cluster[i]
-    if not lines:
-        return
-    at = random.randrange(len(lines))
-    size = random.choice((1, 1, 2, 5, 20))
+def _spoiled_line(random: Random, kind: str, line: bytes, lines: Lines) -> Lines:
+    """What stands in the place of a line."""
+    place = random.randrange(len(line) + 1)
     match kind:
-        case "spoil a number":
-            lines[at] = _spoil_number(random, lines[at], random.choice(lines))
-        case "swap two numbers":
-            other = random.randrange(len(lines))
-            first, second = lines[at], lines[other]
-            lines[at] = _spoil_number(random, first, second)
-            lines[other] = _spoil_number(random, second, first)
+        case "number":
+            return [_spoil_number(random, line, random.choice(lines))]
+        case "NULs":
+            return [line[:place] + b"\0" * random.choice((1, 64, 4096))]
+        case "bytes":
+            return [line[:place] + random.choice((*_BYTES, random.randbytes(8))) + line[place:]]
+        case "truncate":
+            return [line[:place]]
+        case "long":
+            filler = random.choice((b"a", b"9", b" ", b"=", b'"', b"a=1 "))
+            return [line.rstrip() + filler * random.choice((2_000, 70_000)) + b"\n"]
+        case "member":
+            return [re.sub(rb"memberId=\d+", b"memberId=%d" % random.randrange(10), line)]
+        case "restart":
+            starts = [one for one in lines if b"log started" in one or b"INIT" in one]
+            return [random.choice(starts or lines), line]
+        case _:
+            return [line] * random.choice((50, 200))
+
+
+def _spoil_block(random: Random, kind: str, lines: Lines) -> None:
+    """Spoil the order of lines."""
+    at = random.randrange(len(lines))
+    end = at + random.choice((1, 1, 2, 5, 20))
+    block = lines[at:end]
+    match kind:
         case "delete":
-            del lines[at : at + size]
+            del lines[at:end]
         case "double":
-            lines[at:at] = lines[at : at + size]
+            lines[at:at] = block
         case "reorder":
-            part = lines[at : at + size + 1]
-            random.shuffle(part)
-            lines[at : at + size + 1] = part
-        case "move far":
-            part = lines[at : at + size]
-            del lines[at : at + size]
+            random.shuffle(block)
+            lines[at:end] = block
+        case _:
+            del lines[at:end]
             place = random.randrange(len(lines) + 1)
-            lines[place:place] = part
-        case "swap files":
+            lines[place:place] = block
+
+
+def _spoil_files(random: Random, kind: str, cluster: Cluster, i: int) -> None:
+    """Spoil what is in which file."""
+    lines = cluster[i]
+    match kind:
+        case "swap":
             j = random.choice(sorted(cluster))
             cluster[i], cluster[j] = cluster[j], cluster[i]
         case "mix releases":
             donor = random.choice(_captures())
             cluster[i] = list(random.choice(list(donor.values()))[: len(lines)])
-        case "empty file":
+        case "empty":
             cluster[i] = []
-        case "no file":
-            if len(cluster) > 1:
-                del cluster[i]
-        case "NULs":
-            lines[at] = lines[at][: len(lines[at]) // 2] + b"\0" * random.choice((1, 64, 4096))
-        case "bytes":
-            place = random.randrange(len(lines[at]) + 1)
-            put = random.choice((*_BYTES, random.randbytes(8)))
-            lines[at] = lines[at][:place] + put + lines[at][place:]
-        case "truncate":
-            lines[at] = lines[at][: random.randrange(len(lines[at]) + 1)]
-            if random.random() < 0.5:
-                del lines[at + 1 :]
-        case "encoding":
+        case "remove" if len(cluster) > 1:
+            del cluster[i]
+        case "encode":
             text = b"".join(lines).decode("latin-1")
             name = random.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp037"))
             cluster[i] = [text.encode(name)]
-        case "long line":
-            filler = random.choice((b"a", b"9", b" ", b"=", b'"', b"a=1 "))
-            lines[at] = lines[at].rstrip() + filler * random.choice((2_000, 70_000)) + b"\n"
-        case "another member":
-            m = random.choice(b"0123456789")
-            member = b"memberId=%c" % m
-            lines[at] = lines[at].replace(b"memberId=%d" % i, member)
-        case "restart":
-            starts = [line for line in lines if b"log started" in line or b"INIT" in line]
-            lines.insert(at, random.choice(starts or lines))
         case "drop an event":
-            words = lines[at].split(b" ", 3)
-            event = b" ".join(words[1:3])
+            event = b" ".join(random.choice(lines).split(b" ", 3)[1:3])
             for each in cluster:
                 cluster[each] = [one for one in cluster[each] if event not in one]
-        case "grow":
-            lines[at:at] = [lines[at]] * random.choice((50, 200))
+        case _:
+            del lines[random.randrange(len(lines)) :]
+
+
+def _spoil(random: Random, cluster: Cluster) -> None:
+    """Spoil a cluster in one way, in one place."""
+    i = random.choice(sorted(cluster))
+    lines = cluster[i]
+    if not lines:
+        return
+    kind = random.choice((*_OF_A_LINE, *_OF_A_BLOCK * 2, *_OF_FILES))
+    if kind in _OF_FILES:
+        _spoil_files(random, kind, cluster, i)
+    elif kind in _OF_A_BLOCK:
+        _spoil_block(random, kind, lines)
+    else:
+        at = random.randrange(len(lines))
+        lines[at : at + 1] = _spoiled_line(random, kind, lines[at], lines)
 
 
 def hostile_cluster(seed: str) -> dict[str, bytes]:
@@ -170,7 +169,7 @@ def hostile_cluster(seed: str) -> dict[str, bytes]:
     random = Random(seed)
     cluster = {i: list(lines) for i, lines in _excerpt(random).items()}
     for _ in range(random.choice((0, 1, 1, 2, 3, 8))):
-        _spoil(random, random.choice(_KINDS), cluster)
+        _spoil(random, cluster)
     return {f"member-{i}.log": b"".join(lines) for i, lines in cluster.items()}
 
 

@@ -220,8 +220,9 @@ def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
 
     assert begun is not None
     assert [one.action for one in begun.steps[-2:]] == ["LeaderReplay", "OnAppendPosition"]
-    assert found.places(8, 1, message) == (-1, False)
-    assert Windows(begun, found.moves, DISK).places(8, 1, message) == (-1, True)
+    assert not found.sends_after(8, 1, message)
+    assert Windows(begun, found.moves, DISK).sends_after(8, 1, message)
+    assert found.slot(8, 1, message) == -1
 
 
 def test_a_step_that_changes_the_election_state_sends_nothing_before_it() -> None:
@@ -229,8 +230,9 @@ def test_a_step_that_changes_the_election_state_sends_nothing_before_it() -> Non
     message = CommitPosition(NULL_VALUE, 64, 0)
 
     assert found.steps[5].action == "CandidateBallot"
-    assert found.places(5, 1, message) == (-1, False)
-    assert found.places(6, 1, message)[0] >= 0
+    assert found.slot(5, 1, message) == -1
+    assert not found.sends_after(5, 1, message)
+    assert found.slot(6, 1, message) >= 0
 
 
 def test_a_closed_leader_does_not_wait_for_the_commit_positions_of_its_next_election() -> None:
