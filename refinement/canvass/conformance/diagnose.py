@@ -1,7 +1,7 @@
 """What exactly is wrong with one run: its divergences, each at the step where it shows first.
 
 A run is read again as a whole and every check is made once more, this time with the places of what
-fails. Who is right is not decided here: steps are judged by `canvass.conformance.judge`.
+fails. Who is right is not decided here: graph, cache and TLC decide steps.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
 
 Codes = NDArray[np.int8]
-"""What is known of steps, by their numbers: the numbers of `canvass.conformance.judge`."""
+"""What is known of steps, by their numbers: `ALLOWED`, `REFUSED` or `UNKNOWN`."""
 
 MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20

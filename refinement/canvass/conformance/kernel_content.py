@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import kernel
 from canvass.graph.kernel_parts import absorb
 from canvass.graph.steps import FIRST_SEED, SECOND_SEED
 from canvass.traces.layout import MESSAGE_INDEX
@@ -16,7 +16,7 @@ _FIELDS: Final = MESSAGE_INDEX["id"] + 1
 """The columns before are type, peer and id."""
 
 
-@compiled
+@kernel("messages")
 def _hash_rows(messages: Any, out: Any) -> None:
     lanes = np.empty(2, np.uint64)
     for row in range(len(messages)):

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import compiled, kernel
 
 LOG_MATCHING: Final = 0
 LEADER_COMPLETENESS: Final = 1
@@ -167,7 +167,7 @@ def _lacking(
     return -1
 
 
-@compiled
+@kernel("order")
 def replay_logs(  # noqa: C901  (one loop over the steps, so that all of a run stays in registers)
     order: Any,
     first: int,

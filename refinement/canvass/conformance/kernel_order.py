@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import kernel
 
 SOUND: Final = 0
 NOT_SENT: Final = 1
@@ -32,7 +32,7 @@ UNSEEN: Final = 10
 """Nothing to say, as the stream of the sender is not complete."""
 
 
-@compiled
+@kernel("received")
 def find_sends(ids: Any, received: Any, send_of: Any) -> None:
     """Find the first place of each id received among ids that rise.
 
@@ -53,7 +53,7 @@ def find_sends(ids: Any, received: Any, send_of: Any) -> None:
         send_of[row] = low if low < len(ids) and ids[low] == wanted else -1
 
 
-@compiled
+@kernel("member")
 def match_receipts(
     member: Any,
     sender: Any,
@@ -94,7 +94,7 @@ def match_receipts(
             last[origin] = send
 
 
-@compiled
+@kernel("rows")
 def find_sources(
     rows: Any,
     source: Any,
@@ -131,7 +131,7 @@ def find_sources(
             found[rows[n]] = NOT_WRITTEN
 
 
-@compiled
+@kernel("member")
 def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     member: Any,
     restarts: Any,

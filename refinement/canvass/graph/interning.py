@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import kernel
 
 Keys = NDArray[np.uint64]
 
 _FIRST_SLOTS: Final = 1 << 12
 
 
-@compiled
+@kernel("keys")
 def _intern(keys: Any, wanted: Any, slots: Any, known: Any, count: int, numbers: Any) -> int:
     mask = len(slots) - 1
     for row in range(len(keys)):
@@ -39,7 +39,7 @@ def _intern(keys: Any, wanted: Any, slots: Any, known: Any, count: int, numbers:
     return count
 
 
-@compiled
+@kernel("known")
 def _rehash(slots: Any, known: Any, count: int) -> None:
     mask = len(slots) - 1
     for number in range(count):

@@ -1,4 +1,4 @@
-"""`compiled`: numba's compiler behind one typed name, with its results cached on disk.
+"""Loops over arrays: plain Python for few rows, machine code by numba where that pays.
 
 numba sees that a cached function is stale from the file it stands in. The functions here call each
 other across files and freeze constants of others, so each is cached under a name that holds a
@@ -8,17 +8,27 @@ digest of all the sources it may depend on.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from types import FunctionType
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
-import numba
+import numpy as np
 
 from canvass.cluster import member
 from canvass.traces import layout
 
 _F = TypeVar("_F", bound=Callable[..., object])
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+PLAIN_ROWS = 15_000
+"""Rows that a kernel takes in plain Python before it is compiled.
+
+To compile all of them takes as long as some 15,000 rows do (``benchmarks/command.py``).
+"""
 
 _OWN: Final = Path(__file__).parent
 _TRACES: Final = Path(layout.__file__).parent
@@ -33,6 +43,7 @@ _SOURCES: Final = (
     *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits", "wire")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
+_parts = set[Callable[..., object]]()
 
 
 @cache
@@ -44,6 +55,61 @@ def _digest() -> str:
 
 
 def compiled(function: _F) -> _F:
-    """Compile a function of numbers and arrays to machine code at its first call."""
-    function.__qualname__ = f"{function.__qualname__}_{_digest()}"
-    return cast(_F, numba.njit(cache=True, nogil=True)(function))
+    """Mark a function of numbers and arrays that kernels call: it is compiled with them."""
+    _parts.add(function)
+    return function
+
+
+def kernel(rows: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Make a function of arrays a kernel: the argument ``rows`` is as long as its loop.
+
+    Called with positional arguments only. Both forms give the same result. Machine code is taken if
+    there is some on disk, or once the calls have had `PLAIN_ROWS` rows in all.
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        plain = cast(FunctionType, function)
+        place = plain.__code__.co_varnames.index(rows)
+        done = 0
+
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            nonlocal done
+            done += len(cast(Any, args[place]))
+            if done > PLAIN_ROWS or is_on_disk(plain):
+                return cast(_R, machine_code(plain)(*args))
+            with np.errstate(over="ignore"):
+                return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+@cache
+def is_on_disk(function: FunctionType) -> bool:
+    """Whether numba has left machine code for a function of these sources."""
+    module = Path(function.__code__.co_filename)
+    name = f"{module.stem}.{_cached_name(function)}-*.nbi"
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return any(Path(chosen).glob(f"*/{name}"))
+    return any((module.parent / "__pycache__").glob(name))
+
+
+@cache
+def machine_code(function: FunctionType) -> Callable[..., object]:
+    """Compile a function, and the parts that it calls, at its first call."""
+    import numba
+
+    names = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        if (part := names.get(name)) in _parts:
+            names[name] = machine_code(part)
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+    copy.__qualname__ = _cached_name(function)
+    copy.__module__ = function.__module__
+    return cast(Callable[..., object], numba.njit(cache=True, nogil=True)(copy))
+
+
+def _cached_name(function: FunctionType) -> str:
+    return f"{function.__qualname__}_{_digest()}"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import compiled, kernel
 from canvass.graph.kernel_parts import (
     absorb,
     absorb_strays,
@@ -105,7 +105,7 @@ def _regime(t: Any, action: int, before: Any, message: Any) -> int:
     return _ELECTION_OTHER
 
 
-@compiled
+@kernel("actions")
 def canonicalise(  # noqa: C901  (see the module)
     t: Any,
     flavours: Any,

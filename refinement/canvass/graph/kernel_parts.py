@@ -278,7 +278,7 @@ def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> 
 @compiled
 def absorb(lanes: Any, cell: Any) -> None:
     """Take one cell into the hash: see ``steps.hash_cells``."""
-    word = np.uint64(cell)
+    word = np.uint64(np.int64(cell))
     first = (lanes[0] ^ word) * np.uint64(0x9E3779B97F4A7C15)
     lanes[0] = first ^ (first >> np.uint64(29))
     second = (lanes[1] + word) * np.uint64(0xC2B2AE3D27D4EB4F)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from canvass.graph.jit import compiled
+from canvass.graph.jit import kernel
 
 
-@compiled
+@kernel("ends")
 def breadth_first(
     offsets: Any, ends: Any, allowed: Any, sources: Any, wanted: Any, found_by: Any, depth: Any
 ) -> int:
@@ -63,7 +63,7 @@ def breadth_first(
     return -1
 
 
-@compiled
+@kernel("ends")
 def strong_components(offsets: Any, ends: Any, allowed: Any, component: Any) -> int:
     """Number the strongly connected components, after Tarjan, without recursion.
 

@@ -1,4 +1,4 @@
-"""What a session of pytest knows of canvass: its options, its judge, and what was covered.
+"""What a session of pytest knows of canvass: its options, what is known of steps, coverage.
 
 The judge, and with it everything heavy, is made when the first run is to be checked.
 """

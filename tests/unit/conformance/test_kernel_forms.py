@@ -1,0 +1,77 @@
+"""A kernel gives the same in plain Python and as machine code, and is compiled where that pays."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from canvass.conformance import check, judge, kernel_content, kernel_logs, kernel_order
+from canvass.graph import interning, jit, kernel_loop
+from canvass.graph.oracle import Answer
+
+KERNELS: dict[ModuleType, tuple[str, ...]] = {
+    kernel_content: ("_hash_rows",),
+    kernel_logs: ("replay_logs",),
+    kernel_order: ("find_sends", "match_receipts", "find_sources", "order_steps"),
+    kernel_loop: ("canonicalise",),
+    interning: ("_intern", "_rehash"),
+}
+
+
+def compared(kernel: Callable[..., Any], calls: Counter[str]) -> Callable[..., Any]:
+    """A kernel that runs in both forms and compares what they return and write."""
+    plain = cast(FunctionType, cast(Any, kernel).__wrapped__)
+
+    def both(*args: Any) -> Any:
+        calls[plain.__name__] += 1
+        other = [copy.deepcopy(value) if isinstance(value, np.ndarray) else value for value in args]
+        found = jit.machine_code(plain)(*other)
+        with np.errstate(over="ignore"):
+            result = plain(*args)
+        for one, two in zip(args, other, strict=True):
+            if isinstance(one, np.ndarray):
+                np.testing.assert_array_equal(one, two)
+        np.testing.assert_equal(result, found)
+        return result
+
+    return both
+
+
+def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counter[str]()
+    monkeypatch.setattr(interning, "_FIRST_SLOTS", 4)
+    for module, names in KERNELS.items():
+        for name in names:
+            monkeypatch.setattr(module, name, compared(getattr(module, name), calls))
+
+    allowing = judge.Judge(oracle=lambda _, steps: [Answer(True, True)] * len(steps))
+    check.check_corpus([corpus], allowing)
+
+    assert set(calls) == {name for names in KERNELS.values() for name in names}
+
+
+def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = list[str]()
+
+    def machine_code(function: FunctionType) -> Callable[..., object]:
+        compiled.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(jit, "machine_code", machine_code)
+    monkeypatch.setattr(jit, "PLAIN_ROWS", 10)
+
+    @jit.kernel("rows")
+    def total(factor: int, rows: list[int]) -> int:
+        return factor * sum(rows)
+
+    assert [total(2, [1] * 5), total(2, [1] * 5)] == [10, 10]
+    assert compiled == []
+    assert total(2, [1]) == 2
+    assert compiled == ["total"]
