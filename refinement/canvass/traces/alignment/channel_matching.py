@@ -14,8 +14,16 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from canvass.cluster.member import ElectionState, Member, Role
-from canvass.cluster.messages import AppendPosition, Message, NewLeadershipTerm, StopCatchup
+from canvass.cluster.messages import (
+    AppendPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    StopCatchup,
+)
 from canvass.traces.alignment.bounds import Upper, bound_back, leads_closed
+from canvass.traces.alignment.moves import TICKS
+from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
 
 ROUNDS: Final = 400
@@ -96,17 +104,25 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
             if i < 0:
                 i = _unnamed_sender(windows, leaders, j, m)
             channels[i, j].append(
-                Receipt(index, m, not step.lines, not step.lines and _is_open(step.state, m))
+                Receipt(index, m, not step.lines, not step.lines and _is_open(one.steps, index))
             )
     return dict(channels)
 
 
-def _is_open(s: Member, m: Message) -> bool:
+def _is_open(steps: list[Step], index: int) -> bool:
     """Whether a greater position in a message without a line would do as well.
 
-    A follower that replays or catches up has to process all that it knows to be committed.
+    A follower that has replayed or caught up has processed all that it knows to be committed.
     """
-    return isinstance(m, AppendPosition) or s.election_state not in _PROCESSES
+    s, m = steps[index].state, steps[index].given.message
+    if not isinstance(m, CommitPosition) or s.election_state not in _PROCESSES:
+        return True
+    for step in steps[index + 1 :]:
+        if step.state.election_state is not s.election_state:
+            return step.action != TICKS[s.election_state]
+        if step.state.notified_commit_position > m.log_position:
+            return True
+    return True
 
 
 def _unnamed_sender(

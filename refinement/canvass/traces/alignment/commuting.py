@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from canvass.cluster.copies import replace
-from canvass.cluster.member import ElectionState, Member
+from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
@@ -74,7 +74,8 @@ def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Traje
     Notes
     -----
     Such a step need not commute with the receipts that it passes: a leader of 1.49 that begins its
-    replay forgets what was reported before. All lines are met as before.
+    replay forgets what was reported before. All lines are met as before. Nor need the own lines
+    ask for it: a follower that begins to copy its leader's log reports what it has.
     """
     steps = list(trajectory.steps)
     moved = False
@@ -86,14 +87,37 @@ def begun_at_once(trajectory: Trajectory, moves: Moves, before: Member) -> Traje
         while place > 0 and _can_wait(steps, place - 1, state):
             place -= 1
         start = steps[place - 1].state if place else before
-        taken = _taken_first(steps, place, index, trajectory.lines, moves, start)
-        if place < index and taken is not None:
+        if place == index:
+            continue
+        passed, rest = steps[place:index], steps[index + 1 :]
+        taken = _taken_first([step, *passed], step.state, rest, trajectory.lines, moves, start)
+        if taken is not None:
             steps[place : place + len(taken)] = taken
+            moved = True
+    for place in range(len(steps) - 1, 0, -1):
+        taken = _inserted(steps, place, trajectory.lines, moves)
+        if taken is not None:
+            steps[place : place + len(taken) - 1] = taken
             moved = True
     if not moved:
         return None
     gaps, false_lines = list(trajectory.gaps), list(trajectory.false_lines)
     return Trajectory(trajectory.lines, steps, trajectory.stopped, gaps, false_lines)
+
+
+def _inserted(steps: list[Step], place: int, lines: MemberLines, moves: Moves) -> list[Step] | None:
+    """A duty cycle right after a change of the election state, with the steps that follow."""
+    s = steps[place - 1].state
+    earlier = steps[place - 2].state if place > 1 else None
+    entered = earlier is not None and earlier.election_state is not s.election_state
+    action = TICKS.get(s.election_state)
+    if not entered or action is None or steps[place].action == action:
+        return None
+    outcome = moves.take(s, action, NO_INPUT)
+    if outcome is None or outcome.next == s or printed_lines(action, s, outcome):
+        return None
+    first = [Step(action, NO_INPUT, outcome), steps[place]]
+    return _taken_first(first, steps[place].state, steps[place + 1 :], lines, moves, s)
 
 
 def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
@@ -105,15 +129,26 @@ def _can_wait(steps: list[Step], at: int, state: ElectionState) -> bool:
 
 
 def _taken_first(
-    steps: list[Step], place: int, index: int, lines: MemberLines, moves: Moves, s: Member
+    first: list[Step],
+    reached: Member,
+    rest: list[Step],
+    lines: MemberLines,
+    moves: Moves,
+    s: Member,
 ) -> list[Step] | None:
-    """The steps from a place on, that at an index first, up to where the state is as it was.
+    """Some steps, then others up to where the state is as it was.
 
     None if one of them is not possible then, or prints other lines.
+
+    Parameters
+    ----------
+    first, reached, rest
+        The steps that come first, the state that was there after them, and the steps that follow.
+    lines, moves, s
+        Of the member, with the state before the steps.
     """
     taken: list[Step] = []
-    order = chain([steps[index]], steps[place:index], steps[index + 1 :])
-    for at, step in enumerate(order, start=place):
+    for step in chain(first, rest):
         if step.resynchronised or step.false:
             return None
         ends = step.action == END_OF_LIFE
@@ -122,7 +157,8 @@ def _taken_first(
             return None
         taken.append(Step(step.action, step.given, outcome, step.lines, step.gap))
         s = outcome.next
-        if at >= index and s == steps[at].state:
+        more = len(taken) - len(first)
+        if more >= 0 and s == (step.state if more else reached):
             break
     return taken
 
