@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from canvass.cluster.copies import replace
 from canvass.cluster.core import step
@@ -14,6 +17,8 @@ from canvass.cluster.messages import (
     AppendPosition,
     CanvassPosition,
     CommitPosition,
+    Message,
+    NewLeadershipTerm,
     StopCatchup,
     Vote,
 )
@@ -150,6 +155,29 @@ def test_a_true_log_lacks_no_commit_position() -> None:
     assert list(missing_commits(lines_of_sample())) == []
 
 
+def received(i: int, times: list[int], messages: list[Message]) -> MemberLines:
+    given: dict[str, Any] = dict.fromkeys(records.ElectionStateChange.__struct_fields__, 0)
+    found: list[Any] = [records.ElectionStateChange(**{**given, "time_ns": at}) for at in times]
+    return MemberLines(i, ("log",), found, list(messages), ALL_EVENTS, times=times)
+
+
+@pytest.mark.parametrize(("reports", "lost"), [([5, 10, 15, 20], 1), ([5, 20], 0), ([], 0)])
+def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
+    reports: list[int], lost: int
+) -> None:
+    times = [100_000_000 * at for at in (4, 5, 9, 14, 20)]
+    commits: list[Message] = [CommitPosition(1, 32 * at, 0) for at in range(1, 6)]
+    members = {
+        0: received(
+            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
+        ),
+        1: received(1, [times[0], times[-1]], [commits[0], commits[-1]]),
+        2: received(2, times, commits),
+    }
+
+    assert len(list(missing_commits(members))) == lost
+
+
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     gap = costs.GAP + costs.MISSING_LINE
 
@@ -223,6 +251,24 @@ def test_a_leader_begins_its_replay_before_it_receives_reports() -> None:
     assert not found.sends_after(8, 1, message)
     assert Windows(begun, found.moves, DISK).sends_after(8, 1, message)
     assert found.slot(8, 1, message) == -1
+
+
+def test_a_follower_begins_to_copy_though_no_own_line_asks_for_it() -> None:
+    announced = NewLeadershipTerm(0, 1, 128, NULL_VALUE, 1, 128, 128, NULL_VALUE, 1)
+    found = walked(
+        RULES_149,
+        DISK,
+        ("Restart", NO_INPUT),
+        ("OnNewLeadershipTerm", Input(message=announced)),
+        ("OnCommitPosition", Input(message=CommitPosition(1, 64, 1))),
+    )
+    report = AppendPosition(1, 64, 0, 0)
+    begun = begun_at_once(found.trajectory, found.moves, DISK)
+
+    assert found.first(0, 1, report) is None
+    assert begun is not None
+    assert [one.action for one in begun.steps[2:]] == ["FollowerLogReplication", "OnCommitPosition"]
+    assert Windows(begun, found.moves, DISK).first(0, 1, report) is not None
 
 
 def test_a_step_that_changes_the_election_state_sends_nothing_before_it() -> None:

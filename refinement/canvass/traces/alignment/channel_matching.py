@@ -146,6 +146,7 @@ def match(windows: Mapping[int, Windows]) -> Matching:
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():
         _match_earliest(windows[i], j, receipts)
+    _find_unnamed_senders(windows, matching)
     _settle_publications(windows, matching)
     for (i, j), receipts in matching.channels.items():
         matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
@@ -153,6 +154,26 @@ def match(windows: Mapping[int, Windows]) -> Matching:
         _match_latest(windows[i], j, kept)
         matching.channels[i, j] = kept
     return matching
+
+
+def _find_unnamed_senders(windows: Mapping[int, Windows], matching: Matching) -> None:
+    """Find another sender of messages that do not name theirs, and have no window in a channel."""
+    for (i, j), receipts in list(matching.channels.items()):
+        late = [r for r in receipts if r.earliest < 0 and sender_of(r.message) < 0]
+        for receipt in late:
+            for other in windows:
+                if other in (i, j) or windows[other].first(0, j, receipt.message) is None:
+                    continue
+                channel = matching.channels.get((other, j), [])
+                merged = sorted([*channel, receipt], key=lambda one: one.step)
+                unmatched = sum(one.earliest < 0 for one in channel)
+                _match_earliest(windows[other], j, merged)
+                if sum(one.earliest < 0 for one in merged) <= unmatched:
+                    matching.channels[other, j] = merged
+                    matching.channels[i, j].remove(receipt)
+                    break
+                receipt.earliest = -1
+                _match_earliest(windows[other], j, channel)
 
 
 def _after(place: int) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
-from canvass.cluster.messages import CommitPosition
+from canvass.cluster.messages import AppendPosition, CommitPosition
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment.member_lines import MemberLines, is_termination
 from canvass.traces.alignment.windows import sender_of
@@ -91,8 +92,10 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.publishCommitPosition`` offers to each member in turn.
+    Source: ``ConsensusModuleAgent.publishCommitPosition`` offers to each member in turn. A member
+    that the leader does not hear of meanwhile may be cut off, or paused.
     """
+    reports = _reports(members)
     first: dict[int, dict[tuple[int, int], _Times]] = {}
     for i, lines in members.items():
         own: defaultdict[tuple[int, int], _Times] = defaultdict(dict)
@@ -111,7 +114,8 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
             if not isinstance(m, CommitPosition):
                 continue
             time_ns = lines.records[index].time_ns
-            if last is not None and time_ns - last[1] < CONNECTED_NS:
+            near = last is not None and time_ns - last[1] < CONNECTED_NS
+            if last is not None and near and _is_heard_of(reports, i, m, lines, index, last[1]):
                 lost = _lost(last[0], m, time_ns - last[1], others, rising)
                 if lost >= LOST_COMMITS:
                     reason = (
@@ -120,6 +124,33 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
                     )
                     yield i, index, reason
             last = m, time_ns
+
+
+def _reports(members: Mapping[int, MemberLines]) -> dict[tuple[int, int], list[int]]:
+    """For each leader and follower when the leader received reports."""
+    found: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, lines in members.items():
+        for at, m in zip(lines.times, lines.messages, strict=True):
+            if isinstance(m, AppendPosition):
+                found[i, m.follower_member_id].append(at)
+    return dict(found)
+
+
+def _is_heard_of(
+    reports: Mapping[tuple[int, int], list[int]],
+    i: int,
+    m: CommitPosition,
+    lines: MemberLines,
+    index: int,
+    last_ns: int,
+) -> bool:
+    """Whether the leader went on receiving reports of a member between two commit positions."""
+    end = lines.times[index]
+    begin = end - (lines.records[index].time_ns - last_ns)
+    times = reports.get((m.leader_member_id, i), [])
+    heard = times[bisect_left(times, begin) : bisect_right(times, end)]
+    silences = [b - a for a, b in pairwise([begin, *heard, end])]
+    return bool(heard) and max(silences) < GOES_ON_NS
 
 
 def _rising(others: list[dict[tuple[int, int], _Times]]) -> list[dict[tuple[int, int], list[int]]]:
