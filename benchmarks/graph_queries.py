@@ -72,17 +72,17 @@ def measure(folder: Path) -> tuple[int, dict[str, float]]:
 def main() -> None:
     """Write the grids and print the table."""
     sides = [int(word) for word in sys.argv[1:]] or list(SIDES)
-    told: list[tuple[int, dict[str, float]]] = []
+    reported: list[tuple[int, dict[str, float]]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for side in sides:
             folder = Path(scratch) / str(side)
             write_grid(folder, side)
-            told.append(measure(folder))
-    head = "".join(f"{count:>13,} states" for count, _ in told)
+            reported.append(measure(folder))
+    head = "".join(f"{count:>13,} states" for count, _ in reported)
     print(f"{'':<28}{head}  ratio of each state, largest to smallest")
-    for name in told[0][1]:
-        cells = "".join(f"{times[name] * 1000:>17,.1f} ms" for _, times in told)
-        (least, first), (most, last) = told[0], told[-1]
+    for name in reported[0][1]:
+        cells = "".join(f"{times[name] * 1000:>17,.1f} ms" for _, times in reported)
+        (least, first), (most, last) = reported[0], reported[-1]
         ratio = (last[name] / most) / max(first[name] / least, 1e-12)
         print(f"{name:<28}{cells}  {ratio:>6.2f}")
 

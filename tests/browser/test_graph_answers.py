@@ -75,7 +75,7 @@ def assert_nothing_overlaps(nodes: tuple[Place, ...]) -> None:
         assert abs(one.x - two.x) >= WIDTH or abs(one.y - two.y) >= HEIGHT
 
 
-def test_the_graph_is_told_whole(server: Asked, graph: nx.MultiDiGraph, view: MemberView) -> None:
+def test_the_graph_is_complete(server: Asked, graph: nx.MultiDiGraph, view: MemberView) -> None:
     info = server.get(api.GraphInfo, at(server))
 
     assert (info.kind, info.states, info.edges) == ("member", len(graph), graph.number_of_edges())
@@ -91,31 +91,31 @@ def test_a_state_has_the_neighbours_of_the_graph(
 ) -> None:
     for row in range(0, view.state_count, 97):
         state = view.id_of(row)
-        told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
+        answer = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
         leaving = {key: to for _, to, key in graph.out_edges(state, keys=True)}
         entering = {key: source for source, _, key in graph.in_edges(state, keys=True)}
-        assert {one.edge: one.target for one in told.out} == leaving
-        assert {one.edge: one.source for one in told.entering} == entering
-        assert (told.out_total, told.in_total) == (len(leaving), len(entering))
-        assert told.tree == plain(view.tree(row))
-        for edge in told.out:
-            assert_changes_lead(told.tree, plain(view.tree(view.find(edge.target) or 0)), edge)
+        assert {one.edge: one.target for one in answer.out} == leaving
+        assert {one.edge: one.source for one in answer.entering} == entering
+        assert (answer.out_total, answer.in_total) == (len(leaving), len(entering))
+        assert answer.tree == plain(view.tree(row))
+        for edge in answer.out:
+            assert_changes_lead(answer.tree, plain(view.tree(view.find(edge.target) or 0)), edge)
 
 
 def test_a_limit_cuts_neighbours_and_says_how_many_there_are(
     server: Asked, graph: nx.MultiDiGraph
 ) -> None:
     state = max(graph, key=graph.out_degree)
-    told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=2)
+    answer = server.get(api.StateView, f"{at(server)}/state/{state}", limit=2)
 
-    assert len(told.out) == 2
-    assert told.out_total == graph.out_degree(state)
+    assert len(answer.out) == 2
+    assert answer.out_total == graph.out_degree(state)
 
 
 def test_steps_that_lead_back_to_the_state_come_last(server: Asked, graph: nx.MultiDiGraph) -> None:
     state = max(graph, key=lambda node: graph.number_of_edges(node, node))
-    told = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
-    for ends in ([one.target for one in told.out], [one.source for one in told.entering]):
+    answer = server.get(api.StateView, f"{at(server)}/state/{state}", limit=1000)
+    for ends in ([one.target for one in answer.out], [one.source for one in answer.entering]):
         loops = [end == state for end in ends]
         assert loops == sorted(loops)
         assert set(loops) == {False, True}
@@ -133,15 +133,15 @@ def test_the_part_around_a_state_is_that_of_the_graph(
     simple = nx.Graph(graph)
     for row in range(0, view.state_count, 211):
         state = view.id_of(row)
-        told = server.get(api.Around, f"{at(server)}/around/{state}", depth=1, limit=1000)
+        answer = server.get(api.Around, f"{at(server)}/around/{state}", depth=1, limit=1000)
         near = {state, *simple.neighbors(state)}
-        assert {node.id for node in told.nodes} == near
+        assert {node.id for node in answer.nodes} == near
         inner = graph.subgraph(near)
         drawn = Counter(
-            {(edge.source, edge.target, edge.action): edge.count for edge in told.edges}
+            {(edge.source, edge.target, edge.action): edge.count for edge in answer.edges}
         )
         assert drawn == Counter((a, b, action) for a, b, action in inner.edges(data="action"))
-        assert_nothing_overlaps(told.nodes)
+        assert_nothing_overlaps(answer.nodes)
 
 
 def test_what_is_left_out_is_counted(server: Asked, view: MemberView) -> None:
@@ -170,22 +170,22 @@ def test_a_state_that_must_be_drawn_is_drawn(server: Asked, view: MemberView) ->
 
 def test_only_the_edges_of_chosen_actions_are_drawn(server: Asked, view: MemberView) -> None:
     state = view.id_of(int(view.initial[0]))
-    told = server.get(
+    answer = server.get(
         api.Around, f"{at(server)}/around/{state}", depth=4, actions="Restart,LeaderReplay"
     )
 
-    assert {edge.action for edge in told.edges} <= {"Restart", "LeaderReplay"}
+    assert {edge.action for edge in answer.edges} <= {"Restart", "LeaderReplay"}
 
 
 def test_many_states_are_drawn_without_overlap(server: Asked) -> None:
     graph = f"/graph/{server.ids[1]}"
     first = server.get(api.GraphInfo, graph).initial[0]
-    told = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
+    answer = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
 
-    assert len(told.nodes) == 300
-    assert_nothing_overlaps(told.nodes)
+    assert len(answer.nodes) == 300
+    assert_nothing_overlaps(answer.nodes)
     again = server.get(api.Around, f"{graph}/around/{first}", depth=4, limit=300)
-    assert again == told
+    assert again == answer
 
 
 def test_states_are_found_by_what_holds_in_them(
@@ -193,28 +193,28 @@ def test_states_are_found_by_what_holds_in_them(
 ) -> None:
     trees = {view.id_of(row): view.tree(row) for row in range(view.state_count)}
     expected = {name for name, tree in trees.items() if tree["electionState"] == "LEADER_READY"}
-    told = server.get(
+    answer = server.get(
         api.Found, f"{at(server)}/find", where='electionState = "LEADER_READY"', limit=1000
     )
 
-    assert told.count == len(expected)
-    assert {one.id for one in told.shown} == expected
+    assert answer.count == len(expected)
+    assert {one.id for one in answer.shown} == expected
     part = server.get(api.Found, f"{at(server)}/find", where="TRUE", limit=3)
     assert (part.count, len(part.shown)) == (len(graph), 3)
 
 
 def test_a_predicate_that_holds_nowhere_says_what_no_state_has(server: Asked) -> None:
     where = 'electionState = "LEADER_REDY"'
-    told = server.get(api.Found, f"{at(server)}/find", where=where)
+    answer = server.get(api.Found, f"{at(server)}/find", where=where)
 
-    assert told.count == 0
-    assert any("LEADER_READY" in hint for hint in told.hints)
+    assert answer.count == 0
+    assert any("LEADER_READY" in hint for hint in answer.hints)
     reply = server.ask(f"{at(server)}/path", **{"from": "initial", "where": where})
     assert (reply.status, reply.problem().code) == (404, "no-path")
     assert "LEADER_READY" in reply.problem().message
 
 
-def test_what_is_wrong_with_an_expression_is_told_with_its_column(server: Asked) -> None:
+def test_what_is_wrong_with_an_expression_is_reported_with_its_column(server: Asked) -> None:
     problem = server.ask(f"{at(server)}/find", where="role = = 1").problem()
 
     assert (problem.code, problem.column) == ("expression", 8)
@@ -229,11 +229,11 @@ def test_paths_are_shortest(server: Asked, graph: nx.MultiDiGraph, view: MemberV
         if end not in lengths:
             assert (reply.status, reply.problem().code) == (404, "no-path")
             continue
-        told = server.get(api.PathView, f"{at(server)}/path", **{"from": start, "to": end})
-        assert len(told.hops) == lengths[end]
-        here = told.start.id
+        answer = server.get(api.PathView, f"{at(server)}/path", **{"from": start, "to": end})
+        assert len(answer.hops) == lengths[end]
+        here = answer.start.id
         assert here == start
-        for hop in told.hops:
+        for hop in answer.hops:
             assert hop.source == here
             assert graph.edges[hop.source, hop.target, hop.edge]["action"] == hop.action
             here = hop.target
@@ -242,50 +242,50 @@ def test_paths_are_shortest(server: Asked, graph: nx.MultiDiGraph, view: MemberV
 
 def test_a_path_leads_to_where_something_holds(server: Asked) -> None:
     where = 'electionState = "LEADER_READY"'
-    told = server.get(api.PathView, f"{at(server)}/path", **{"from": "initial", "where": where})
+    answer = server.get(api.PathView, f"{at(server)}/path", **{"from": "initial", "where": where})
 
-    assert told.hops
-    last = server.get(api.StateView, f"{at(server)}/state/{told.hops[-1].target}")
+    assert answer.hops
+    last = server.get(api.StateView, f"{at(server)}/state/{answer.hops[-1].target}")
     assert last.tree["electionState"] == "LEADER_READY"
 
 
 def test_a_projection_counts_every_state_and_edge(
     server: Asked, graph: nx.MultiDiGraph, view: MemberView
 ) -> None:
-    told = server.get(api.Projection, f"{at(server)}/project", by="electionState")
+    answer = server.get(api.Projection, f"{at(server)}/project", by="electionState")
     kind = {view.id_of(row): view.tree(row)["electionState"] for row in range(view.state_count)}
 
-    assert {node.key.strip('"'): node.count for node in told.nodes} == Counter(kind.values())
+    assert {node.key.strip('"'): node.count for node in answer.nodes} == Counter(kind.values())
     expected = Counter((kind[a], kind[b], action) for a, b, action in graph.edges(data="action"))
     assert {
         (edge.source.strip('"'), edge.target.strip('"'), edge.action): edge.count
-        for edge in told.edges
+        for edge in answer.edges
     } == expected
-    assert (told.left_out, told.left_out_classes) == (api.LeftOut(states=0, edges=0), 0)
-    assert_nothing_overlaps(told.nodes)
+    assert (answer.left_out, answer.left_out_classes) == (api.LeftOut(states=0, edges=0), 0)
+    assert_nothing_overlaps(answer.nodes)
 
 
 def test_a_projection_with_too_many_values_says_what_is_left_out(server: Asked) -> None:
     graph = f"/graph/{server.ids[1]}"
     states = server.get(api.GraphInfo, graph).states
-    told = server.get(api.Projection, f"{graph}/project", by="members, recordingLog, role")
+    answer = server.get(api.Projection, f"{graph}/project", by="members, recordingLog, role")
 
-    assert told.left_out_classes > 0
-    assert sum(node.count for node in told.nodes) + told.left_out.states == states
-    assert len({node.key for node in told.nodes}) == len(told.nodes)
+    assert answer.left_out_classes > 0
+    assert sum(node.count for node in answer.nodes) + answer.left_out.states == states
+    assert len({node.key for node in answer.nodes}) == len(answer.nodes)
 
 
 def test_components_are_those_of_the_graph(server: Asked, graph: nx.MultiDiGraph) -> None:
-    told = server.get(api.Components, f"{at(server)}/components")
+    answer = server.get(api.Components, f"{at(server)}/components")
     expected = sorted(map(len, nx.strongly_connected_components(graph)), reverse=True)
 
-    assert told.count == len(expected)
-    assert [one.size for one in told.largest] == expected[: len(told.largest)]
+    assert answer.count == len(expected)
+    assert [one.size for one in answer.largest] == expected[: len(answer.largest)]
 
 
 def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good_run: Path) -> None:
     graph_id, run_id = server.ids[1:]
-    told = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage", run=run_id)
+    answer = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage", run=run_id)
     loaded, keys = load(good_run, "good"), open_keys(member_graph)
     rules = rules_of(loaded.run)
     taken: Counter[int] = Counter()
@@ -294,12 +294,12 @@ def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good
         if example is not None:
             taken[int(keys.lookup(np.array([example.key], dtype=np.uint64))[0])] += 1
 
-    assert told.events == len(loaded.columns)
-    assert told.outside == len(loaded.columns) - sum(taken.values()) + taken.pop(-1, 0)
-    assert told.covered == len(taken)
-    assert told.total == len(keys)
-    assert sum(one.covered for one in told.actions) == told.covered
-    assert sum(one.events for one in told.actions) == told.events - told.outside
+    assert answer.events == len(loaded.columns)
+    assert answer.outside == len(loaded.columns) - sum(taken.values()) + taken.pop(-1, 0)
+    assert answer.covered == len(taken)
+    assert answer.total == len(keys)
+    assert sum(one.covered for one in answer.actions) == answer.covered
+    assert sum(one.events for one in answer.actions) == answer.events - answer.outside
 
 
 def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
@@ -309,7 +309,7 @@ def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
     step = server.get(api.StepView, f"/run/{run_id}/step/0/2")
     assert step.graph is not None
     query: dict[str, object] = {"depth": 1, "limit": 200}
-    told = server.get(
+    answer = server.get(
         api.GraphCoverage,
         f"/graph/{graph_id}/coverage",
         run=run_id,
@@ -318,17 +318,17 @@ def test_drawn_edges_are_hot_where_a_run_went(server: Asked) -> None:
         **query,
     )
 
-    assert told.edges[str(step.graph.drawn_edge)] > 0
+    assert answer.edges[str(step.graph.drawn_edge)] > 0
     cold = server.get(
         api.GraphCoverage, f"/graph/{graph_id}/coverage", around=step.graph.source, **query
     )
-    assert cold.edges.keys() >= told.edges.keys() - {str(step.graph.drawn_edge)}
+    assert cold.edges.keys() >= answer.edges.keys() - {str(step.graph.drawn_edge)}
 
 
 def test_a_run_of_other_rules_takes_nothing(server: Asked) -> None:
-    told = server.get(api.GraphCoverage, f"{at(server)}/coverage")
+    answer = server.get(api.GraphCoverage, f"{at(server)}/coverage")
 
-    assert (told.runs, told.events, told.covered) == (0, 0, 0)
+    assert (answer.runs, answer.events, answer.covered) == (0, 0, 0)
 
 
 def test_a_graph_without_its_table_of_steps_is_still_shown(
@@ -350,7 +350,7 @@ def test_a_graph_without_its_table_of_steps_is_still_shown(
         assert server.get(api.StepView, "/run/good/step/0/3").graph is None
 
 
-def test_a_damaged_graph_is_told_in_one_line(small_graph: Path, tmp_path: Path) -> None:
+def test_a_damaged_graph_is_reported_in_one_line(small_graph: Path, tmp_path: Path) -> None:
     folder = tmp_path / "graph"
     folder.mkdir()
     for file in small_graph.iterdir():

@@ -58,35 +58,35 @@ def test_a_good_run_conforms(server: Asked, good_run: Path) -> None:
     assert run.events == sum(map(len, streams))
 
 
-def test_a_divergence_is_told_with_what_is_allowed(server: Asked) -> None:
+def test_a_divergence_is_reported_with_what_is_allowed(server: Asked) -> None:
     run = settled(server, "bad")
 
     assert run.verdict == "DIVERGES"
     assert run.divergence is not None
-    told = run.divergence
-    assert (told.kind, told.name, told.member) == ("IMPLEMENTATION_STEP", "Canvass", 1)
-    assert any(one.field == "electionState" for one in told.changed)
-    assert told.operator is not None
-    assert told.operator.lines[0].startswith("Canvass(")
-    assert told.place.endswith(f"member-1.ndjson:{told.step + 1}")
-    assert told.action_enabled
-    assert "ElectionError" in told.enabled
-    assert {one.kind for one in run.findings} >= {told.kind}
+    answer = run.divergence
+    assert (answer.kind, answer.name, answer.member) == ("IMPLEMENTATION_STEP", "Canvass", 1)
+    assert any(one.field == "electionState" for one in answer.changed)
+    assert answer.operator is not None
+    assert answer.operator.lines[0].startswith("Canvass(")
+    assert answer.place.endswith(f"member-1.ndjson:{answer.step + 1}")
+    assert answer.action_enabled
+    assert "ElectionError" in answer.enabled
+    assert {one.kind for one in run.findings} >= {answer.kind}
 
 
 def test_a_step_the_spec_does_not_allow_has_its_alternatives(server: Asked) -> None:
-    told = settled(server, "bad").divergence
-    assert told is not None
+    answer = settled(server, "bad").divergence
+    assert answer is not None
 
-    assert told.expected
-    differences = {one.field: one for one in told.expected[0]}
+    assert answer.expected
+    differences = {one.field: one for one in answer.expected[0]}
     assert differences["electionState"].observed == "NOMINATE"
     assert differences["electionState"].allowed == "CANVASS"
 
 
 def test_lanes_give_every_event_once_however_they_are_cut(server: Asked, good_run: Path) -> None:
     total = server.get(api.RunView, "/run/good").events
-    told: list[api.LaneEvent] = []
+    answer: list[api.LaneEvent] = []
     for start in range(0, total, 70):
         part = server.get(api.Lanes, "/run/good/lanes", **{"from": start, "count": 70})
         assert (part.before, part.total) == (start, total)
@@ -94,15 +94,15 @@ def test_lanes_give_every_event_once_however_they_are_cut(server: Asked, good_ru
         for message in part.messages:
             for place in (message.sent, message.received):
                 assert place is None or 0 <= place < len(part.events)
-        told += part.events
+        answer += part.events
 
-    assert [one.number for one in told] == list(range(total))
+    assert [one.number for one in answer] == list(range(total))
     expected = {
         (member, f"{member}:{event['step']}", event["action"])
         for member, stream in enumerate(events_of(good_run))
         for event in stream
     }
-    assert {(one.lane, one.reference, one.title) for one in told} == expected
+    assert {(one.lane, one.reference, one.title) for one in answer} == expected
 
 
 def test_lanes_beyond_the_end_are_empty(server: Asked) -> None:
@@ -113,12 +113,12 @@ def test_lanes_beyond_the_end_are_empty(server: Asked) -> None:
 
 
 def test_the_divergence_is_marked_in_the_lanes(server: Asked) -> None:
-    told = settled(server, "bad").divergence
-    assert told is not None
-    part = server.get(api.Lanes, "/run/bad/lanes", **{"from": told.event_number, "count": 1})
+    answer = settled(server, "bad").divergence
+    assert answer is not None
+    part = server.get(api.Lanes, "/run/bad/lanes", **{"from": answer.event_number, "count": 1})
 
     assert part.events[0].mark == Mark.DIVERGES.value
-    assert part.events[0].reference == f"{told.member}:{told.step}"
+    assert part.events[0].reference == f"{answer.member}:{answer.step}"
 
 
 def test_members_stand_where_their_last_event_left_them(server: Asked) -> None:
@@ -156,7 +156,7 @@ def test_the_strip_says_the_same_as_the_lanes(server: Asked) -> None:
     assert {one.number: one.kind for one in strip.marks} == marked
 
 
-def test_a_step_is_told_as_the_stream_has_it(server: Asked, good_run: Path) -> None:
+def test_a_step_is_reported_as_the_stream_has_it(server: Asked, good_run: Path) -> None:
     stream = events_of(good_run)[1]
     for place in (0, 1, 17, len(stream) - 1):
         step = server.get(api.StepView, f"/run/good/step/1/{place}")
@@ -173,17 +173,17 @@ def test_a_step_is_told_as_the_stream_has_it(server: Asked, good_run: Path) -> N
 
 
 def test_what_is_wrong_is_said_at_its_step_and_at_no_other(server: Asked) -> None:
-    told = settled(server, "bad").divergence
-    assert told is not None
-    place = f"/run/bad/step/{told.member}"
+    answer = settled(server, "bad").divergence
+    assert answer is not None
+    place = f"/run/bad/step/{answer.member}"
 
-    assert server.get(api.StepView, f"{place}/{told.step}").divergence == told.message
-    assert server.get(api.StepView, f"{place}/{told.step - 1}").divergence == ""
+    assert server.get(api.StepView, f"{place}/{answer.step}").divergence == answer.message
+    assert server.get(api.StepView, f"{place}/{answer.step - 1}").divergence == ""
 
 
 def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> None:
     graph_id = server.ids[-1]
-    # Until all edges are canonicalised, the page is told to ask again.
+    # Until all edges are canonicalised, the page is asked to try again.
     first = server.get(api.StepView, "/run/good/step/0/0")
     assert first.graph is None or not first.graph_pending
     server.store.content("graph", graph_id).steps.classes()
@@ -217,14 +217,14 @@ def test_a_step_lies_in_the_graph_between_states_like_its_own(server: Asked) -> 
 
 def test_a_step_that_the_spec_does_not_allow_is_not_in_the_graph(server: Asked) -> None:
     server.store.content("graph", server.ids[-1]).steps.classes()
-    told = settled(server, "bad").divergence
-    assert told is not None
-    step = server.get(api.StepView, f"/run/bad/step/{told.member}/{told.step}")
+    answer = settled(server, "bad").divergence
+    assert answer is not None
+    step = server.get(api.StepView, f"/run/bad/step/{answer.member}/{answer.step}")
 
     assert (step.graph, step.graph_pending) == (None, False)
 
 
-def test_a_run_that_is_no_trace_is_told_in_one_line(tmp_path: Path, good_run: Path) -> None:
+def test_a_run_that_is_no_trace_is_reported_in_one_line(tmp_path: Path, good_run: Path) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
     for file in good_run.iterdir():
@@ -291,7 +291,7 @@ def test_event_logs_of_a_cluster_are_imported_when_they_are_asked_for() -> None:
         assert len(server.get(api.RunStrip, "/run/b-leader-killed/strip").members) == 3
 
 
-def test_logs_that_are_none_are_told_in_one_line(tmp_path: Path) -> None:
+def test_logs_that_are_none_are_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "member-0.log").write_bytes(b"\x00<b>nothing\n" * 10)
     with serving([tmp_path]) as server:
         reply = server.ask(f"/run/{server.ids[0]}")

@@ -74,12 +74,12 @@ def table(out: Path, name: str) -> list[dict[str, object]]:
 
 
 def verdicts_of(out: Path) -> Told:
-    """What is told of each run, by its folder's name."""
-    told: Told = {}
+    """What is reported of each run, by its folder's name."""
+    reported: Told = {}
     for row in table(out, "verdicts"):
         name = Path(str(row["source"])).name
-        told[name] = (row["verdict"], row["events"], row["unchecked"])
-    return told
+        reported[name] = (row["verdict"], row["events"], row["unchecked"])
+    return reported
 
 
 def divergences_of(out: Path) -> set[tuple[object, ...]]:
@@ -239,10 +239,10 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
 
     run_job(spark, units, out, cache, partitions, max(unit.cost for unit in units) // 5)
 
-    told = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
-    assert len(told) == len(found)
+    reported = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
+    assert len(reported) == len(found)
     for run in found:
-        row = told.get((run.path, run.run_id)) or told[run.path, None]
+        row = reported.get((run.path, run.run_id)) or reported[run.path, None]
         assert (row["verdict"], row["events"]) == (run.verdict.value, run.events)
     assert divergences_of(out) == {
         (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)

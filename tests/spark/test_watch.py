@@ -1,4 +1,4 @@
-"""Continuous verification: what is told of a directory that grows, over restarts and crashes."""
+"""Continuous verification: the reports on a directory that grows, over restarts and crashes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def few_partitions(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 class Watched:
-    """A directory, and what was told of it."""
+    """A directory, and what was reported of it."""
 
     def __init__(self, spark: SparkSession, runs: Path, folder: Path) -> None:
         self.runs = runs
@@ -71,14 +71,14 @@ class Watched:
         watch = Watch(corpus=self.corpus, out=self.out, checker=self.checker, patience=patience)
         catch_up(self.spark, watch, self.tell)
 
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         """All verdicts, in the order of the batches."""
         rows = pq.read_table(self.out / "verdicts").to_pylist()
         rows.sort(key=lambda row: (int(row["batch"]), row["run_id"]))
         return [(row["run_id"], row["verdict"]) for row in rows]
 
 
-def test_each_run_is_told_once_over_a_crash_and_a_restart(
+def test_each_run_is_reported_once_over_a_crash_and_a_restart(
     few_partitions: SparkSession, runs: Path, tmp_path: Path
 ) -> None:
     watched = Watched(few_partitions, runs, tmp_path)
@@ -93,20 +93,20 @@ def test_each_run_is_told_once_over_a_crash_and_a_restart(
 
     watched.look(CALM)
 
-    assert watched.told() == [(f"run-{n}", "CONFORMS") for n in range(3)]
+    assert watched.reported() == [(f"run-{n}", "CONFORMS") for n in range(3)]
     # Which of the two batches has run-1, whole by now, is left open: the first is done once more.
     assert sum(verdicts["CONFORMS"] for _, verdicts in watched.batches) == 3
 
 
 @pytest.mark.night
-def test_a_run_waits_for_its_parts_and_is_told_again_if_more_come_later(
+def test_a_run_waits_for_its_parts_and_is_reported_again_if_more_come_later(
     few_partitions: SparkSession, runs: Path, tmp_path: Path
 ) -> None:
     watched = Watched(few_partitions, runs, tmp_path)
     watched.arrive("run-0")
     watched.arrive("run-1", without="member-2.ndjson")
     watched.look(CALM)  # run-1 waits for its third stream.
-    assert watched.told() == [("run-0", "CONFORMS")]
+    assert watched.reported() == [("run-0", "CONFORMS")]
 
     watched.look(CALM)
     watched.arrive("run-3", without="member-0.ndjson")
@@ -114,7 +114,7 @@ def test_a_run_waits_for_its_parts_and_is_told_again_if_more_come_later(
     watched.arrive("run-3")
     watched.look(HURRY)
 
-    assert watched.told()[1:] == [("run-3", "INCOMPLETE"), ("run-3", "CONFORMS")]
+    assert watched.reported()[1:] == [("run-3", "INCOMPLETE"), ("run-3", "CONFORMS")]
 
 
 @pytest.mark.night
@@ -140,8 +140,8 @@ def test_a_watch_that_is_killed_goes_on_where_it_was(runs: Path, tmp_path: Path)
     code = subprocess.run([*command, "--once"], capture_output=True, text=True, check=False)
 
     assert code.returncode == 0, code.stderr
-    told = pq.read_table(out / "verdicts").to_pylist()
-    assert sorted((row["run_id"], row["verdict"]) for row in told) == [
+    reported = pq.read_table(out / "verdicts").to_pylist()
+    assert sorted((row["run_id"], row["verdict"]) for row in reported) == [
         (f"run-{n}", "CONFORMS") for n in range(6)
     ]
 

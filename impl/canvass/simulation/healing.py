@@ -154,20 +154,20 @@ class Healing:
                 key = number, member.node.module.agents[number].log_position
                 contents = service.on_take_snapshot()
                 if found.setdefault(key, contents) != contents:
-                    told = f"service {number} of {member.id} differs at {key[1]}"
-                    simulator.find("StateMachineSafety", told)
+                    given = f"service {number} of {member.id} differs at {key[1]}"
+                    simulator.find("StateMachineSafety", given)
                 simulator.clients.check_count(int(service.application.snapshot()))
 
     def _reasons(self) -> tuple[str, ...]:
         simulator = self._simulator
         states: list[Member] = [member.state for member in simulator.members]
         storm = simulator.steps >= self._limit_steps
-        told = [*reasons(states, storm=storm), *simulator.clients.reasons()]
+        given = [*reasons(states, storm=storm), *simulator.clients.reasons()]
         for member in simulator.members:
             if member.damage:
-                told.append(f"{member.id} does not start: {member.damage}")
+                given.append(f"{member.id} does not start: {member.damage}")
             elif member.node is None:
-                told.append(f"{member.id} is down")
+                given.append(f"{member.id} is down")
             elif is_closed(member.state, Role.LEADER):
-                told.append(f"the module of {member.id} is {member.node.module.state.control}")
-        return tuple(told)
+                given.append(f"the module of {member.id} is {member.node.module.state.control}")
+        return tuple(given)

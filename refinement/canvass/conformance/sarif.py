@@ -117,12 +117,12 @@ def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], 
 
 
 def _malformed(run: RunVerdict) -> tuple[dict[str, Any], dict[str, Any]]:
-    told = _PLACE.match(run.reason)
-    code = told["code"] if told else "NOTHING_CHECKED"
+    reported = _PLACE.match(run.reason)
+    code = reported["code"] if reported else "NOTHING_CHECKED"
     place = Place(run.path)
     column = 0
-    if told and told["line"]:
-        place, column = Place(told["file"], int(told["line"])), int(told["column"])
+    if reported and reported["line"]:
+        place, column = Place(reported["file"], int(reported["line"])), int(reported["column"])
     rule = _rule(f"MALFORMED/{code}", "The input is not a trace", "error")
     result = _result(run.reason, "error", place, run.run_id)
     if column:

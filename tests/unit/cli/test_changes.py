@@ -10,7 +10,7 @@ from canvass.tlc import Seq, Value, from_python, parse_value
 from canvass.tlc.changes import Change, ChangeKind, changes, state_changes
 
 
-def told(before: str, after: str) -> list[str]:
+def shown(before: str, after: str) -> list[str]:
     return [str(one) for one in changes(parse_value(before), parse_value(after), ("v",))]
 
 
@@ -30,7 +30,7 @@ def told(before: str, after: str) -> list[str]:
     ],
 )
 def test_values_of_each_kind(before: str, after: str, expected: list[str]) -> None:
-    assert told(before, after) == expected
+    assert shown(before, after) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_values_of_each_kind(before: str, after: str, expected: list[str]) -> No
     ids=["a queue moves on", "it empties", "a log is cut and grows", "in place", "nested"],
 )
 def test_sequences_as_what_they_are_used_for(before: str, after: str, expected: list[str]) -> None:
-    assert told(before, after) == expected
+    assert shown(before, after) == expected
 
 
 def test_states_are_compared_by_variable() -> None:
@@ -55,10 +55,10 @@ def test_states_are_compared_by_variable() -> None:
     assert state_changes(before, after) == (Change(("log",), ChangeKind.ADDED, None, 1),)
 
 
-def queue_of(items: list[int], told: list[Change]) -> list[int]:
-    """Apply what was told of a sequence of integers, where it was told as a queue or in place."""
+def queue_of(items: list[int], shown: list[Change]) -> list[int]:
+    """Apply the changes of a sequence of integers, as of a queue or in place."""
     result = list(items)
-    for change in told:
+    for change in shown:
         if change.kind is ChangeKind.CHANGED:
             place = int(change.path[1].strip("[]")) - 1
             assert result[place] == change.before
@@ -76,10 +76,10 @@ INTEGERS = st.lists(st.integers(0, 3), max_size=6)
 
 
 @given(INTEGERS, INTEGERS)
-def test_what_is_told_of_a_sequence_leads_to_it(one: list[int], two: list[int]) -> None:
+def test_what_is_reported_of_a_sequence_leads_to_it(one: list[int], two: list[int]) -> None:
     """As multisets: whether an item went at the front or at the end is not in a `Change`."""
-    told = list(changes(from_python(one), from_python(two), ("v",)))
+    shown = list(changes(from_python(one), from_python(two), ("v",)))
 
-    assert sorted(queue_of(one, told)) == sorted(two)
-    assert bool(told) == (one != two)
-    assert len(told) <= len(one) + len(two)
+    assert sorted(queue_of(one, shown)) == sorted(two)
+    assert bool(shown) == (one != two)
+    assert len(shown) <= len(one) + len(two)

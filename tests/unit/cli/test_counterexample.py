@@ -1,4 +1,4 @@
-"""A counterexample is told whatever its states look like."""
+"""A counterexample is reported whatever its states look like."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def state(number: int, action: str | None, text: str, arguments: str | None = No
     return TraceState(number, action, arguments, None, text)
 
 
-def told(root: Path, *states: TraceState, loop: int | None = None, name: str = "P") -> list[str]:
+def shown(root: Path, *states: TraceState, loop: int | None = None, name: str = "P") -> list[str]:
     violation = Violation(Outcome.SAFETY, name, f"{name} is violated.", states, loop)
     return list(counterexample(root, root / "Tiny.tla", "Model", violation).lines())
 
@@ -27,8 +27,8 @@ MEMBERS = r"""
 """.strip()
 
 
-def test_members_that_begin_nearly_alike_are_told_by_the_difference(tmp_path: Path) -> None:
-    assert told(tmp_path, state(1, None, MEMBERS))[1:-1] == [
+def test_members_that_begin_nearly_alike_are_reported_by_the_difference(tmp_path: Path) -> None:
+    assert shown(tmp_path, state(1, None, MEMBERS))[1:-1] == [
         "   1  initial state",
         '      member[0], member[1] = [peers |-> <<1, 0, 0>>, state |-> "A"]',
         "      member[2] = member[0], but peers[1]: 1 -> 0, peers[3]: 0 -> 1",
@@ -38,14 +38,14 @@ def test_members_that_begin_nearly_alike_are_told_by_the_difference(tmp_path: Pa
 
 def test_the_arguments_of_an_action_are_shown_where_tlc_tells_them(tmp_path: Path) -> None:
     after = MEMBERS.replace('"A"', '"B"', 1)
-    lines = told(tmp_path, state(1, None, MEMBERS), state(2, "Canvass", after, "0"))
+    lines = shown(tmp_path, state(1, None, MEMBERS), state(2, "Canvass", after, "0"))
 
     assert "   2  Canvass(0)               member 0" in lines
     assert "      member[0].state: A -> B" in lines
 
 
 def test_a_step_that_changes_nothing_says_so(tmp_path: Path) -> None:
-    lines = told(tmp_path, state(1, None, MEMBERS), state(2, "Tick", MEMBERS), loop=0)
+    lines = shown(tmp_path, state(1, None, MEMBERS), state(2, "Tick", MEMBERS), loop=0)
 
     assert lines[-4:] == [
         "   2  Tick",
@@ -77,7 +77,7 @@ def test_what_cannot_be_listed_is_shown_as_tlc_printed_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize("width", [40, 400])
 def test_long_values_are_folded_and_lose_nothing(tmp_path: Path, width: int) -> None:
     items = ", ".join(str(number) for number in range(width))
-    lines = told(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
+    lines = shown(tmp_path, state(1, None, f"/\\ log = <<{items}>>"))[2:-1]
 
     assert all(len(line) <= 100 for line in lines)
     assert " ".join(line.strip() for line in lines) == f"log = <<{items}>>"

@@ -218,7 +218,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "shown"),
     [
         (("--random-faults", 1), "--random-faults needs --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
@@ -227,11 +227,11 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    command: Command, tmp_path: Path, words: tuple[object, ...], told: str
+    command: Command, tmp_path: Path, words: tuple[object, ...], shown: str
 ) -> None:
     code, _, err = command("run", "--out", tmp_path / "cluster", *words)
 
-    assert (code, told in err) == (2, True)
+    assert (code, shown in err) == (2, True)
     assert not (tmp_path / "cluster").exists()
 
 
@@ -261,7 +261,7 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "shown"),
     [
         ((), "one of --cluster and --endpoints"),
         (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot goes with no request"),
@@ -273,11 +273,11 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
     ],
 )
 def test_a_client_says_why_it_does_not_get_through(
-    command: Command, words: tuple[object, ...], told: str
+    command: Command, words: tuple[object, ...], shown: str
 ) -> None:
     code, _, err = command("client", *words, "--", "get")
 
-    assert (code, told in err) == (2, True), err
+    assert (code, shown in err) == (2, True), err
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_client_says_why_it_does_not_get_through(
         ("run", "--out", "cluster", "--script"),
     ],
 )
-def test_a_file_that_is_no_text_is_told_in_one_line(
+def test_a_file_that_is_no_text_is_reported_in_one_line(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -48,7 +48,7 @@ def one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Simulator, "run", run)
 
 
-def test_findings_of_a_revision_with_hazards_are_told_and_are_no_failure(
+def test_findings_of_a_revision_with_hazards_are_reported_and_are_no_failure(
     command: Command, one_finding: None
 ) -> None:
     words = ("--revision", "1.50", "--seeds", "1", "--seed-start", "15", "--steps", "2000")
@@ -80,11 +80,11 @@ def test_a_run_in_which_disks_are_lost_is_done_again_by_its_replay_command(
     words = ("--seeds", "1", "--seed-start", "2", "--steps", "700", "--format", "json")
     _, out, _ = command("simulate", *words, "--disk-loss")
     again = replay_command(with_disk_loss(Options(2, steps=700)))
-    _, told, _ = command(*shlex.split(again)[1:], "--format", "json")
+    _, shown, _ = command(*shlex.split(again)[1:], "--format", "json")
 
     first = json.loads(out)
     assert first["counts"]["disk restored"] == first["counts"]["disk lost"] > 0
-    assert json.loads(told)["digest"] == first["digest"]
+    assert json.loads(shown)["digest"] == first["digest"]
 
 
 def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command) -> None:
@@ -92,13 +92,13 @@ def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command
     plain = json.loads(command("simulate", *words)[1])
     first = json.loads(command("simulate", *words, "--profile", "broken-joins")[1])
     again = replay_command(Options(3, steps=200), "broken-joins").replace("--out CORPUS", "")
-    told = json.loads(command(*shlex.split(again)[1:], "--format", "json")[1])
+    shown = json.loads(command(*shlex.split(again)[1:], "--format", "json")[1])
 
-    assert told["digest"] == first["digest"] != plain["digest"]
+    assert shown["digest"] == first["digest"] != plain["digest"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "shown"),
     [
         (("--profile", "luck"), "there is no 'luck', but swarm, broken-joins, "),
         (
@@ -108,12 +108,12 @@ def test_a_run_of_a_profile_is_done_again_by_its_replay_command(command: Command
     ],
 )
 def test_a_profile_that_cannot_be_is_refused(
-    command: Command, words: tuple[str, ...], told: str
+    command: Command, words: tuple[str, ...], shown: str
 ) -> None:
     code, _, err = command("simulate", *words)
 
     assert code == 2
-    assert told in err
+    assert shown in err
     assert "Traceback" not in err
 
 
@@ -176,17 +176,17 @@ def test_coverage_is_counted_and_steering_tells_how_to_do_a_run_again(command: C
     assert plain["coverage"] == steered["coverage"] == []
 
 
-def test_members_that_are_left_out_are_told_and_are_no_failure(
+def test_members_that_are_left_out_are_reported_and_are_no_failure(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = ("2 has promised term 6 and stays out of term 1 (the price of HZ3)",)
+    shown = ("2 has promised term 6 and stays out of term 1 (the price of HZ3)",)
 
     def run(self: Simulator) -> RunResult:
-        return RunResult(self.options, 9, 10, "", {}, {}, (), (), told, 0)
+        return RunResult(self.options, 9, 10, "", {}, {}, (), (), shown, 0)
 
     monkeypatch.setattr(Simulator, "run", run)
     code, out, _ = command("simulate", "--seeds", "1")
 
     assert code == 0
     assert "1 runs left members out until the next election, which is no failure" in out
-    assert f"seed 0: {told[0]}" in out
+    assert f"seed 0: {shown[0]}" in out

@@ -1,4 +1,4 @@
-"""What is told of failures on Spark, and what a session is asked to be."""
+"""What is reported of failures on Spark, and what a session is asked to be."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_failures_of_spark_are_failed_jobs_and_others_stay() -> None:
 
 
 class Nowhere:
-    """A builder of sessions that reaches no Spark; it keeps what it was told."""
+    """A builder of sessions that reaches no Spark; it keeps what it is given."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error or PySparkException("nobody there")
@@ -118,17 +118,17 @@ def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
 ) -> None:
     """It refuses that, and pyspark warns of each."""
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    told = {}
+    printed = {}
     for address in ("sc://host", "spark://host:7077"):
         builder = Nowhere()
         monkeypatch.setattr(session, "_builder", lambda builder=builder: builder)
         with pytest.raises(SparkUnavailable, match="nobody there"), open_session(address):
             pass
         assert builder.address == address
-        told[address] = set(builder.settings)
+        printed[address] = set(builder.settings)
 
-    assert told["sc://host"] == {"spark.sql.caseSensitive", "spark.sql.shuffle.partitions"}
-    assert told["spark://host:7077"] - told["sc://host"] == {
+    assert printed["sc://host"] == {"spark.sql.caseSensitive", "spark.sql.shuffle.partitions"}
+    assert printed["spark://host:7077"] - printed["sc://host"] == {
         "spark.driver.extraJavaOptions",
         "spark.ui.showConsoleProgress",
     }

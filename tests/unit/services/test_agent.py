@@ -29,43 +29,43 @@ FOREVER = (1 << 63) - 1
 
 
 class Witness(ClusteredService):
-    """Writes down what it is told."""
+    """Writes down what it is called with."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
 
     def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
         self.cluster = cluster
-        self.told = [] if snapshot is None else snapshot.decode().split(",")
+        self.calls = [] if snapshot is None else snapshot.decode().split(",")
 
     def on_session_open(self, session: ClientSession, timestamp: int) -> None:
-        self.told.append(f"open {session.id} {session.encoded_principal.decode()}")
+        self.calls.append(f"open {session.id} {session.encoded_principal.decode()}")
 
     def on_session_close(
         self, session: ClientSession, timestamp: int, close_reason: CloseReason
     ) -> None:
-        self.told.append(f"close {session.id} {close_reason.name}")
+        self.calls.append(f"close {session.id} {close_reason.name}")
 
     def on_session_message(
         self, session: ClientSession | None, timestamp: int, payload: bytes
     ) -> None:
         who = "service" if session is None else str(session.id)
-        self.told.append(f"message {who} {payload.decode()} at {timestamp}")
+        self.calls.append(f"message {who} {payload.decode()} at {timestamp}")
         self.cluster.offer_to_log(b"seen " + payload)
         if session is not None:
             self.cluster.offer(session.id, b"answer")
 
     def on_timer_event(self, correlation_id: int, timestamp: int) -> None:
-        self.told.append(f"timer {correlation_id}")
+        self.calls.append(f"timer {correlation_id}")
 
     def on_take_snapshot(self) -> bytes:
-        return ",".join(self.told).encode()
+        return ",".join(self.calls).encode()
 
     def on_role_change(self, role: Role) -> None:
-        self.told.append(f"role {role.value}")
+        self.calls.append(f"role {role.value}")
 
     def on_new_leadership_term_event(self, event: NewLeadershipTermEvent) -> None:
-        self.told.append(f"term {event.leadership_term_id}")
+        self.calls.append(f"term {event.leadership_term_id}")
 
 
 LOG: tuple[LogMessage, ...] = (
@@ -79,7 +79,7 @@ LOG: tuple[LogMessage, ...] = (
     ClusterActionRequest(0, 0, 6, ClusterAction.SNAPSHOT, 1),
     SessionCloseEvent(0, 1, 7, CloseReason.SERVICE_ACTION),
 )
-TOLD = (
+CALLS = (
     "term 0",
     "open 1 ada",
     "message 1 hello at 3",
@@ -125,7 +125,7 @@ def test_the_whole_log_is_replayed_as_a_follower(recording: Recording) -> None:
     agent.inbox.append(replay(recording))
     work(agent, recording.end)
 
-    assert tuple(witness.told) == TOLD
+    assert tuple(witness.calls) == CALLS
     assert (agent.log_position, sent) == (recording.end, [])
 
 
@@ -133,7 +133,7 @@ def test_nothing_is_processed_before_the_service_has_joined(recording: Recording
     agent, witness, _ = agent_of(recording)
     work(agent, recording.end)
 
-    assert (witness.told, agent.log_position, len(agent.outbox)) == ([], 0, 0)
+    assert (witness.calls, agent.log_position, len(agent.outbox)) == ([], 0, 0)
 
 
 def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -> None:
@@ -146,7 +146,7 @@ def test_nothing_beyond_the_commit_position_is_processed(recording: Recording) -
         work(agent, end)
         assert agent.log_position == end
 
-    assert tuple(witness.told) == TOLD
+    assert tuple(witness.calls) == CALLS
 
 
 def test_joining_is_acknowledged_where_the_service_stands(recording: Recording) -> None:
@@ -171,7 +171,7 @@ def test_a_replay_is_processed_to_its_end_before_the_next_log_is_joined(
     assert agent.role is Role.FOLLOWER
     work(agent, recording.end)
 
-    assert tuple(witness.told) == (*TOLD, "role LEADER")
+    assert tuple(witness.calls) == (*CALLS, "role LEADER")
 
 
 def test_only_a_leaders_service_answers(recording: Recording) -> None:
@@ -180,7 +180,7 @@ def test_only_a_leaders_service_answers(recording: Recording) -> None:
     work(agent, recording.end)
 
     assert sent == [(1, b"answer")]
-    assert witness.told[0] == "role LEADER"
+    assert witness.calls[0] == "role LEADER"
 
 
 def test_every_members_service_offers_to_the_log(recording: Recording) -> None:
@@ -212,7 +212,7 @@ def test_a_snapshot_is_taken_at_the_action_and_goes_on_from_there(recording: Rec
     again.inbox.append(replay(recording, ack.log_position))
     work(again, recording.end)
 
-    assert restored.told == witness.told
+    assert restored.calls == witness.calls
 
 
 def test_a_snapshot_of_another_position_is_refused(recording: Recording) -> None:

@@ -185,8 +185,8 @@ class Watched:
         """Let a member change; give the names of what that violates."""
         before = self.members[i]
         self.members[i] = replace(before, **changes)  # type: ignore[arg-type]
-        told = self.watch.step(i, action, before, Outcome(self.members[i], sends))
-        return [name for name, _ in told]
+        recorded = self.watch.step(i, action, before, Outcome(self.members[i], sends))
+        return [name for name, _ in recorded]
 
 
 def test_commit_of_what_a_quorum_has_is_safe() -> None:
@@ -204,7 +204,7 @@ def test_commit_of_what_one_member_has_is_not_durable() -> None:
     assert watched.take(0, "ConsumeLog", commit_position=32) == ["CommittedIsDurable"]
 
 
-def test_commit_of_something_else_is_told() -> None:
+def test_commit_of_something_else_is_reported() -> None:
     watched = Watched((32, 0, 1))
     watched.take(0, "ConsumeLog", commit_position=32)
     watched.logs[1].cut(0)
@@ -213,16 +213,16 @@ def test_commit_of_something_else_is_told() -> None:
     assert watched.take(1, "ConsumeLog", commit_position=32) == ["StateMachineSafety"]
 
 
-def test_an_entry_at_one_place_of_one_term_with_other_contents_is_told() -> None:
+def test_an_entry_at_one_place_of_one_term_with_other_contents_is_reported() -> None:
     watched = Watched()
     for i, content in enumerate((1, 2)):
         watched.logs[i].append((Entry(32, 0, content),))
-        told = watched.take(i, "RecordLog", recorded_position=32)
+        recorded = watched.take(i, "RecordLog", recorded_position=32)
 
-    assert told == ["LogMatching"]
+    assert recorded == ["LogMatching"]
 
 
-def test_a_leader_without_what_older_terms_committed_is_told() -> None:
+def test_a_leader_without_what_older_terms_committed_is_reported() -> None:
     watched = Watched((32, 0, 1))
     watched.take(0, "ConsumeLog", commit_position=32)
     watched.logs[1].cut(0)
@@ -236,7 +236,7 @@ def test_a_leader_without_what_older_terms_committed_is_told() -> None:
     assert watched.take(1, "LeaderReady", **closed) == ["LeaderCompleteness"]
 
 
-def test_two_leaders_of_a_term_are_told() -> None:
+def test_two_leaders_of_a_term_are_reported() -> None:
     watched = Watched()
     leads = {
         "election_state": ElectionState.LEADER_LOG_REPLICATION,
@@ -247,7 +247,7 @@ def test_two_leaders_of_a_term_are_told() -> None:
     assert watched.take(1, "CandidateBallot", **leads) == ["ElectionSafety"]
 
 
-def test_two_votes_of_a_member_in_a_term_are_told() -> None:
+def test_two_votes_of_a_member_in_a_term_are_reported() -> None:
     watched = Watched()
     votes = [Send(j, Vote(1, 0, 0, j, 0, vote=True)) for j in (1, 2)]
 
@@ -265,23 +265,23 @@ def test_two_votes_of_a_member_in_a_term_are_told() -> None:
         ({"recording_log": (TermEntry(1, 0, 0), TermEntry(0, 0, -1))}, "RecordingLogCoherent"),
     ],
 )
-def test_a_state_that_must_not_be_is_told(changes: dict[str, object], name: str) -> None:
+def test_a_state_that_must_not_be_is_reported(changes: dict[str, object], name: str) -> None:
     watched = Watched((32, 0, 1))
     watched.take(0, "ConsumeLog", commit_position=32, persisted_candidate_term_id=2)
 
     assert name in watched.take(0, "OnVote", **changes)
 
 
-def test_a_disk_that_forgets_is_told() -> None:
+def test_a_disk_that_forgets_is_reported() -> None:
     watched = Watched((32, 0, 1))
     watched.take(0, "ConsumeLog", commit_position=32)
     last = replace(watched.members[1], persisted_candidate_term_id=2)
     assert watched.watch.restart(1, last, last) == []
     for log in watched.logs[1:]:
         log.cut(0)
-    told = watched.watch.restart(1, last, replace(last, persisted_candidate_term_id=1))
+    recorded = watched.watch.restart(1, last, replace(last, persisted_candidate_term_id=1))
 
-    assert [name for name, _ in told] == ["CandidateTermMonotonic", "CommittedIsDurable"]
+    assert [name for name, _ in recorded] == ["CandidateTermMonotonic", "CommittedIsDurable"]
 
 
 def test_each_property_is_found_once() -> None:
@@ -292,7 +292,7 @@ def test_each_property_is_found_once() -> None:
     assert [finding.step for finding in watched.watch.findings] == [1]
 
 
-def test_a_member_that_waits_for_ever_is_told_with_its_hazard() -> None:
+def test_a_member_that_waits_for_ever_is_reported_with_its_hazard() -> None:
     waits = replace(
         begun(),
         election_state=ElectionState.FOLLOWER_REPLAY,
@@ -301,12 +301,12 @@ def test_a_member_that_waits_for_ever_is_told_with_its_hazard() -> None:
     )
     deep = replace(begun(), commit_position=96, recorded_position=32)
 
-    told = reasons([waits, deep, begun()], storm=True)
-    assert told[0] == "no leader serves, in a storm of messages"
-    assert ["(L-B)" in told[1], "(L-D)" in told[2], told[3].endswith("CANVASS")] == [True] * 3
+    said = reasons([waits, deep, begun()], storm=True)
+    assert said[0] == "no leader serves, in a storm of messages"
+    assert ["(L-B)" in said[1], "(L-D)" in said[2], said[3].endswith("CANVASS")] == [True] * 3
 
 
-def test_a_member_that_promised_a_higher_term_is_told_apart_from_one_with_a_newer_log() -> None:
+def test_a_member_that_promised_a_higher_term_is_reported_apart_from_one_with_a_newer_log() -> None:
     leader = replace(
         begun(),
         election_state=ElectionState.CLOSED,
@@ -316,6 +316,6 @@ def test_a_member_that_promised_a_higher_term_is_told_apart_from_one_with_a_newe
     promised = replace(begun(), candidate_term_id=3)
     newer = replace(begun(), log_leadership_term_id=3)
 
-    told = reasons([leader, promised, newer])
-    assert told[0] == "a leader serves"
-    assert ["serves as LEADER" in told[1], "HZ3" in told[2], "(L-C)" in told[3]] == [True] * 3
+    said = reasons([leader, promised, newer])
+    assert said[0] == "a leader serves"
+    assert ["serves as LEADER" in said[1], "HZ3" in said[2], "(L-C)" in said[3]] == [True] * 3

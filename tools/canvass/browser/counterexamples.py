@@ -33,7 +33,7 @@ class CounterexampleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Content:
     """A counterexample as a file tells it."""
 
     title: str
@@ -62,37 +62,37 @@ class OpenCounterexample:
     """
 
     def __init__(self, path: Path) -> None:
-        self.told = read_counterexample(path)
+        self.content = read_counterexample(path)
 
     def view(self, source_id: str) -> api.CounterexampleView:
         """Tell everything of it."""
-        told = self.told
-        diagram = cluster_diagram(told.states, told.actions, told.claim)
-        shown = told.states[:LISTED]
+        content = self.content
+        diagram = cluster_diagram(content.states, content.actions, content.claim)
+        shown = content.states[:LISTED]
         before: Sequence[dict[str, Any] | None] = (None, *shown[:-1])
         return api.CounterexampleView(
             id=source_id,
-            title=shortened(told.title),
-            claim=shortened(told.claim),
-            explanation=tuple(map(shortened, told.explanation)),
-            loop=told.loop,
-            stuttering=told.stuttering,
+            title=shortened(content.title),
+            claim=shortened(content.claim),
+            explanation=tuple(map(shortened, content.explanation)),
+            loop=content.loop,
+            stuttering=content.stuttering,
             states=tuple(
                 api.CounterexampleState(
                     number=number,
-                    action=shortened(told.actions[number - 1]),
+                    action=shortened(content.actions[number - 1]),
                     acting=acting(old, new),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
                 )
                 for number, (old, new) in enumerate(zip(before, shown, strict=True), 1)
             ),
-            states_total=len(told.states),
+            states_total=len(content.states),
             lanes=None if diagram is None else lanes_of(diagram, 0, len(diagram.events)),
         )
 
 
-def read_counterexample(path: Path) -> Told:
+def read_counterexample(path: Path) -> Content:
     """Read a file: JSON by its name, else what TLC printed.
 
     Raises
@@ -122,10 +122,10 @@ def read_counterexample(path: Path) -> Told:
     raise CounterexampleError(f"{path}: neither {SCHEMA} nor a trace in ITF")
 
 
-def _own(document: Mapping[str, Any]) -> Told:
+def _own(document: Mapping[str, Any]) -> Content:
     steps = document["steps"]
     name = document.get("violated")
-    return Told(
+    return Content(
         title=str(document["model"]),
         claim=f"{name} is violated" if name else str(document["message"]).partition("\n")[0],
         explanation=tuple(map(str, document.get("explanation", ()))),
@@ -139,12 +139,12 @@ def _own(document: Mapping[str, Any]) -> Told:
     )
 
 
-def _itf(document: Mapping[str, Any], path: Path) -> Told:
+def _itf(document: Mapping[str, Any], path: Path) -> Content:
     states = document["states"]
     metas = [state.get("#meta") or {} for state in states]
     source = (document.get("#meta") or {}).get("source")
     loop = _number(document.get("loop"))
-    return Told(
+    return Content(
         title=path.name,
         claim=f"a behaviour of {source}" if source else "a behaviour",
         explanation=(),
@@ -155,7 +155,7 @@ def _itf(document: Mapping[str, Any], path: Path) -> Told:
     )
 
 
-def _printed(path: Path) -> Told:
+def _printed(path: Path) -> Content:
     """Read what TLC printed; its errors have the line."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
@@ -169,7 +169,7 @@ def _printed(path: Path) -> Told:
     first, *others = found.errors or ["a behaviour"]
     head, _, rest = first.partition("\n")
     more = [f"{found.more:,} more follow in the file."] if found.more else []
-    return Told(
+    return Content(
         title=path.name,
         claim=f"{found.name} is violated" if found.name else head,
         explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),

@@ -69,7 +69,7 @@ def _settle(opened: OpenRun, judge: Judge, found: Checked) -> None:
         found.verdict = verdict_of(opened, judge)
         if found.verdict.divergences:
             found.case = _case(opened, found.verdict, judge)
-    except Exception as error:  # noqa: BLE001 - whatever is wrong is told where the verdict would be
+    except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())
         found.note = shortened(f"not checked: {type(error).__name__}: {reason}")
     finally:
@@ -112,9 +112,9 @@ def _case(opened: OpenRun, verdict: RunVerdict, judge: Judge) -> Case:
 
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     """Tell the first divergence of a run."""
-    told: Explanation = case.explanation
-    first = told.divergence
-    operator = told.operator
+    content: Explanation = case.explanation
+    first = content.divergence
+    operator = content.operator
     return api.Divergence(
         member=first.member,
         step=first.step,
@@ -123,17 +123,17 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         name=first.name,
         message=shortened(first.text),
         about=CLASS_TEXTS[first.kind],
-        changed=_differences(told.changed),
-        expected=tuple(_differences(one) for one in told.alternatives),
-        enabled=told.enabled,
-        action_enabled=told.action_enabled,
-        failing=tuple(map(shortened, told.failing)),
+        changed=_differences(content.changed),
+        expected=tuple(_differences(one) for one in content.alternatives),
+        enabled=content.enabled,
+        action_enabled=content.action_enabled,
+        failing=tuple(map(shortened, content.failing)),
         operator=None
         if operator is None
         else api.SourceLines(
             module=operator.module, line=operator.line, lines=tuple(map(shortened, operator.lines))
         ),
-        note=shortened(told.note),
+        note=shortened(content.note),
         place=shortened(str(case.place)),
         commands=tuple(map(shortened, case.commands)),
     )

@@ -2,7 +2,7 @@
 
 Reads the variables of `Cluster.tla` from the states of a `Counterexample`; nothing here runs TLC.
 A message is drawn where it arrives, as an arrow from the lane of its sender, and worded as in the
-scenarios. Of a member's state only what a reader follows a story by is told.
+scenarios. Of a member's state only what a reader follows a story by is reported.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from canvass.tlc import ValueSyntaxError
 _MARGIN: Final = 5
 _WIDTH: Final = 34
 _VARIABLES: Final = ("member", "channel", "log", "hist")
-_TOLD: Final = (
+_SHOWN: Final = (
     ("persistedCandidateTermId", "candidate term"),
     ("leadershipTermId", "term"),
     ("logLeadershipTermId", "log term"),
     ("commitPosition", "commit"),
 )
-"""Fields whose change is told, with their names in the diagram."""
+"""Fields whose change is reported, with their names in the diagram."""
 
 _NULL: Final = -1
 
@@ -45,12 +45,12 @@ class _Row:
     kind: str = ""
 
 
-def swim_lanes(told: Counterexample) -> Iterator[str]:
+def swim_lanes(shown: Counterexample) -> Iterator[str]:
     """Draw a counterexample, line by line without line ends.
 
     Parameters
     ----------
-    told
+    shown
         A counterexample of a model of `Cluster.tla`.
 
     Raises
@@ -58,34 +58,34 @@ def swim_lanes(told: Counterexample) -> Iterator[str]:
     CommandError
         If its states are not those of a cluster.
     """
-    states = _states(told)
+    states = _states(shown)
     members = list(states[0]["member"])
     width = _MARGIN + _WIDTH * len(members)
     yield _line(0, [f"member {i}" for i in members]).rstrip()
     yield "-" * width
     yield from _columns(1, [_beginning(states[0], i) for i in members])
-    for step, (before, after) in zip(told.steps[1:], pairwise(states), strict=True):
+    for step, (before, after) in zip(shown.steps[1:], pairwise(states), strict=True):
         row = _row(step.state.number, step.state.action or "", before, after)
         yield from _drawn(row, len(members))
     yield "-" * width
-    yield from _end(told)
+    yield from _end(shown)
 
 
-def _end(told: Counterexample) -> Iterator[str]:
-    if told.violation.stuttering:
+def _end(shown: Counterexample) -> Iterator[str]:
+    if shown.violation.stuttering:
         yield "     and so it stays for ever"
-    elif told.violation.loop is not None:
-        yield f"     and so on for ever from step {told.violation.loop + 1}"
-    yield f"     {told.claim}"
+    elif shown.violation.loop is not None:
+        yield f"     and so on for ever from step {shown.violation.loop + 1}"
+    yield f"     {shown.claim}"
 
 
-def _states(told: Counterexample) -> list[Mapping[str, Any]]:
+def _states(shown: Counterexample) -> list[Mapping[str, Any]]:
     try:
-        states = [step.state.values for step in told.steps]
+        states = [step.state.values for step in shown.steps]
     except ValueSyntaxError as error:
-        raise CommandError(f"{told.model}: {error}") from error
+        raise CommandError(f"{shown.model}: {error}") from error
     if not states or any(name not in states[0] for name in _VARIABLES):
-        raise CommandError(f"{told.model}: lanes are drawn for models of Cluster.tla only")
+        raise CommandError(f"{shown.model}: lanes are drawn for models of Cluster.tla only")
     return states
 
 
@@ -148,7 +148,7 @@ def _happened(i: int, before: Mapping[str, Any], after: Mapping[str, Any]) -> It
     old, new = before["member"][i], after["member"][i]
     if old["electionState"] != new["electionState"]:
         yield f"{old['electionState']} -> {new['electionState']}"
-    for field, name in _TOLD:
+    for field, name in _SHOWN:
         if old[field] != new[field] and new[field] != _NULL:
             yield (
                 f"{name} {new[field]}"

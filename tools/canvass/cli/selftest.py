@@ -67,8 +67,8 @@ def register(app: typer.Typer) -> None:
         not run. 130: interrupted.
         """
         count = runs or (QUICK_RUNS if quick else RUNS)
-        with _progress() as told:
-            report = _test(count, seed, cache, told, whole=not quick)
+        with _progress() as reported:
+            report = _test(count, seed, cache, reported, whole=not quick)
         if output is Format.JSON:
             write_json(report)
         else:
@@ -77,7 +77,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _test(
-    count: int, seed: int, cache: Path | None, told: Callable[[str], None], *, whole: bool
+    count: int, seed: int, cache: Path | None, reported: Callable[[str], None], *, whole: bool
 ) -> SelftestReport:
     from canvass.conformance.judge import default_cache
     from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
@@ -87,9 +87,9 @@ def _test(
     began_s = time.monotonic()
     folder = cache or default_cache() / "graphs"
     folder.mkdir(parents=True, exist_ok=True)
-    graphs = Graphs(folder, told)
-    mutants = kill_mutants(graphs, progress=lambda name: told(f"mutant {name}"))
-    told("the core itself on the graphs")
+    graphs = Graphs(folder, reported)
+    mutants = kill_mutants(graphs, progress=lambda name: reported(f"mutant {name}"))
+    reported("the core itself on the graphs")
     controls = control(graphs, whole=whole)
     with tempfile.TemporaryDirectory(prefix="canvass-selftest-") as root:
         found = check_runs(
@@ -98,7 +98,7 @@ def _test(
             corrupted=count,
             seed=seed,
             graphs=graphs.folders,
-            progress=told,
+            progress=reported,
         )
     return make_report(controls, mutants, found, time.monotonic() - began_s)
 
@@ -112,11 +112,11 @@ def _progress() -> Iterator[Callable[[str], None]]:
             yield lambda text: status.update(text)
         return
 
-    def told(text: str) -> None:
+    def reported(text: str) -> None:
         if not text.startswith("mutant "):
             console.print(f"canvass: {text}", markup=False, soft_wrap=True)
 
-    yield told
+    yield reported
 
 
 def _show(console: Console, report: SelftestReport) -> None:

@@ -77,7 +77,7 @@ class ClusterFolder:
         return self.root / "data" / f"member-{i}"
 
     def config(self, i: int) -> Path:
-        """What a member is told."""
+        """What a member is given."""
         return self.root / "data" / f"member-{i}.json"
 
     def log(self, i: int) -> Path:
@@ -94,7 +94,7 @@ class Supervisor:
     folder
         Where they keep their things.
     configs
-        What each is told.
+        What each is given.
     """
 
     folder: ClusterFolder
@@ -147,7 +147,7 @@ class Supervisor:
         Raises
         ------
         CommandError
-            If the folder's members were told otherwise.
+            If the folder's members were given something else.
         """
         for i, config in enumerate(self.configs):
             path = self.folder.config(i)
@@ -178,9 +178,9 @@ class Supervisor:
     async def _toggle(self, name: str, *, quiet: bool = False) -> None:
         """Set the leader's switch once it is ready, and see that it took effect.
 
-        An election takes back what the switch was set to, so whoever leads is told again then.
+        An election takes back what the switch was set to, so whoever leads is given it again then.
         """
-        told: tuple[int, int] | None = None
+        given: tuple[int, int] | None = None
         before = 0
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             leader = self.leader()
@@ -193,21 +193,21 @@ class Supervisor:
                 ready = "SUSPEND" if name == "RESUME" else "NEUTRAL"
                 now = leader, status.counters.get("elections", 0)
                 count = status.counters.get(APPENDED, 0)
-                if told == now and name not in _STATES and (name == "ABORT" or count > before):
+                if given == now and name not in _STATES and (name == "ABORT" or count > before):
                     break
-                if status.toggle == ready and told != now:
+                if status.toggle == ready and given != now:
                     self._tell(leader, f"toggle {name}")
-                    told, before = now, count
-            if told is not None and not any(map(self.is_up, range(len(self.configs)))):
+                    given, before = now, count
+            if given is not None and not any(map(self.is_up, range(len(self.configs)))):
                 break  # It was the end that was asked for.
             await asyncio.sleep(PERIOD_S)
-        if told is not None and not quiet:
+        if given is not None and not quiet:
             self._note(f"toggle {name.lower().replace('_', '-')}")
 
     async def _toggle_node(self, command: Command, i: int) -> None:
         """Set the switch of one member once it is ready, and see what came of it.
 
-        An election takes back what the switch was set to, so the member is told again then.
+        An election takes back what the switch was set to, so the member is given it again then.
         """
         before: int | None = None
         told_after = -1
