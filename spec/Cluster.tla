@@ -100,7 +100,10 @@ Consume1(c, i) ==
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* What the properties remember: who led which term, who voted for whom,   *)
-(* and the longest prefix of entries that any member has ever committed.   *)
+(* and which entry was the first that any member committed at a position.  *)
+(* What is remembered never changes.  So a member that commits a different *)
+(* entry is found (StateMachineSafety) even if all that committed the      *)
+(* first one have restarted since.                                         *)
 (***************************************************************************)
 NoHistory == [leaders |-> {}, votes |-> {}, committed |-> <<>>]
 
@@ -111,7 +114,7 @@ Remember(h, i, before, after, sends, logAfter) ==
         own       == IF after.electionState = "CANDIDATE_BALLOT" /\ before.electionState = "NOMINATE"
                      THEN {<<i, after.candidateTermId, i>>} ELSE {}
         reached   == Min(after.commitPosition, Len(logAfter))
-        committed == IF reached > Len(h.committed) THEN SubSeq(logAfter, 1, reached) ELSE h.committed
+        committed == h.committed \o SubSeq(logAfter, Len(h.committed) + 1, reached)
     IN  [leaders   |-> IF leads THEN h.leaders \cup {<<after.leadershipTermId, i>>} ELSE h.leaders,
          votes     |-> h.votes \cup votes \cup own,
          committed |-> committed]

@@ -38,8 +38,8 @@ ASSUME Hardening \subseteq Hazards
 Rev149 == Revision = "1.49"
 
 (***************************************************************************)
-(* The corrections that a public branch of Aeron proposes; UpstreamFix.md   *)
-(* in docs/findings says where each is described and what it mends.        *)
+(* The corrections that a public branch of Aeron proposes; the page        *)
+(* docs/findings/upstream-fix.md names the source of each and its effect.  *)
 (***************************************************************************)
 UpstreamFix == Revision = "upstream-fix"
 

@@ -100,9 +100,29 @@ LeaderCompleteness ==
 (***************************************************************************)
 (* INV: StateMachineSafety (S7).  No two members ever apply different      *)
 (* entries at one position, nor one member before and after a restart.     *)
-(* Broken if a committed entry is cut off and another takes its place.     *)
+(* What was committed first is remembered for ever (Remember), so the two  *)
+(* moments may lie any number of restarts apart.  Broken if a committed    *)
+(* entry is cut off and another takes its place.                           *)
 (***************************************************************************)
 StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.committed)
+
+(***************************************************************************)
+(* INV: SnapshotAgreement (S17, the part that the log decides).  A         *)
+(* snapshot holds committed entries alone, and names the term that they    *)
+(* end with and where that term begins.  Two snapshots at one position     *)
+(* are then of the same log.  A term that has no entry yet begins at the   *)
+(* snapshot's position.  Broken if a member takes a snapshot of what is    *)
+(* not committed, or of a term that its recording log has elsewhere.       *)
+(***************************************************************************)
+SnapshotAgreement ==
+    \A i \in Members :
+        LET term == member[i].snapshotLeadershipTermId
+            base == member[i].snapshotTermBaseLogPosition
+            p    == member[i].snapshotLogPosition
+        IN  p > 0 =>
+                /\ base <= p /\ p <= Len(hist.committed)
+                /\ \A k \in 1 .. base : hist.committed[k] < term
+                /\ \A k \in (base + 1) .. p : hist.committed[k] = term
 
 (***************************************************************************)
 (* INV: CommittedIsDurable.  Each committed entry is recorded by a quorum. *)
@@ -126,7 +146,8 @@ CommitBounded == \A i \in Members : member[i].commitPosition <= member[i].record
 RecordingLogCoherent == \A i \in Members : IsCoherent(member[i].recordingLog)
 
 (***************************************************************************)
-(* INV: AckedIsDurable (S11), as far as one state shows it.  The term that *)
+(* INV: RecordedTermIsKnown (S11, as far as one state shows it).  What     *)
+(* AckedIsDurable says of a restart rests on it.  The term that            *)
 (* the recording log says the log ends with is the term of its last entry, *)
 (* or a later one that was opened at the end of it.                        *)
 (***************************************************************************)
@@ -145,6 +166,17 @@ TermOpenedByQuorum ==
         Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= log[i][k]}) >= Quorum
 
 (***************************************************************************)
+(* INV: QuorumIsHeardOf.  A leader that has heard of fewer members than a  *)
+(* quorum lately commits nothing, whatever those that are silent have      *)
+(* reported before.  1.49 counts members however long they are silent.     *)
+(***************************************************************************)
+QuorumIsHeardOf ==
+    \A i \in Members, few \in {a \in SUBSET Members : Cardinality(a) < Quorum} :
+        Closed(member[i], "LEADER") /\ ~Rev149 =>
+            \A o \in UpdateLeaderPosition(i, member[i], [NoInput EXCEPT !.active = few]) :
+                o.next.commitPosition = member[i].commitPosition
+
+(***************************************************************************)
 (* Action properties.  CommitMonotonic (S8): within one process life the   *)
 (* commit position never falls; in 1.49 a leader's may, which is set to    *)
 (* the quorum position.  CandidateTermMonotonic (S3): on disk the          *)
@@ -152,7 +184,16 @@ TermOpenedByQuorum ==
 (* cuts its log below its own commit position.  QuorumCountsSameLog (S14): *)
 (* when a leader commits by counting, each member that it counts has the   *)
 (* leader's own log up to there.  Broken by reports of a log that is not   *)
-(* the leader's: hazard HZ1.                                               *)
+(* the leader's: hazard HZ1.  AckedIsDurable (S11): a member that restarts *)
+(* has all that it had recorded and may have reported, and reports it with *)
+(* the same log term or a newer one.  Broken if entries are recorded that  *)
+(* the recording log does not know of: hazard HZ2.                         *)
+(*                                                                         *)
+(* ServiceBehindCommit (S15): services process the log without a gap, from *)
+(* the snapshot on, and at a follower never beyond what its leader has     *)
+(* said is committed.  Where services are is no variable: they may be      *)
+(* anywhere up to the commit position.  1.49 replays in an election what   *)
+(* it has recorded, committed or not.                                      *)
 (***************************************************************************)
 Restarted(i) ==
     \E o \in Restart(i, member[i], NoInput) : member'[i] = o.next
@@ -180,6 +221,25 @@ CountedHaveTheLog ==
                 \A j \in Members \ {i} :
                     says(j) >= p => IsPrefix(SubSeq(log[i], 1, Min(p, Len(log[i]))), log[j])
 
+RestartsKeepTheLog ==
+    \A i \in Members :
+        Restarted(i) =>
+            /\ log'[i] = log[i]
+            /\ log[i] # <<>> => member'[i].logLeadershipTermId >= log[i][Len(log[i])]
+
+ToldToBeCommitted(s) ==
+    IF s.electionState = "CLOSED" THEN s.moduleNotifiedCommitPosition
+    ELSE IF Rev149 /\ At(s, "FOLLOWER_REPLAY") THEN s.appendPosition
+    ELSE s.notifiedCommitPosition
+
+ServicesFollow ==
+    \A i \in Members :
+        LET s == member[i]
+            p == member'[i].commitPosition
+        IN  IF Restarted(i) THEN p = s.snapshotLogPosition
+            ELSE p > s.commitPosition /\ s.role = "FOLLOWER" =>
+                    p = s.commitPosition + 1 /\ p <= ToldToBeCommitted(s)
+
 CommitMonotonic == [][CommitRises]_vars
 
 CandidateTermMonotonic == [][CandidateTermRises]_vars
@@ -187,6 +247,10 @@ CandidateTermMonotonic == [][CandidateTermRises]_vars
 NoTruncationBelowCommit == [][CutsAboveCommit]_vars
 
 QuorumCountsSameLog == [][CountedHaveTheLog]_vars
+
+AckedIsDurable == [][RestartsKeepTheLog]_vars
+
+ServiceBehindCommit == [][ServicesFollow]_vars
 
 (***************************************************************************)
 (* Liveness, under the fairness that a model states (MCLive): members and  *)

@@ -141,4 +141,26 @@ MutEnterCanvass(i, s) ==
         !.replayStopPosition = NULL_POSITION,
         !.members = UpdateMemberLogPosition(ForgetRecords(s.members), i,
                                             s.leadershipTermId, s.appendPosition)]
+
+(***************************************************************************)
+(* MUT_VoteNotOnDisk: a vote is remembered in memory alone.                *)
+(***************************************************************************)
+MutVoteInMemory(i, s, x) ==
+    LET m == x.message
+        answer(yes) == Send(m.candidateMemberId,
+                            Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition,
+                                 m.candidateMemberId, i, yes))
+    IN  IF ~InElection(s) \/ s.electionState = "INIT" \/ m.candidateMemberId = i THEN Ignore(s)
+        ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
+        ELSE IF s.electionState \in BallotOpen
+        THEN Outcome([s EXCEPT !.candidateTermId = m.candidateTermId,
+                               !.electionState = "FOLLOWER_BALLOT",
+                               !.members = ForgetRecords(s.members)], answer(TRUE))
+        ELSE Ignore(s)
+
+(***************************************************************************)
+(* MUT_AnyAnswerIsAVote: who has an answer of all others has won, whatever *)
+(* they have answered.                                                     *)
+(***************************************************************************)
+MutAllHaveAnswered(s) == \A j \in Members : s.members[j].vote # NULL_VALUE
 =============================================================================

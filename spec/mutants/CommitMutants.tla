@@ -161,4 +161,68 @@ MutNextEntry(c, i) ==
         ELSE IF LeadsInTerm(c.member[j], FollowedTerm(s)) /\ k <= c.member[j].publicationPosition
         THEN StreamEntry(c, j, k)
         ELSE -1
+
+(***************************************************************************)
+(* MUT_SilentMembersCount: a leader counts what members have reported,     *)
+(* however long they have been silent.                                     *)
+(***************************************************************************)
+MutCountsTheSilent(i, s, term, own, active) == BoundedQuorumPosition(s, term, own, Members)
+
+(***************************************************************************)
+(* MUT_QuorumOfTheHeard: a quorum is more than half of the members that    *)
+(* are heard of.                                                           *)
+(***************************************************************************)
+MutQuorumOfTheHeard(position, active) ==
+    LET reached(p) == 2 * Cardinality({j \in active : position[j] >= p}) > Cardinality(active)
+        reachable  == {0} \cup {p \in {position[j] : j \in active} : p > 0 /\ reached(p)}
+    IN  CHOOSE p \in reachable : \A q \in reachable : q <= p
+
+(***************************************************************************)
+(* MUT_SnapshotOfOtherTerm: a snapshot says that its term begins where the *)
+(* snapshot is taken.                                                      *)
+(***************************************************************************)
+MutSnapshotBase(i, s, x) ==
+    IF \/ s.moduleState # "ACTIVE" \/ s.commitPosition <= s.snapshotLogPosition
+       \/ s.electionState \notin {"CLOSED", "FOLLOWER_CATCHUP", "FOLLOWER_REPLAY", "LEADER_REPLAY"}
+    THEN {}
+    ELSE Outcome([s EXCEPT !.snapshotLeadershipTermId = s.moduleLeadershipTermId,
+                           !.snapshotTermBaseLogPosition = s.commitPosition,
+                           !.snapshotLogPosition = s.commitPosition], <<>>)
+
+(***************************************************************************)
+(* MUT_RestartForgetsLog: a restart keeps nothing but the snapshot.        *)
+(***************************************************************************)
+MutRecovered(s) == [s EXCEPT !.recordedPosition = s.snapshotLogPosition]
+
+(***************************************************************************)
+(* MUT_RestartForgetsTerm: after a restart the log is said to end with the *)
+(* term of the snapshot.                                                   *)
+(***************************************************************************)
+MutRestartInOldTerm(i, s, x) ==
+    LET d == Disk(Recovered(s))
+    IN  Outcome(BeginElection(i, [d EXCEPT !.moduleState = "ACTIVE",
+                                           !.moduleLeadershipTermId = d.snapshotLeadershipTermId,
+                                           !.commitPosition = d.snapshotLogPosition,
+                                           !.logLeadershipTermId = d.snapshotLeadershipTermId,
+                                           !.leadershipTermId = d.snapshotLeadershipTermId]), <<>>)
+
+(***************************************************************************)
+(* MUT_JoinsWithMore: who joins a log reports one entry more than it has.  *)
+(***************************************************************************)
+MutFollowerReady(i, s, x) ==
+    IF ~At(s, "FOLLOWER_READY") THEN {}
+    ELSE Outcome(ElectionComplete(s),
+                 Send(s.leaderMemberId, AppendPosition(s.leadershipTermId, s.commitPosition + 1, i, 0)))
+
+(***************************************************************************)
+(* MUT_CommitsOwnLog: committed is what the leader has recorded itself.    *)
+(***************************************************************************)
+MutCommitsOwnLog(s, x, q) == s.recordedPosition
+
+(***************************************************************************)
+(* MUT_ServicesSkip: services are given all that is recorded in one piece. *)
+(***************************************************************************)
+MutConsumesAll(c, i) ==
+    [NoInput EXCEPT !.position = Len(c.log[i]), !.leadershipTermId = c.log[i][1],
+                    !.termBaseLogPosition = c.member[i].commitPosition]
 =============================================================================

@@ -96,4 +96,26 @@ MutReplicate(s, term, base, stop) ==
     IN  EnterFollowerState([s EXCEPT !.replicationLeadershipTermId = term,
                                      !.replicationTermBaseLogPosition = wrong,
                                      !.replicationStopPosition = stop], "FOLLOWER_LOG_REPLICATION")
+
+(***************************************************************************)
+(* MUT_OpensTooEarly: a term is written down one entry before it begins.   *)
+(***************************************************************************)
+MutOpensTooEarly(s, term, base) ==
+    EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                   term, Max(0, base - 1), NULL_POSITION)
+
+(***************************************************************************)
+(* MUT_CatchupOpensNoTerm: who catches up does not write the term down     *)
+(* first.                                                                  *)
+(***************************************************************************)
+MutCatchupWithoutTerm(i, s, x) ==
+    IF ~At(s, "FOLLOWER_CATCHUP_AWAIT") THEN {}
+    ELSE Outcome([s EXCEPT !.electionState = "FOLLOWER_CATCHUP"], <<>>)
+
+(***************************************************************************)
+(* MUT_TermEndsElsewhere: a term is closed one entry after its end.        *)
+(***************************************************************************)
+MutTermEndsElsewhere(rl, term, end) ==
+    [k \in DOMAIN rl |-> IF rl[k].leadershipTermId = term
+                         THEN [rl[k] EXCEPT !.logPosition = end + 1] ELSE rl[k]]
 =============================================================================

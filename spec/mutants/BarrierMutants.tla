@@ -1,0 +1,48 @@
+---------------------------- MODULE BarrierMutants ----------------------------
+(***************************************************************************)
+(* Where it is found that a leader commits entries of older terms before a *)
+(* quorum has opened its own: the situation of figure 8 in Raft's paper.   *)
+(*                                                                         *)
+(* All hardenings are in force.  The story is that of MCHazard5.  Member 1 *)
+(* has two entries of term 0, the others one.  0 has won term 1 and nobody *)
+(* has heard of it.  1 has won term 2; 2 has copied the second entry and   *)
+(* has reported it, and has not opened term 2.                             *)
+(*                                                                         *)
+(* From here everything is explored in which 1 goes on by itself, hears    *)
+(* nothing and says nothing; the election of 2 may fail; 0 may restart.    *)
+(* What 1 can do comes first, until it has committed its log.              *)
+(***************************************************************************)
+EXTENDS MCHazard5
+
+BarrierInit ==
+    LET tale == Played(<<MCFirst>>, Wins \o Copies, 1)
+        c    == tale[Len(tale)]
+    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+
+LeaderIsAlone ==
+    channel'[1] = channel[1] /\ \A i \in Members : Len(channel'[i][1]) >= Len(channel[i][1])
+
+TermsUpToMax(i, term) == i = 0 /\ term <= MaxTerm
+RepeatsAlone(i) == i # 1 /\ \A j \in Members \ {1} : channel[i][j] = <<>>
+LeaderRestarts(i) == i = 0 /\ member[0].role = "LEADER"
+CopyFails(i) == i = 2 /\ At(member[2], "FOLLOWER_LOG_REPLICATION")
+NothingIsWritten(position) == FALSE
+Never(i) == FALSE
+NeverBetween(i, j) == FALSE
+AllActive(i) == {Members}
+AllAccept(i) == {Members \ {i}}
+Passes(i) ==
+    \E o \in LeaderLogReplication(i, member[i], [NoInput EXCEPT !.active = Members]) :
+        At(o.next, "LEADER_REPLAY")
+LeaderFirst(i) ==
+    IF i = 1 THEN Passes(1) \/ (At(member[1], "LEADER_REPLAY") /\ member[1].commitPosition < MaxPosition)
+    ELSE member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* MUT_Figure8: who has reported that far counts for the new term, in      *)
+(* whatever term it has reported.                                          *)
+(***************************************************************************)
+MutReplicasAreEnough(s, term, position, active) ==
+    Cardinality({j \in active : s.members[j].logPosition >= position}) >= Quorum
+=============================================================================
