@@ -117,6 +117,31 @@ def frame_end(halves: Halves, offset: int, limit: int) -> tuple[int, int]:
 
 
 @compiled
+def replay_end(halves: Halves, offset: int, limit: int, position: int, term_length: int) -> int:
+    """Go from frame to frame as a replay does: by their lengths, as long as the types are known.
+
+    Returns
+    -------
+    int
+        ``limit``, or the offset at which the replay ends.
+
+    Notes
+    -----
+    Source: ``ReplaySession.replay``.
+    """
+    while offset < limit:
+        length = halves[offset >> 2]
+        if length <= 0 or (halves[(offset >> 2) + 1] >> 16) & 0xFFFF > 1:
+            break
+        aligned = (int(length) + 31) & ~31
+        left = term_length - ((position + offset) & (term_length - 1))
+        if aligned > left or offset + aligned > limit:
+            break
+        offset += aligned
+    return offset
+
+
+@compiled
 def checksums_match(
     halves: Halves, data: NDArray[np.uint8], table: Table, offset: int, limit: int, count: int
 ) -> bool:

@@ -64,15 +64,26 @@ class SegmentData:
     file_length: int
 
 
+REPLAY_BLOCK: Final = 1 << 20
+"""Bytes that an archive replays at a time (default of ``aeron.archive.file.io.max.length``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A damaged place: from ``position`` on the log cannot be trusted, up to ``until``."""
+    """A damaged place: from ``position`` on the log cannot be trusted, up to ``until``.
+
+    ``replay_end`` is where a replay ends because of it, or -1. The archive ends one, with the whole
+    block, for a frame's length, type or checksum; the consensus module, ``at_message``, for a
+    message of no schema.
+    """
 
     file: str
     offset: int
     position: int
     until: int
     reason: str
+    replay_end: int = NULL_VALUE
+    at_message: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +160,34 @@ class RecordedLog:
                 return
             yield one, start - base, min(end - base, length)
             start = base + length
+
+    def replay_end(self, start: int) -> int:
+        """Up to where a replay from a position on goes: to the end, or to the next damage."""
+        stop = self._stops_replay(start)
+        return self.end if stop is None else stop.replay_end
+
+    def _stops_replay(self, start: int) -> Problem | None:
+        """The damage at which a replay from a position on ends."""
+        ends = (one for one in self.problems if start <= one.replay_end < self.end)
+        return min(ends, key=lambda one: one.replay_end, default=None)
+
+    def replayed(self, start: int) -> int:
+        """Up to where the consensus module gets a replay from a position on.
+
+        Of a block with damage in it the archive sends nothing. A block ends with its term buffer.
+
+        Notes
+        -----
+        Source: ``ReplaySession.replay``, ``readRecording``.
+        """
+        stop, at, term_length = self._stops_replay(start), start, self.recording.term_buffer_length
+        if stop is None or stop.at_message:
+            return self.replay_end(start)
+        while True:
+            until = min(at + REPLAY_BLOCK, (at // term_length + 1) * term_length)
+            if until > stop.replay_end:
+                return at
+            at = until
 
     def term_at(self, position: int) -> TermRun | None:
         """The run that holds the byte after a position."""
@@ -267,7 +306,8 @@ class _Scan:
             if segment is None:
                 later = [other for other in log.segments if other > base]
                 until = min([*later, log.end])
-                self._problem(*log.place(position), position, until, "the segment is missing")
+                reason = "the segment is missing"
+                self._problem(*log.place(position), position, until, reason, position)
                 self._forget()
                 position = until
                 continue
@@ -282,11 +322,22 @@ class _Scan:
         """Go on behind a gap: which term is open is not known there."""
         self.state[[kernels.S_TERM, kernels.S_ENTRY_START, kernels.S_MARKED]] = -1
 
-    def _problem(self, file: str, offset: int, position: int, until: int, reason: str) -> None:
+    def _problem(
+        self,
+        file: str,
+        offset: int,
+        position: int,
+        until: int,
+        reason: str,
+        ends: int = NULL_VALUE,
+        *,
+        at_message: bool = False,
+    ) -> None:
         log = self.log
         log.sound_end = min(log.sound_end, position)
         if len(log.problems) < MAX_PROBLEMS:
-            log.problems.append(Problem(file, offset, position, until, reason))
+            found = Problem(file, offset, position, until, reason, ends, at_message)
+            log.problems.append(found)
 
     def _segment(self, segment: SegmentData, offset: int) -> int:
         """Scan a segment from an offset; give the position to go on at."""
@@ -331,10 +382,30 @@ class _Scan:
         if self.state[kernels.S_ENTRY_START] >= 0:
             position = int(self.state[kernels.S_ENTRY_START])
         until = segment.position + offset
-        self._problem(str(segment.path), damaged, position, until, _REASONS[reason])
+        ends = self._replay_end(segment, damaged, limit, reason)
+        bad = reason == kernels.BAD_MESSAGE
+        file = str(segment.path)
+        self._problem(file, damaged, position, until, _REASONS[reason], ends, at_message=bad)
         if reason != kernels.BAD_CHECKSUM:
             self._forget()
         return offset
+
+    def _replay_end(self, segment: SegmentData, damaged: int, limit: int, reason: int) -> int:
+        """Where a replay ends because of a damaged frame; -1 if it goes on to the segment's end.
+
+        Notes
+        -----
+        Source: ``ReplaySession.replay``, ``LogAdapter.onMessage``, which refuses other schemas.
+        """
+        schema = (damaged >> 2) + 9
+        refused = reason == kernels.BAD_MESSAGE and not segment.halves[schema] & 0xFFFF
+        if refused or reason == kernels.BAD_CHECKSUM:
+            return segment.position + damaged
+        if reason in _CHAIN_IS_INTACT:
+            return NULL_VALUE
+        term_length = self.log.recording.term_buffer_length
+        end = kernels.replay_end(segment.halves, damaged, limit, segment.position, term_length)
+        return NULL_VALUE if end == limit else segment.position + end
 
 
 def _runs(log: RecordedLog) -> Iterator[TermRun]:

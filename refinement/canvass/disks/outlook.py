@@ -26,7 +26,14 @@ from canvass.disks.disk import MemberDisk
 from canvass.disks.findings import Kind
 from canvass.disks.layouts import NULL_VALUE
 from canvass.simulation.recovery import reasons
-from canvass.simulation.scenario.contents import Log, Segment, append, length, segment_at
+from canvass.simulation.scenario.contents import (
+    Log,
+    Segment,
+    agreement,
+    append,
+    length,
+    segment_at,
+)
 from canvass.simulation.scenario.world import World
 
 MAX_MEMBERS: Final = 7
@@ -199,12 +206,14 @@ class Explorer:
                     self._compare_only(members, candidate, wins, refused)
                     continue
                 world = self.play(members, candidate)
-                if self.leads(world, candidate):
+                with_ = ", ".join(map(str, members))
+                if not self.leads(world, candidate):
+                    refused[candidate][with_] = self.refusal(members, candidate, world)
+                elif why := self._unreadable(members, candidate, world):
+                    refused[candidate][with_] = why
+                else:
                     wins[candidate].append(list(members))
                     worlds[candidate] = world
-                else:
-                    with_ = ", ".join(map(str, members))
-                    refused[candidate][with_] = self.refusal(members, candidate, world)
         return [
             Leadership(
                 i,
@@ -221,6 +230,41 @@ class Explorer:
     def is_long(self) -> bool:
         """Whether there are too many terms to play elections."""
         return any(len(disk.terms) > MAX_TERMS for disk in self.disks.values())
+
+    def _unreadable(self, members: Sequence[int], leader: int, world: World) -> str:
+        """Why a leader that has won does not come to serve: logs that cannot be replayed."""
+        own = self._replay_fails(leader, world, leads=True)
+        if own:
+            return f"it wins and does not lead: {own}"
+        failing = {i: why for i in members if i != leader and (why := self._replay_fails(i, world))}
+        if len(members) - len(failing) >= quorum_size(len(self.member_ids)):
+            return ""
+        first = min(failing)
+        return f"member {first} votes for it and does not join: {failing[first]}"
+
+    def _replay_fails(self, member: int, world: World, *, leads: bool = False) -> str:
+        """Why a member cannot replay what it keeps of its log, or empty.
+
+        Notes
+        -----
+        After a replay that ended early a follower takes its log for one of the last term that it
+        has replayed (hazard HZ6). If a leader has it truncate the damage therefore, it joins.
+        """
+        disk = self.disks.get(member)
+        if disk is None or disk.log is None or disk.last_term is None:
+            return ""
+        log, start = disk.log, disk.snapshot_position
+        kept = agreement(self.found[member][1], world.logs[self.member_ids.index(member)])
+        ends = log.replay_end(start)
+        if ends >= kept:
+            return ""
+        replayed = log.replayed(start)
+        for entry in disk.terms:
+            begun = start <= entry.term_base_log_position < replayed
+            if begun and not leads and replayed < entry.log_position <= ends:
+                return ""
+        file, offset = log.place(ends)
+        return f"its replay ends at the damage at {ends:,} ({file}:{offset})"
 
     def _compare_only(
         self,
@@ -249,6 +293,7 @@ class Explorer:
             if i == leader:
                 continue
             why = self._cannot_follow(i, leader, world.logs[self.member_ids.index(leader)])
+            why = why or self._replay_fails(i, world)
             if not why and not is_closed(world.members[k], Role.FOLLOWER):
                 why = states[1 + k].partition(": ")[2]
             if why:
@@ -268,6 +313,11 @@ class Explorer:
             return (
                 f"needs the log from {own:,} on, and the leader's recording starts at "
                 f"{source.start:,}"
+            )
+        if source is not None and own < source.end and source.replay_end(own) < source.end:
+            return (
+                f"needs the log from {own:,} on, and the leader's replay ends at the damage at "
+                f"{source.replay_end(own):,}"
             )
         taken = None if disk is None else disk.snapshot
         if taken is None or taken.log_position == 0:

@@ -172,3 +172,77 @@ def test_with_very_many_terms_the_logs_alone_are_compared(tmp_path: Path) -> Non
         1: [[0, 1], [1, 2], [0, 1, 2]],
         2: [],
     }
+
+
+def damaged(tmp_path: Path, member: int, position: int, data: bytes) -> Verdict:
+    """Three members with two terms, of which one disk has other bytes at a position."""
+    terms = [Term(0, 0, (A, B)), Term(1, 1, (A, B, C))]
+    folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])
+    path = folders[member] / "archive" / "0-0.rec"
+    content = bytearray(path.read_bytes())
+    content[position : position + len(data)] = data
+    path.write_bytes(content)
+    return assess(folders)
+
+
+def test_a_log_that_cannot_be_replayed_votes_and_neither_leads_nor_joins(tmp_path: Path) -> None:
+    verdict = damaged(tmp_path, 2, 480, bytes(192))
+
+    assert quorums(verdict) == {0: [[0, 1], [0, 1, 2]], 1: [[0, 1], [0, 1, 2]], 2: []}
+    why = "its replay ends at the damage at 480"
+    leads = {one.leader_member_id: one for one in verdict.outlook.leaderships}
+    assert leads[2].refused["0, 2"].startswith(f"it wins and does not lead: {why}")
+    assert leads[0].refused["0, 2"].startswith(f"member 2 votes for it and does not join: {why}")
+    assert verdict.outlook.never_join[2].startswith(why)
+
+
+def test_damage_that_a_leader_has_truncated_does_not_matter(tmp_path: Path) -> None:
+    first = Term(0, 0, (A, B))
+    disks = [
+        disk_of(0, [first, Term(2, 0, (A,))]),
+        disk_of(1, [first, Term(2, 0, (A,))]),
+        disk_of(2, [first, Term(1, 2, (A, B, C))]),
+    ]
+    folders = write_disks(tmp_path, disks)
+    path = folders[2] / "archive" / "0-0.rec"
+    content = bytearray(path.read_bytes())
+    content[480:576] = bytes(96)
+    path.write_bytes(content)
+
+    verdict = assess(folders)
+
+    assert quorums(verdict)[0] == [[0, 1], [0, 2], [0, 1, 2]]
+    assert verdict.outlook.never_join == {}
+
+
+def test_a_replay_does_not_look_at_the_term_offset_of_a_frame(tmp_path: Path) -> None:
+    verdict = damaged(tmp_path, 2, 480 + 9, b"\xff")
+
+    assert verdict.verdict == "DAMAGED"
+    assert quorums(verdict)[2] == [[0, 2], [1, 2], [0, 1, 2]]
+    assert verdict.outlook.never_join == {}
+
+
+def test_the_consensus_module_refuses_a_message_of_no_schema(tmp_path: Path) -> None:
+    verdict = damaged(tmp_path, 2, 480 + 36, bytes(2))
+
+    assert quorums(verdict)[2] == []
+    assert set(verdict.outlook.never_join) == {2}
+
+
+def test_a_follower_whose_replay_ends_in_an_older_term_truncates_the_damage(tmp_path: Path) -> None:
+    """Of the block with the damage it replays nothing, so it takes its log for one of term 0."""
+    terms = [Term(0, 0, (b"x" * 1000,) * 61), Term(1, 1, (A, B, C))]
+    folders = write_disks(tmp_path, [disk_of(i, terms) for i in range(3)])
+    begins = disk_of(2, terms).entries[1][1]
+    assert begins > aeron_disks.TERM_LENGTH
+    path = folders[2] / "archive" / f"0-{aeron_disks.SEGMENT_LENGTH}.rec"
+    content = bytearray(path.read_bytes())
+    place = begins + 192 - aeron_disks.SEGMENT_LENGTH
+    content[place:] = bytes(len(content) - place)
+    path.write_bytes(content)
+
+    verdict = assess(folders)
+
+    assert quorums(verdict)[2] == []
+    assert verdict.outlook.never_join == {}
