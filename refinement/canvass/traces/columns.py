@@ -1,5 +1,5 @@
-"""Events in columns: `EventColumns`, made from events here and from Arrow in
-`canvass.traces.arrow`.
+"""Events in columns: `EventColumns`, made from events in `canvass.traces.column_builder`, from
+Arrow in `canvass.traces.arrow`.
 
 **Layout.** Row ``i`` is one event. Everything is int64 (C-contiguous), so that a kernel needs one
 element type. Column numbers are in `canvass.traces.layout` (``STATE_INDEX["commit_position"]``):
@@ -38,32 +38,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.traces import wire
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
-    ACTION_NAMES,
-    CHECKSUM_COLUMNS,
     FLAG_COLUMNS,
     INPUT_COLUMNS,
-    LOG_COLUMNS,
     MEMBER_COLUMNS,
-    MESSAGE_COLUMNS,
     MESSAGE_INDEX,
-    MESSAGE_TYPE_NAMES,
     NONE,
     STATE_COLUMNS,
     STATE_ENUMS,
-    mask_of,
     members_of,
-    message_id_code,
     message_id_text,
 )
 from canvass.traces.schema import Event, Input, LogChecksum, Send
@@ -111,157 +101,6 @@ def predecessors(run: Ints, member: Ints, step: Ints) -> Ints:
         follows = (run[1:] == run[:-1]) & (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
         rows[1:][~follows] = NONE
     return rows
-
-
-_CODES: Final[dict[str, dict[str, int]]] = {
-    name: {value.value: code for code, value in enumerate(values)}
-    for name, values in STATE_ENUMS.items()
-}
-_ACTION_CODES: Final = {name: code for code, name in enumerate(ACTION_NAMES)}
-_NO_MESSAGE: Final = (NONE,) * len(MESSAGE_COLUMNS)
-_state_values = attrgetter(
-    *(f"{name}._value_" if name in STATE_ENUMS else name for name in STATE_COLUMNS)
-)
-_input_values = attrgetter(*INPUT_COLUMNS)
-_record_values = attrgetter(*MEMBER_COLUMNS)
-_entry_values = attrgetter(*LOG_COLUMNS)
-
-
-def _message_row(message_type: type[wire.Message]) -> Callable[[Any], tuple[int, ...]]:
-    """Make the function that spreads a message of one type over the columns of all types."""
-    places = {name: MESSAGE_INDEX[name] for name in message_type.__struct_fields__}
-    code = MESSAGE_TYPE_NAMES.index(message_type.__name__)
-    values_of = attrgetter(*places)
-    columns = tuple(places.values())
-
-    def row(message: wire.Message) -> tuple[int, ...]:
-        cells = list(_NO_MESSAGE)
-        cells[0] = code
-        for column, value in zip(columns, values_of(message), strict=True):
-            cells[column] = value
-        return tuple(cells)
-
-    return row
-
-
-_MESSAGE_ROWS: Final = {message: _message_row(message) for message in wire.MESSAGE_TYPES}
-
-
-def _message_cells(message: wire.Message, peer: int, message_id: str) -> tuple[int, ...]:
-    cells = _MESSAGE_ROWS[type(message)](message)
-    return (cells[0], peer, message_id_code(message_id), *cells[3:])
-
-
-def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
-    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
-
-
-def _offsets(counts: Sequence[int]) -> Ints:
-    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
-def _signed(checksum: str) -> int:
-    value = int(checksum, 16)
-    return value - (1 << 64) if value >> 63 else value
-
-
-def from_events(
-    run_id: str, member_id: int, events: Sequence[Event], before: Event | None = None
-) -> EventColumns:
-    """Bring consecutive events of one stream into columns.
-
-    Parameters
-    ----------
-    run_id, member_id
-        Whose events they are.
-    events
-        In step order.
-    before
-        The event before the first one, if it was given in another batch; it becomes the context
-        row, without its sends and checksums.
-
-    Raises
-    ------
-    ValueError
-        If the events are none, or disagree on the number of members.
-    """
-    if not events:
-        raise ValueError("no events")
-    context = 0 if before is None else 1
-    if before is not None:
-        bare = msgspec.structs.replace(before, sends=(), log_checksums=())
-        events = [bare, *events]
-    states = [event.state for event in events]
-    member_count = len(states[0].members)
-    if any(len(state.members) != member_count for state in states):
-        raise ValueError("the events disagree on the number of members")
-    count = len(events)
-
-    state = np.empty((count, len(STATE_COLUMNS)), dtype=np.int64)
-    for place, (name, cells) in enumerate(
-        zip(STATE_COLUMNS, zip(*map(_state_values, states), strict=True), strict=True)
-    ):
-        codes = _CODES.get(name)
-        state[:, place] = cells if codes is None else [codes[cell] for cell in cells]
-    records = chain.from_iterable(state.members for state in states)
-    received = [event.input for event in events]
-    steps = np.array([event.step for event in events], dtype=np.int64)
-    run = np.zeros(count, dtype=np.int64)
-    member = np.full(count, member_id, dtype=np.int64)
-    return EventColumns(
-        member_count=member_count,
-        runs=(run_id,),
-        run=run,
-        member=member,
-        step=steps,
-        time_ns=np.array([event.time_ns for event in events], dtype=np.int64),
-        action=np.array([_ACTION_CODES[event.action._value_] for event in events], dtype=np.int64),
-        predecessor=predecessors(run, member, steps),
-        inputs=_matrix([_input_cells(given) for given in received], len(INPUT_COLUMNS)),
-        message=_matrix(
-            [
-                _NO_MESSAGE
-                if given.message is None
-                else _message_cells(given.message, given.from_, given.id)
-                for given in received
-            ],
-            len(MESSAGE_COLUMNS),
-        ),
-        state=state,
-        members=_matrix(list(map(_record_values, records)), len(MEMBER_COLUMNS)).reshape(
-            count, member_count, len(MEMBER_COLUMNS)
-        ),
-        log_offsets=_offsets([len(state.recording_log) for state in states]),
-        log=_matrix(
-            [_entry_values(entry) for state in states for entry in state.recording_log],
-            len(LOG_COLUMNS),
-        ),
-        send_offsets=_offsets([len(event.sends) for event in events]),
-        sends=_matrix(
-            [
-                _message_cells(send.message, send.to, send.id)
-                for event in events
-                for send in event.sends
-            ],
-            len(MESSAGE_COLUMNS),
-        ),
-        checksum_offsets=_offsets([len(event.log_checksums) for event in events]),
-        checksums=_matrix(
-            [
-                (witness.position, _signed(witness.checksum))
-                for event in events
-                for witness in event.log_checksums
-            ],
-            len(CHECKSUM_COLUMNS),
-        ),
-        context=context,
-    )
-
-
-def _input_cells(given: Input) -> tuple[int, ...]:
-    return tuple(mask_of(cell) if type(cell) is tuple else cell for cell in _input_values(given))
 
 
 _VALUES: Final[dict[str, Callable[[int], Any]]] = {

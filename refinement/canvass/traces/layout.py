@@ -141,8 +141,8 @@ def message_id_code(message_id: str) -> int:
     """
     if not message_id:
         return NONE
-    sender, number = message_id.split(":")
-    return int(sender) << ID_BITS | int(number)
+    # The sender is one digit, as a cluster has nine members at most.
+    return int(message_id[0]) << ID_BITS | int(message_id[2:])
 
 
 def message_id_text(code: int) -> str:

@@ -118,62 +118,29 @@ class EventReader:
         TraceError
             At the first line that is not an event. The events before it in its block are not given.
         """
-        for block, last in self.blocks(BLOCK_BYTES):
-            events = self.decode(block, last=last)
-            if events:
-                yield events
-
-    def blocks(self, size: int) -> Iterator[tuple[bytes, bool]]:
-        """Give the stream in blocks of whole lines, of about ``size`` bytes each.
-
-        Whoever takes a block hands it to `decode`, or tells `accept` what is in it. The flag tells
-        the last line of a stream that lacks its end of line, which the block has.
-        """
         rest = b""
-        while data := self._source.read(size):
-            end = data.rfind(b"\n") + 1
-            if end:
-                yield b"".join((rest, memoryview(data)[:end])), False
-                rest = data[end:]
-            else:
-                rest += data
+        while data := self._source.read(BLOCK_BYTES):
+            rest += data
+            start = 0
+            while end := (rest.rfind(b"\n", start, start + 2 * BLOCK_BYTES) + 1) or (
+                rest.find(b"\n", start) + 1
+            ):
+                yield self._block(rest[start:end])
+                start = end
+            rest = rest[start:]
             if len(rest) > MAX_LINE_BYTES:
                 raise self._error(Code.LINE_TOO_LONG, 1, f"more than {MAX_LINE_BYTES} bytes")
         if rest:
-            yield rest + b"\n", True
+            try:
+                events = self._block(rest + b"\n")
+            except TraceError as error:
+                if error.code is not Code.ENDS_EARLY:
+                    raise
+                self.truncated = Truncation(error.line, "the last line is incomplete")
+            else:
+                yield events
         if self.truncated is None and getattr(self._source, "cut", False):
             self.truncated = Truncation(self.lines + 1, "the compressed file stops early")
-
-    def accept(self, first: int, last: int, count: int) -> bool:
-        """Count lines that somebody else read and found to be sound, if their steps are as due.
-
-        If not, nothing changes: `decode` tells what is wrong, or that steps are missing.
-        """
-        if first != self._next_step or last != self._next_step + count - 1:
-            return False
-        if self.lines + count > MAX_STREAM_LINES:
-            return False
-        self.lines += count
-        self._next_step += count
-        return True
-
-    def decode(self, block: bytes, *, last: bool = False) -> list[Event]:
-        """Decode a block of whole lines; give no events if it is a last line that is cut off."""
-        events: list[Event] = []
-        start = 0
-        try:
-            if len(block) < 2 * BLOCK_BYTES:
-                return self._block(block)
-            while start < len(block):
-                end = start + BLOCK_BYTES
-                end = (block.rfind(b"\n", start, end) + 1) or (block.index(b"\n", end - 1) + 1)
-                events += self._block(block[start:end])
-                start = end
-        except TraceError as error:
-            if not last or error.code is not Code.ENDS_EARLY:
-                raise
-            self.truncated = Truncation(error.line, "the last line is incomplete")
-        return events
 
     def _block(self, block: bytes) -> list[Event]:
         """Decode whole lines."""

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from canvass.traces.arrow import ColumnError, arrow_schema, check_schema, from_table, sources_of
 from canvass.traces.arrow import to_table as columns_to_table
-from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.column_builder import from_events
+from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.layout import NONE

@@ -159,9 +159,10 @@ ACTION_MESSAGES: Final[dict[Action, type[wire.Message] | type[None]]] = {
     for action, row in ACTION_INPUTS.items()
 }
 """The class of ``input.message`` for each action."""
-_MEMBER_SETS: Final = frozenset(
+MEMBER_SETS: Final = frozenset(
     members for size in range(MAX_MEMBERS + 1) for members in combinations(range(MAX_MEMBERS), size)
 )
+"""All sets of members, as events hold them."""
 _CONSUMED: Final = {action.value: consumed for action, consumed in ACTION_MESSAGES.items()}
 """The same by the action's name: to look an enum's member up calls Python code."""
 
@@ -249,10 +250,11 @@ def event_problem(event: Event, member_id: int) -> str | None:
             return "input.from and input.id are for a message, and there is none"
     elif not given.id or int(given.id[0]) != given.from_:
         return "input.id is not the id of a send by the member input.from"
-    if given.active not in _MEMBER_SETS or given.accepted not in _MEMBER_SETS:
+    if given.active not in MEMBER_SETS or given.accepted not in MEMBER_SETS:
         return "a set of members is not in ascending order, or names one twice"
+    sender = str(member_id)
     for send in event.sends:
-        if int(send.id[0]) != member_id:
+        if send.id[0] != sender:
             return f"send {send.id} does not bear an id of its sender, member {member_id}"
     return None
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from canvass.traces import layout
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
-from canvass.traces.columns import EventColumns, from_events
+from canvass.traces.column_builder import from_events
+from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.parquet import DatasetFile, DatasetWriter
