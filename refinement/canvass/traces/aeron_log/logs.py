@@ -7,8 +7,9 @@ their lines say whose they are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,9 @@ from canvass.traces.aeron_log.records import (
     ElectionStateChange,
     LifeStart,
     LogRecord,
+    NewElection,
     NewLeadershipTerm,
+    ReplayNewLeadershipTerm,
     RequestVote,
     TerminationAck,
     Vote,
@@ -36,6 +39,17 @@ from canvass.traces.limits import MAX_MEMBERS
 
 # Made once: to join types takes longer than to ask for them.
 _OF_A_FOLLOWER: Final = (AppendPosition, CanvassPosition, CatchupPosition, Vote)
+_KEY_KINDS: Final = frozenset(
+    {
+        ElectionStateChange,
+        LifeStart,
+        NewElection,
+        NewLeadershipTerm,
+        ReplayNewLeadershipTerm,
+        RequestVote,
+    }
+)
+"""What a reader that reads in pieces has to know of the whole log: who leads, and from where."""
 _OF_A_LEADER: Final = (CommitPosition, NewLeadershipTerm, ElectionStateChange)
 
 
@@ -50,11 +64,17 @@ class MemberLog:
     files
         In reading order; a record's ``file`` is an index into it.
     records
-        In the order of the lines.
+        In the order of the lines. Of a log that is not kept in memory only those that say how the
+        cluster is made and led (`_KEY_KINDS`), and of each process incarnation the first of each
+        kind.
     lives
         Counts, one per process life.
     unknown_fields
         Fields that this reader does not know, as ``EVENT.name``, each with how often it came.
+    named
+        The members that its lines name as senders or leaders.
+    reread
+        Reads all records again, if they are not kept in memory.
     """
 
     member_id: int
@@ -62,6 +82,12 @@ class MemberLog:
     records: list[LogRecord]
     lives: list[LifeSummary]
     unknown_fields: dict[str, int]
+    named: Collection[int] = ()
+    reread: Callable[[], Iterator[LogRecord]] | None = None
+
+    def every_record(self) -> Iterable[LogRecord]:
+        """All records in the order of the lines; those that are not in memory are read again."""
+        return self.records if self.reread is None else self.reread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +126,42 @@ def read_records(files: Iterable[Path], parser: LogParser) -> Iterator[list[LogR
     yield parser.close()
 
 
-def read_member(files: Sequence[Path], components: Collection[str] = ()) -> MemberLog:
+@dataclass(slots=True)
+class _Kept:
+    """The records of a log that are kept: all, or if there are too many what a reader must know of
+    the whole log beforehand.
+    """
+
+    limit: int
+    records: list[LogRecord] = field(default_factory=list)
+    named: set[int] = field(default_factory=set)
+    is_whole: bool = True
+    _seen: set[type[LogRecord]] = field(default_factory=set)
+
+    def add(self, batch: list[LogRecord]) -> None:
+        self.named |= members_named(batch)
+        if self.is_whole and len(self.records) + len(batch) > self.limit:
+            self.is_whole = False
+            every, self.records = self.records, []
+            self._add_key_records(every)
+        if self.is_whole:
+            self.records += batch
+        else:
+            self._add_key_records(batch)
+
+    def _add_key_records(self, batch: Iterable[LogRecord]) -> None:
+        for record in batch:
+            kind = type(record)
+            if kind is LifeStart:
+                self._seen.clear()
+            if kind in _KEY_KINDS or kind not in self._seen:
+                self._seen.add(kind)
+                self.records.append(record)
+
+
+def read_member(
+    files: Sequence[Path], components: Collection[str] = (), kept: int = sys.maxsize
+) -> MemberLog:
     """Read the log of one member whole.
 
     Parameters
@@ -109,6 +170,9 @@ def read_member(files: Sequence[Path], components: Collection[str] = ()) -> Memb
         In the order in which they were written.
     components
         As for `LogParser`.
+    kept
+        How many records are kept in memory at most; the records of a log of more are read again
+        when they are asked for.
 
     Raises
     ------
@@ -116,7 +180,9 @@ def read_member(files: Sequence[Path], components: Collection[str] = ()) -> Memb
         As for `read_records`; also if lines of two members stand in the log.
     """
     parser = LogParser(components)
-    records = [record for batch in read_records(files, parser) for record in batch]
+    found = _Kept(kept)
+    for batch in read_records(files, parser):
+        found.add(batch)
     members: dict[int, tuple[int, int]] = {}
     for life in parser.lives:
         members = {**life.members, **members}
@@ -127,13 +193,27 @@ def read_member(files: Sequence[Path], components: Collection[str] = ()) -> Memb
         reason = f"lines of members {first} and {second} stand in one log"
         raise AeronLogError(str(files[file]), line, 0, LogCode.MIXED_MEMBERS, reason)
     member_id = next(iter(members), NULL_VALUE)
-    return MemberLog(member_id, tuple(files), records, parser.lives, parser.unknown_fields)
+
+    def reread() -> Iterator[LogRecord]:
+        for batch in read_records(files, LogParser(components)):
+            yield from batch
+
+    return MemberLog(
+        member_id,
+        tuple(files),
+        found.records,
+        parser.lives,
+        parser.unknown_fields,
+        found.named,
+        None if found.is_whole else reread,
+    )
 
 
 def read_cluster(
     paths: Sequence[Path],
     components: Collection[str] = (),
     say: Callable[[str], object] = lambda _: None,
+    kept: int = sys.maxsize,
 ) -> ClusterLogs:
     """Read the logs of a cluster's members.
 
@@ -145,6 +225,8 @@ def read_cluster(
         As for `LogParser`.
     say
         Called with what begins, in a few words.
+    kept
+        As for `read_member`.
 
     Raises
     ------
@@ -168,8 +250,8 @@ def read_cluster(
     members = {}
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        members[member_id] = read_member(_in_order(files), components)
-    heard = set().union(*(members_named(log.records) for log in members.values()))
+        members[member_id] = read_member(_in_order(files), components, kept)
+    heard = set().union(*(log.named for log in members.values()))
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from canvass.cluster.member import NO_INPUT
 from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs, members_named
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
-from canvass.traces.alignment.channel_matching import Matching, Receipt, match
+from canvass.traces.alignment.channel_matching import NOTHING_SENT, Matching, Receipt, match
+from canvass.traces.alignment.channels import Carried
 from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
 from canvass.traces.alignment.completeness import missing_commits, missing_ends
-from canvass.traces.alignment.facts import cluster_facts
+from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
-from canvass.traces.alignment.member_lines import MemberLines, member_lines
-from canvass.traces.alignment.replay import Replay, Trajectory
+from canvass.traces.alignment.member_lines import LineReader, MemberLines, member_lines
+from canvass.traces.alignment.moves import RESUME
+from canvass.traces.alignment.replay import Replay, Step, Trajectory
+from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.schedule import Schedule
 from canvass.traces.alignment.unsent import settle_unsent
 from canvass.traces.alignment.vocabulary import Vocabulary, vocabulary_of
@@ -36,21 +43,35 @@ CHOICES: Final = 3
 """Other receipts that are tried in the place of one."""
 
 
+SEGMENT: Final = 8_000
+"""Lines of the fastest log that are aligned together in logs that are read in pieces."""
+AHEAD: Final = 2_000
+"""Lines after a segment that are looked at: what is on its way there, and what bounds positions."""
+STUCK: Final = 4
+"""A segment of whose lines less than one in so many are met is tried again with more lines."""
+LARGEST: Final = 8
+"""So many times more lines are tried at most."""
+
+
 @dataclass(slots=True)
 class Remark:
     """A line of which something is to be said.
 
     Parameters
     ----------
-    member_id, index
-        The member, and the index among its `MemberLines`.
+    member_id, file, line
+        The member and the line, or the last line.
     reason
         What, in words.
+    is_after
+        It is said of what comes after the last line.
     """
 
     member_id: int
-    index: int
+    file: str
+    line: int
     reason: str
+    is_after: bool = False
 
 
 @dataclass(slots=True)
@@ -61,8 +82,8 @@ class Alignment:
     ----------
     rules, logs
         Of the cluster.
-    lines, members
-        Of each member that has a log: what was aligned, and the run.
+    members
+        Of each member that has a log: what the run has.
     vocabulary
         The events that the logs print.
     gaps
@@ -77,8 +98,7 @@ class Alignment:
 
     rules: Rules
     logs: ClusterLogs
-    lines: dict[int, MemberLines]
-    members: dict[int, LiveMember]
+    members: dict[int, MemberCounts]
     vocabulary: Vocabulary
     gaps: list[Remark] = field(default_factory=list)
     false_lines: list[Remark] = field(default_factory=list)
@@ -86,25 +106,64 @@ class Alignment:
     begins_within: bool = False
 
 
+@dataclass(slots=True)
+class Segment:
+    """The part of the logs that is aligned at once.
+
+    Parameters
+    ----------
+    carried
+        What the segment before has left; None at the beginning.
+    ends
+        For each member the line before which the segment ends; empty if the logs end with it.
+    unread
+        The members of whose logs more follows.
+    lines
+        Of each member: the lines of the segment, and those that are looked at after it.
+    """
+
+    lines: dict[int, MemberLines]
+    carried: Carried | None = None
+    ends: dict[int, int] = field(default_factory=dict)
+    unread: frozenset[int] = frozenset()
+
+    def steps(self, windows: Mapping[int, Windows]) -> dict[int, int]:
+        """For each member the step before which the segment ends."""
+        found = {}
+        for i, end in self.ends.items():
+            steps = windows[i].steps
+            at = (t for t, one in enumerate(steps) if one.lines and one.lines.start >= end)
+            found[i] = next(at, len(steps))
+        return found
+
+
 def align(
     logs: ClusterLogs,
+    write: Callable[[LiveMember], MemberCounts],
     *,
     effort: int = 1,
     events: Collection[str] | None = None,
     revision: str = "",
+    segment_lines: int = SEGMENT,
 ) -> Alignment:
     """Align the logs of a cluster with the core.
+
+    Logs that are in memory are aligned at once, others in segments, one after the other.
 
     Parameters
     ----------
     logs
         As they were read.
+    write
+        Is called with each member and the steps that it takes next; gives what the run has of it.
     effort
         Factor of the bounds of the search.
     events
         The events that are enabled; by default those that are there.
     revision
         Of the protocol; by default that of the logs' release.
+    segment_lines
+        How many lines of a log are aligned at once, of logs that are not in memory.
 
     Raises
     ------
@@ -122,14 +181,105 @@ def align(
         rare=events is None,
         change_before_role=all(one.prints_change_before_role for one in printed),
     )
-    lines = {i: member_lines(logs.members[i], vocabulary) for i in known}
-    facts = cluster_facts(lines)
-    replays = {i: Replay(rules, one, facts, effort) for i, one in lines.items()}
-    repairs = {i: Repairs(one, facts) for i, one in replays.items()}
-    solution = solve(replays, repairs)
-    found = Alignment(rules, logs, lines, solution.schedule.members, vocabulary)
-    _remark(found, solution)
+    readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
+    whole = all(logs.members[i].reread is None for i in known)
+    if whole:
+        for reader in readers.values():
+            reader.read(sys.maxsize)
+    facts = cluster_facts(
+        {i: member_lines(logs.members[i], vocabulary) for i in known}
+        if not whole
+        else {i: reader.lines for i, reader in readers.items()}
+    )
+    found = Alignment(rules, logs, {}, vocabulary)
+    aligner = _Aligner(found, facts, readers, effort, write)
+    aligner.run(sys.maxsize if whole else segment_lines)
     return found
+
+
+@dataclass(slots=True)
+class _Aligner:
+    """Aligns logs segment after segment.
+
+    Parameters
+    ----------
+    found
+        What is said of the logs is added to it.
+    facts, readers
+        Of the cluster, and of the logs of its members.
+    effort, write
+        As for `align`.
+    """
+
+    found: Alignment
+    facts: ClusterFacts
+    readers: dict[int, LineReader]
+    effort: int
+    write: Callable[[LiveMember], MemberCounts]
+
+    def run(self, lines: int) -> None:
+        """Align all, so many lines of a log at once.
+
+        Where members wait for each other more lines are taken; if that does not help, the run ends.
+        """
+        carried: Carried | None = None
+        size = lines
+        while True:
+            segment = self._read(size, carried)
+            is_last = not segment.ends or size >= LARGEST * lines
+            reached, solution = self._solve(segment)
+            advanced = sum(reached.values())
+            is_stuck = STUCK * advanced < size
+            if is_stuck and not is_last:
+                size *= 2
+                continue
+            self._finish(segment, solution, reached, is_last=not segment.ends or is_stuck)
+            if not segment.ends or is_stuck or self.found.false_lines or self.found.stopped:
+                return
+            carried, size = solution.schedule.carried(), lines
+            # Members know their schedule: what is done with does not wait for a search for cycles.
+            solution.schedule.members.clear()
+            for i, reader in self.readers.items():
+                reader.drop(reached[i])
+
+    def _read(self, size: int, carried: Carried | None) -> Segment:
+        """Read the lines of a segment, and what is looked at after it."""
+        for reader in self.readers.values():
+            reader.read(size + AHEAD)
+        lines = {i: reader.lines for i, reader in self.readers.items()}
+        ended = [reader.is_ended for reader in self.readers.values()]
+        if all(ended):
+            return Segment(lines, carried)
+        several = zip(self.readers.values(), ended, strict=True)
+        end = min(one.lines.times[size - 1] for one, is_ended in several if not is_ended)
+        ends = {i: min(bisect_right(one.times, end), size) for i, one in lines.items()}
+        unread = {
+            i
+            for i, reader in self.readers.items()
+            if not reader.is_ended or len(lines[i].records) > ends[i] + AHEAD
+        }
+        heads = {i: one.first(ends[i] + AHEAD) for i, one in lines.items()}
+        return Segment(heads, carried, ends, frozenset(unread))
+
+    def _solve(self, segment: Segment) -> tuple[dict[int, int], Solution]:
+        """Align a segment; the line that each member reaches, and how."""
+        starts = segment.carried.states if segment.carried is not None else {}
+        replays = {
+            i: Replay(self.found.rules, lines, self.facts, self.effort, starts.get(i))
+            for i, lines in segment.lines.items()
+        }
+        repairs = {i: Repairs(one, self.facts) for i, one in replays.items()}
+        solution = solve(replays, repairs, segment)
+        members = solution.schedule.members.items()
+        return {i: solution.line_at(i, live.frontier + 1) for i, live in members}, solution
+
+    def _finish(
+        self, segment: Segment, solution: Solution, reached: dict[int, int], *, is_last: bool
+    ) -> None:
+        """Say what is to be said of a segment, and write it."""
+        _Remarks(self.found, solution, segment, reached, is_last).collect()
+        for i, live in solution.schedule.members.items():
+            self.found.members[i] = self.write(live)
 
 
 def _highest_member(logs: ClusterLogs) -> int:
@@ -203,23 +353,26 @@ class Solution:
             yield j, hidden[-1]
 
 
-def solve(replays: dict[int, Replay], repairs: dict[int, Repairs]) -> Solution:
+def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segment) -> Solution:
     """Replay, match and drive; what turns out impossible is not inferred again."""
-    search = _Search(replays, repairs)
+    search = _Search(replays, repairs, segment)
     best = search.run()
-    best = _begun_at_once(best)
+    best = _begun_at_once(best, segment)
     for _ in range(ROUNDS):
         if not settle_unsent(best.windows, best.matching):
             break
-        best = _driven({i: again(one) for i, one in best.windows.items()})
+        best = _driven({i: again(one) for i, one in best.windows.items()}, segment)
     return best
 
 
-def _driven(windows: dict[int, Windows]) -> Solution:
+def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
     """Match the receipts of trajectories, and drive the members."""
-    matching = match(windows)
-    found = Solution(dict(windows), matching, Schedule(windows, matching))
-    found.schedule.run()
+    carried, ends = segment.carried, segment.steps(windows)
+    matching = match(windows, carried.sent if carried is not None else NOTHING_SENT)
+    if ends:
+        matching.postpone(ends, segment.unread)
+    found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
+    found.schedule.run(ends)
     return found
 
 
@@ -231,16 +384,19 @@ class _Search:
     ----------
     replays, repairs
         Of each member.
+    segment
+        What is aligned.
     """
 
     replays: dict[int, Replay]
     repairs: dict[int, Repairs]
+    segment: Segment
     _rounds: int = 0
 
     def run(self) -> Solution:
         """The best solution: impossible receipts are replaced, then those before a conflict."""
         best = self._without_impossible(
-            _driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
+            self._driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
         )
         tried: set[tuple[int, int, Message | None]] = set()
         improved = True
@@ -266,7 +422,7 @@ class _Search:
             windows = self._possible(found)
             if windows is None:
                 break
-            found = _driven(windows)
+            found = self._driven(windows)
             if found.quality > best.quality:
                 best = found
         return best
@@ -294,9 +450,9 @@ class _Search:
             if windows is None:
                 break
             self._rounds += 1
-            found = _driven(windows)
+            found = self._driven(windows)
             while (windows := _received_in_order(found)) is not None:
-                found = _driven(windows)
+                found = self._driven(windows)
             if found.quality > best.quality:
                 return found
         banned.clear()
@@ -314,6 +470,9 @@ class _Search:
         if not _is_as_good(other.trajectory, found.windows[j].trajectory):
             return None
         return found.windows | {j: other}
+
+    def _driven(self, windows: dict[int, Windows]) -> Solution:
+        return _driven(windows, self.segment)
 
 
 def _received_in_order(found: Solution) -> dict[int, Windows] | None:
@@ -336,7 +495,7 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
     return None
 
 
-def _begun_at_once(best: Solution) -> Solution:
+def _begun_at_once(best: Solution, segment: Segment) -> Solution:
     """Let senders of unmatched receipts take their duty cycles at once, if that is better."""
     for i in sorted({i for i, _, _ in best.matching.unmatched if i in best.windows}):
         one = best.windows[i]
@@ -345,7 +504,7 @@ def _begun_at_once(best: Solution) -> Solution:
             continue
         windows = {j: again(other) for j, other in best.windows.items()}
         windows[i] = Windows(trajectory, one.moves, one.before)
-        found = _driven(windows)
+        found = _driven(windows, segment)
         if found.quality > best.quality:
             best = found
     return best
@@ -364,28 +523,70 @@ def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
 
 def replayed(replay: Replay, repairs: Repairs) -> Windows:
     """Replay one member, and prepare where it can have sent what."""
-    before = persistent_member(replay.rules)
+    before = persistent_member(replay.rules) if replay.start is None else replay.start
     trajectory = replay.run(before, repair=repairs.cheapest)
+    if replay.start is not None:
+        trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(before)))
     move_left(trajectory, replay.moves, before)
     return Windows(trajectory, replay.moves, before)
 
 
-def _remark(found: Alignment, solution: Solution) -> None:
-    """Collect what the stages have to say of lines."""
-    for i, one in solution.windows.items():
-        trajectory = one.trajectory
-        found.gaps += [Remark(i, index, reason) for index, reason in trajectory.gaps]
-        found.false_lines += [Remark(i, index, reason) for index, reason in trajectory.false_lines]
-        whole = trajectory.stopped >= len(found.lines[i].records)
-        if not whole and not trajectory.false_lines:
+@dataclass(slots=True)
+class _Remarks:
+    """Collects what the stages have to say of the lines of a segment.
+
+    Parameters
+    ----------
+    found
+        What is said is added to it.
+    solution
+        Of the segment.
+    segment, reached
+        The line before which each member's part ends, if lines follow, and the line that it has
+        reached. Of lines after it the next segment has to say something.
+    is_last
+        No segment follows.
+    """
+
+    found: Alignment
+    solution: Solution
+    segment: Segment
+    reached: Mapping[int, int]
+    is_last: bool
+
+    def collect(self) -> None:
+        """Collect everything; if a line cannot be met the rest is not worth saying."""
+        for i, one in self.solution.windows.items():
+            self._of_replay(i, one.trajectory)
+        if self.found.false_lines or self.found.stopped:
+            return
+        for i, index, reason in missing_commits(self.segment.lines):
+            self._gap(i, index, reason)
+        if not self.segment.ends:
+            for i, index, reason in missing_ends(self.segment.lines):
+                self._gap(i, index, reason)
+        for conflict in self.solution.schedule.conflicts if self.is_last else ():
+            steps = self.solution.windows[conflict.member_id].steps[conflict.step :]
+            line = next((step.lines.start for step in steps if step.lines), None)
+            if line is not None:
+                self.found.stopped.append(self._remark(conflict.member_id, line, conflict.reason))
+
+    def _of_replay(self, i: int, trajectory: Trajectory) -> None:
+        end = self.segment.ends.get(i, len(self.segment.lines[i].records))
+        for index, reason in trajectory.gaps:
+            self._gap(i, index, reason)
+        for index, reason in trajectory.false_lines:
+            if not self.segment.ends or index < end:
+                self.found.false_lines.append(self._remark(i, index, reason))
+        if trajectory.stopped < end and not trajectory.false_lines:
             reason = "no step of the member makes this line possible"
-            found.stopped.append(Remark(i, trajectory.stopped, reason))
-    if found.false_lines or found.stopped:
-        return
-    found.gaps += [Remark(*one) for one in missing_commits(found.lines)]
-    found.gaps += [Remark(*one) for one in missing_ends(found.lines)]
-    for conflict in solution.schedule.conflicts:
-        steps = solution.windows[conflict.member_id].steps[conflict.step :]
-        line = next((step.lines.start for step in steps if step.lines), None)
-        if line is not None:
-            found.stopped.append(Remark(conflict.member_id, line, conflict.reason))
+            self.found.stopped.append(self._remark(i, trajectory.stopped, reason))
+
+    def _gap(self, i: int, index: int, reason: str) -> None:
+        if not self.segment.ends or index < self.reached[i]:
+            self.found.gaps.append(self._remark(i, index, reason))
+
+    def _remark(self, i: int, index: int, reason: str) -> Remark:
+        one = self.segment.lines[i]
+        record = one.records[min(index, len(one.records) - 1)]
+        return Remark(i, one.files[record.file], record.line, reason, index >= len(one.records))

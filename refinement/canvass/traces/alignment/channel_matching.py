@@ -9,8 +9,9 @@ to which the sender has to wait.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from canvass.cluster.member import ElectionState, Member, Role
@@ -22,6 +23,7 @@ from canvass.cluster.messages import (
     StopCatchup,
 )
 from canvass.traces.alignment.bounds import Upper, bound_back, leads_closed
+from canvass.traces.alignment.live import accepts_at_least, accepts_exactly
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
@@ -33,6 +35,7 @@ _PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLL
 """The states in which a follower processes the log as far as it is known to be committed."""
 
 ChannelKey: TypeAlias = tuple[int, int]
+NOTHING_SENT: Final[Mapping[ChannelKey, list[tuple[int, Message]]]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -64,6 +67,12 @@ class Receipt:
     latest: int = -1
 
 
+def accepts(receipt: Receipt) -> Callable[[Message], bool]:
+    """A test for the messages that a receipt can be of."""
+    m = receipt.message
+    return accepts_at_least(m) if receipt.at_least else accepts_exactly(m)
+
+
 @dataclass(slots=True)
 class Matching:
     """The receipts of each channel, matched.
@@ -74,10 +83,33 @@ class Matching:
         Receipts that have a window, by sender and receiver.
     unmatched
         Receipts without one, as sender, receiver, receipt.
+    on_way
+        Receipts of messages that were sent before, with number and message.
+    later
+        Receipts that are perhaps sent after what is known of the sender.
     """
 
     channels: dict[ChannelKey, list[Receipt]] = field(default_factory=dict)
     unmatched: list[tuple[int, int, Receipt]] = field(default_factory=list)
+    on_way: dict[ChannelKey, list[tuple[Receipt, int, Message]]] = field(default_factory=dict)
+    later: list[tuple[int, int, Receipt]] = field(default_factory=list)
+
+    def postpone(self, ends: Mapping[int, int], unread: Collection[int]) -> None:
+        """Leave receipts without a window for later that may be sent after what is known so far.
+
+        Parameters
+        ----------
+        ends
+            For each member the step before which what is known is enough.
+        unread
+            Members of which more is to be read. Of the messages of these the last ones are left.
+        """
+        found, self.unmatched = self.unmatched, []
+        for i, j, receipt in found:
+            matched = self.channels.get((i, j))
+            is_last = not matched or matched[-1].step < receipt.step
+            is_later = receipt.step >= ends[j] or (i in unread and is_last)
+            (self.later if is_later else self.unmatched).append((i, j, receipt))
 
 
 def leaders_of_terms(windows: Mapping[int, Windows]) -> dict[int, int]:
@@ -136,12 +168,37 @@ def _unnamed_sender(
     return likely
 
 
-def match(windows: Mapping[int, Windows]) -> Matching:
-    """Match all channels, and bound what leaders wrote by what they said."""
+def _on_way(
+    receipts: list[Receipt], sent: list[tuple[int, Message]]
+) -> list[tuple[Receipt, int, Message]]:
+    """The first receipts of a channel, as far as they are of messages that have been sent."""
+    found = []
+    for receipt, (number, m) in zip(receipts, sent, strict=False):
+        if not accepts(receipt)(m):
+            break
+        found.append((receipt, number, m))
+    return found
+
+
+def match(
+    windows: Mapping[int, Windows],
+    sent: Mapping[ChannelKey, list[tuple[int, Message]]] = NOTHING_SENT,
+) -> Matching:
+    """Match all channels, and bound what leaders wrote by what they said.
+
+    Parameters
+    ----------
+    windows
+        Of each member.
+    sent
+        Messages that were sent before and are on their way: number and message, by channel.
+    """
     matching = Matching()
     for key, receipts in collect(windows).items():
         if key[0] in windows:
-            matching.channels[key] = receipts
+            on_way = _on_way(receipts, sent.get(key, []))
+            matching.on_way[key] = on_way
+            matching.channels[key] = receipts[len(on_way) :]
         else:
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from canvass.cluster.member import Member
 from canvass.cluster.messages import (
     Message,
 )
-from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.live import (
-    accepts_at_least,
-    accepts_exactly,
-)
+from canvass.traces.alignment.channel_matching import ChannelKey, Receipt
 from canvass.traces.alignment.windows import Windows
 
 
@@ -31,6 +27,31 @@ class Conflict:
     member_id: int
     step: int
     reason: str
+
+
+@dataclass(slots=True)
+class Carried:
+    """What a segment of the run leaves to the next one.
+
+    Parameters
+    ----------
+    states
+        Of each member, where the segment ended.
+    published, received, numbers
+        Of each member how far it has written in each term, how many of its messages have been
+        received, and the number of its next one.
+    sent
+        For each channel the messages that are on their way.
+    last
+        For each channel the number of the last message that was received.
+    """
+
+    states: dict[int, Member]
+    published: dict[int, dict[int, int]] = field(default_factory=dict)
+    received: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    sent: dict[ChannelKey, list[tuple[int, Message]]] = field(default_factory=dict)
+    last: dict[ChannelKey, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -86,12 +107,6 @@ class Channel:
         while len(self.sent) > self.consumed and self.receipts[len(self.sent) - 1].hidden:
             self.sent.pop()
         return before - len(self.sent)
-
-
-def accepts(receipt: Receipt) -> Callable[[Message], bool]:
-    """A test for the messages that a receipt can be of."""
-    m = receipt.message
-    return accepts_at_least(m) if receipt.at_least else accepts_exactly(m)
 
 
 def may_be_missing(one: Windows) -> bool:

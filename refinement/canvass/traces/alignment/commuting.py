@@ -14,12 +14,12 @@ from canvass.cluster.copies import replace
 from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines
-from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
+from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, RESUME, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines, said_lines
 from canvass.traces.alignment.replay import Step, Trajectory
 
 _FIXED: Final = frozenset(
-    {END_OF_LIFE, ASSUME_COMMIT, "Restart", "TakeSnapshot", "InitiateTermination"}
+    {END_OF_LIFE, ASSUME_COMMIT, RESUME, "Restart", "TakeSnapshot", "InitiateTermination"}
 )
 """Steps that stay where they are: assumed ones, and one that sends an open position."""
 

@@ -15,8 +15,8 @@ from canvass.cluster.messages import (
     StopCatchup,
 )
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed
-from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt
-from canvass.traces.alignment.channels import Channel, Conflict, accepts, may_be_missing
+from canvass.traces.alignment.channel_matching import ChannelKey, Matching, Receipt, accepts
+from canvass.traces.alignment.channels import Carried, Channel, Conflict, may_be_missing
 from canvass.traces.alignment.live import (
     LiveMember,
     streams_from,
@@ -36,9 +36,16 @@ class DrivenCluster:
         Of each member.
     matching
         Of the receipts.
+    carried
+        What the segment before has left; None at the beginning.
     """
 
-    def __init__(self, windows: Mapping[int, Windows], matching: Matching) -> None:
+    def __init__(
+        self,
+        windows: Mapping[int, Windows],
+        matching: Matching,
+        carried: Carried | None = None,
+    ) -> None:
         self.windows = windows
         self.members = {
             i: LiveMember(one, one.before, self._on_send, self._limit) for i, one in windows.items()
@@ -48,8 +55,10 @@ class DrivenCluster:
         }
         self._wanted: dict[tuple[int, int], tuple[ChannelKey, int]] = {}
         for key, receipts in matching.channels.items():
-            self._channels[key] = Channel(receipts)
-            for number, receipt in enumerate(receipts):
+            on_way = matching.on_way.get(key, [])
+            every = [*(receipt for receipt, _, _ in on_way), *receipts]
+            self._channels[key] = Channel(every, [(number, m) for _, number, m in on_way])
+            for number, receipt in enumerate(every):
                 self._wanted[key[1], receipt.step] = key, number
         self._starts = {
             i: [t for t, step in enumerate(one.steps) if step.action == "Restart"]
@@ -60,10 +69,36 @@ class DrivenCluster:
             for i, j, receipt in matching.unmatched
             if i in windows and (receipt.hidden or not may_be_missing(windows[i]))
         }
+        self._held |= {(j, receipt.step) for _, j, receipt in matching.later}
         self._unsent = {(j, r.step): i for i, j, r in matching.unmatched}
         self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
         self._needs = self._needed_publications()
         self.conflicts: list[Conflict] = []
+        if carried is not None:
+            self._carry(carried)
+
+    def _carry(self, carried: Carried) -> None:
+        """Go on where the segment before has ended."""
+        for i, live in self.members.items():
+            live.go_on(carried.published[i], carried.received[i], carried.numbers[i])
+        for key, last in carried.last.items():
+            channel = self._channels[key]
+            channel.last = last
+            unclaimed = carried.sent[key][len(channel.sent) :]
+            channel.unclaimed += [one for one in unclaimed if type(one[1]).__name__ in self._hidden]
+
+    def carried(self) -> Carried:
+        """What the next segment begins with."""
+        members = self.members.items()
+        channels = self._channels.items()
+        return Carried(
+            {i: live.state for i, live in members},
+            {i: live.published for i, live in members},
+            {i: live.received for i, live in members},
+            {i: live.number for i, live in members},
+            {key: channel.sent[channel.consumed :] for key, channel in channels},
+            {key: channel.last for key, channel in channels},
+        )
 
     def _needed_publications(self) -> dict[tuple[int, int], int]:
         """How far leaders must have written in each term, by what others recorded of it."""
@@ -77,7 +112,7 @@ class DrivenCluster:
         for (i, j), channel in self._channels.items():
             for receipt in channel.receipts:
                 m = receipt.message
-                if isinstance(m, AppendPosition):
+                if isinstance(m, AppendPosition) and receipt.earliest >= 0:
                     s = self.windows[i].steps[receipt.earliest // SLOTS].state
                     if streams_from(i, s) == j:
                         key = j, term_of(s)

@@ -6,17 +6,22 @@ import gc
 import re
 import time
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from canvass.traces.aeron_import.attempt import Say, no_words
 from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.alignment.alignment import Alignment, align
+from canvass.traces.alignment.alignment import align
 from canvass.traces.alignment.outcome import summarise
-from canvass.traces.alignment.run_events import write_run
+from canvass.traces.alignment.run_events import RunWriter
 
 __all__ = ["ImportFault", "import_logs"]
+
+KEPT_LINES: Final = 20_000
+"""Lines of one log up to which it is aligned at once. Longer ones are read twice, in pieces."""
 
 
 def import_logs(
@@ -63,11 +68,16 @@ def import_logs(
     # Nothing here forms cycles; looking for them takes a third of the time.
     gc.disable()
     try:
-        logs = read_cluster(paths, say=say)
+        logs = read_cluster(paths, say=say, kept=KEPT_LINES)
         say("aligning the logs")
-        found = align(logs, effort=effort, events=events, revision=revision)
-        say("writing the run")
-        write_alignment(found, out, run_id)
+        with closing(RunWriter(out)) as run:
+            found = align(logs, run.write, effort=effort, events=events, revision=revision)
+            run.finish(
+                run_id=run_id,
+                revision=found.rules.revision,
+                member_count=found.rules.member_count,
+                initial="unknown" if found.begins_within else "empty",
+            )
     finally:
         if collecting:
             gc.enable()
@@ -77,15 +87,3 @@ def import_logs(
 def _run_id(name: str) -> str:
     plain = re.sub(r"[^a-z0-9_.-]", "-", name.lower()).strip("-._")[:64]
     return plain or "aeron"
-
-
-def write_alignment(found: Alignment, out: Path, run_id: str) -> None:
-    """Write the run of an alignment."""
-    write_run(
-        found.members,
-        out,
-        run_id=run_id,
-        revision=found.rules.revision,
-        member_count=found.rules.member_count,
-        initial="unknown" if found.begins_within else "empty",
-    )

@@ -125,6 +125,10 @@ class LiveMember:
         Is called with each message that leaves: sender, receiver, message, number.
     limit
         Narrows the upper bounds by what the member has still to send.
+    number
+        Of its next message.
+    end
+        The step of its trajectory before which it stops for now.
     """
 
     windows: Windows
@@ -135,7 +139,8 @@ class LiveMember:
     emitted: list[Emitted] = field(default_factory=list)
     published: dict[int, int] = field(default_factory=dict)
     received: int = 0
-    _number: int = 1
+    number: int = 1
+    end: int = UNBOUNDED
 
     @property
     def member_id(self) -> int:
@@ -150,8 +155,13 @@ class LiveMember:
 
     def next_step(self) -> Step | None:
         """The next step of its trajectory."""
-        steps = self.windows.steps
-        return steps[self.frontier + 1] if self.frontier + 1 < len(steps) else None
+        steps, after = self.windows.steps, self.frontier + 1
+        return steps[after] if after < min(len(steps), self.end) else None
+
+    def go_on(self, published: dict[int, int], received: int, number: int) -> None:
+        """Go on where a segment of the run has ended: its trajectory begins with that state."""
+        self.frontier = 0
+        self.published, self.received, self.number = published, received, number
 
     def take(self, action: str, given: Input) -> Outcome | None:
         """What the core says of a step from the state now."""
@@ -172,12 +182,12 @@ class LiveMember:
         sends: tuple[tuple[int, Message], ...] = ()
         if outcome.effects:
             sends = tuple([(send.to, send.message) for send in outcome.sends])
-        first = self._number
+        first = self.number
         if sends or lines or gap or outcome.next is not self.state:
             self.emitted.append(
                 Emitted(action, given, outcome.next, sends, first, sender, number, lines, gap)
             )
-        self._number += len(sends)
+        self.number += len(sends)
         self.state = outcome.next
         s = self.state
         if s.role is Role.LEADER and s.publication_position >= 0:

@@ -6,7 +6,7 @@ Lines of other events (services, sessions, backup) are kept beside them, so that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from canvass.cluster import messages
@@ -17,6 +17,7 @@ from canvass.traces.aeron_log.records import (
     DamagedLine,
     LifeStart,
     Line,
+    LogRecord,
     NewElection,
     ServiceAck,
     StateChange,
@@ -91,6 +92,21 @@ class MemberLines:
         found[index], found[after] = found[after], found[index]
         received[index], received[after] = received[after], received[index]
 
+    def first(self, count: int) -> MemberLines:
+        """The first so many lines."""
+        return MemberLines(
+            self.member_id,
+            self.files,
+            self.records[:count],
+            self.messages[:count],
+            self.vocabulary,
+            [one for one in self.beside if one[0] <= count],
+            {index: at for index, at in self.acknowledged.items() if index < count},
+            self.times[:count],
+            {index for index in self.damaged if index <= count},
+            {index for index in self.torn if index <= count},
+        )
+
     def place(self, index: int) -> str:
         """File and line of a record."""
         record = self.records[index]
@@ -116,18 +132,52 @@ def is_start(record: Line) -> bool:
     return isinstance(record, NewElection) and record.reason == NODE_STARTED
 
 
-def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
-    """Select what the model accounts for from a member's log."""
-    lines = MemberLines(log.member_id, tuple(str(path) for path in log.files), [], [], vocabulary)
-    acknowledged = NULL_VALUE
-    kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
-    for record in log.records:
-        kind = type(record)
+class LineReader:
+    """Reads what the model accounts for from a member's log, piece by piece.
+
+    Parameters
+    ----------
+    log, vocabulary
+        Of the member.
+
+    Attributes
+    ----------
+    lines
+        Those that have been read and not been dropped.
+    is_ended
+        Whether the log has been read to its end.
+    """
+
+    def __init__(self, log: MemberLog, vocabulary: Vocabulary) -> None:
+        files = tuple(str(path) for path in log.files)
+        self.lines = MemberLines(log.member_id, files, [], [], vocabulary)
+        self.is_ended = False
+        self._records = iter(log.every_record())
+        self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
+        self._acknowledged = NULL_VALUE
+        self._offset: int | None = None
+
+    def read(self, count: int) -> None:
+        """Read on until so many lines are there, or the log ends."""
+        lines = self.lines
+        before = len(lines.records)
+        while len(lines.records) < count and not self.is_ended:
+            record = next(self._records, None)
+            if record is None:
+                self.is_ended = True
+            else:
+                self._add(record)
+        lines.times += wall_times(lines.records[before:], self._offset)
+        if len(lines.records) > before:
+            self._offset = lines.times[-1] - lines.records[-1].time_ns
+
+    def _add(self, record: LogRecord) -> None:
+        lines, kind = self.lines, type(record)
         index = len(lines.records)
         if isinstance(record, ServiceAck):
-            acknowledged = record.log_position
+            self._acknowledged = record.log_position
         elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
-            acknowledged = NULL_VALUE
+            self._acknowledged = NULL_VALUE
         if kind is DamagedLine:
             lines.damaged.add(index)
         elif kind is TruncatedLine:
@@ -135,16 +185,39 @@ def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
         elif kind is LifeStart:
             lines.records.append(record)
             lines.messages.append(None)
-        elif kind in RECEIPTS and kind in kept:
+        elif kind in RECEIPTS and kind in self._kept:
             lines.records.append(record)
             lines.messages.append(message_of(record))
-        elif kind in kept and (
+        elif kind in self._kept and (
             kind is not StateChange or is_snapshot_end(record) or is_termination(record)
         ):
-            lines.acknowledged[index] = acknowledged
+            lines.acknowledged[index] = self._acknowledged
             lines.records.append(record)
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):
             lines.beside.append((index, record))
-    lines.times = wall_times(lines.records)
-    return lines
+
+    def drop(self, count: int) -> int:
+        """Drop the first lines, and count those of other events that stand before the next one."""
+        one = self.lines
+        passed = sum(1 for index, _ in one.beside if index <= count)
+        self.lines = MemberLines(
+            one.member_id,
+            one.files,
+            one.records[count:],
+            one.messages[count:],
+            one.vocabulary,
+            [(index - count, record) for index, record in one.beside if index > count],
+            {index - count: at for index, at in one.acknowledged.items() if index >= count},
+            one.times[count:],
+            {index - count for index in one.damaged if index >= count},
+            {index - count for index in one.torn if index >= count},
+        )
+        return passed
+
+
+def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:
+    """What the model accounts for in a member's log, as far as the log is in memory."""
+    reader = LineReader(replace(log, reread=None), vocabulary)
+    reader.read(len(log.records) + 1)
+    return reader.lines

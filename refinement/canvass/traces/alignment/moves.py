@@ -52,6 +52,9 @@ so is found when all members are driven together.
 END_OF_LIFE: Final = "EndOfLife"
 """Not an action of the core: the process of the member has ended."""
 
+RESUME: Final = "Resume"
+"""Not an action of the core: the run goes on from the state in which a segment of it has ended."""
+
 Move: TypeAlias = tuple[str, Input]
 
 _ALL_MESSAGES: Final = frozenset(kind.__name__ for kind in MESSAGE_TYPES)

@@ -14,7 +14,7 @@ from canvass.traces.aeron_import.summary import (
     add_counts,
 )
 from canvass.traces.alignment.alignment import Alignment, Remark
-from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.run_events import MemberCounts
 
 
 def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
@@ -37,14 +37,13 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
         if damaged:
             missing.append(f"{damaged} lines of member {member_id} cannot be read")
         if member_id in found.members:
-            members.append(_summarise_member(found.members[member_id], lines))
-    missing += [_sentence(found, gap) for gap in found.gaps]
+            members.append(_summarise_member(member_id, found.members[member_id], lines))
+    missing += [_sentence(gap) for gap in found.gaps]
     missing += [
-        f"an explanation of {_sentence(found, one)}; the run ends before the line"
-        for one in found.stopped
+        f"an explanation of {_sentence(one)}; the run ends before the line" for one in found.stopped
     ]
-    contradiction = _place(found, found.false_lines[0]) if found.false_lines else None
-    stopped = _place(found, found.stopped[0]) if found.stopped else None
+    contradiction = _place(found.false_lines[0]) if found.false_lines else None
+    stopped = _place(found.stopped[0]) if found.stopped else None
     outcome = CONTRADICTED if contradiction else INCOMPLETE if missing else EXPLAINED
     total = sum(one.lines for one in members)
     return ImportSummary(
@@ -65,34 +64,25 @@ def summarise(found: Alignment, run_id: str, seconds: float) -> ImportSummary:
     )
 
 
-def _sentence(found: Alignment, remark: Remark) -> str:
-    lines = found.lines[remark.member_id]
-    if remark.index >= len(lines.records):
+def _sentence(remark: Remark) -> str:
+    if remark.is_after:
         return f"after the end of the log of member {remark.member_id}: {remark.reason}"
-    return f"{lines.place(remark.index)}: {remark.reason}"
+    return f"{remark.file}:{remark.line}: {remark.reason}"
 
 
-def _place(found: Alignment, remark: Remark) -> Place:
-    lines = found.lines[remark.member_id]
-    record = lines.records[min(remark.index, len(lines.records) - 1)]
-    return Place(remark.member_id, lines.files[record.file], record.line, remark.reason)
+def _place(remark: Remark) -> Place:
+    return Place(remark.member_id, remark.file, remark.line, remark.reason)
 
 
-def _summarise_member(live: LiveMember, lines: int) -> MemberSummary:
-    emitted = live.emitted
-    aligned = live.windows.trajectory.lines
-    observed = sum(bool(step.lines) for step in emitted)
-    accounted = sum(len(step.lines) for step in emitted)
-    reached = max((step.lines.stop for step in emitted), default=0)
-    accounted += sum(1 for index, _ in aligned.beside if index <= reached)
+def _summarise_member(member_id: int, counts: MemberCounts, lines: int) -> MemberSummary:
     return MemberSummary(
-        live.member_id,
-        aligned.files,
+        member_id,
+        counts.files,
         lines,
-        accounted,
-        len(emitted),
-        observed,
-        len(emitted) - observed,
-        sum(len(step.sends) for step in emitted),
-        live.received,
+        counts.accounted,
+        counts.steps,
+        counts.observed,
+        counts.steps - counts.observed,
+        counts.sends,
+        counts.received,
     )

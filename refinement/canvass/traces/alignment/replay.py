@@ -138,12 +138,20 @@ class Replay:
         Of the cluster and the member.
     effort
         Factor of the bounds of the search.
+    start
+        The state in which the lines begin; by default there is an empty disk.
     """
 
     def __init__(
-        self, rules: Rules, lines: MemberLines, facts: ClusterFacts, effort: int = 1
+        self,
+        rules: Rules,
+        lines: MemberLines,
+        facts: ClusterFacts,
+        effort: int = 1,
+        start: Member | None = None,
     ) -> None:
         self.rules, self.lines = rules, lines
+        self.start = start
         self.moves = Moves(rules, lines, facts)
         self._hidden = lines.vocabulary.silent_messages
         self._nodes = NODES * effort

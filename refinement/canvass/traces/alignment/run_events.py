@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -21,39 +22,83 @@ _UNSENT: Final = 0
 _BATCH: Final = 64
 
 
-def iter_events(live: LiveMember) -> Iterator[Event]:
-    """The events of one member, in order; a number is left out where lines are missing."""
-    lines, form, i = live.windows.trajectory.lines, WireForm(), live.member_id
-    number = -1
-    latest = lines.records[0].time_ns if lines.records else 0
-    for step in live.emitted:
-        number += 2 if step.gap else 1
-        if step.lines:
-            latest = max(latest, lines.records[step.lines.stop - 1].time_ns)
-        sends = tuple(
-            [
-                Send(to, f"{i}:{k}", form.message(m))
-                for k, (to, m) in enumerate(step.sends, step.first)
-            ]
-        )
-        source = None
-        if step.lines:
-            records = [lines.records[index] for index in step.lines]
-            source = Source(
-                lines.files[records[0].file],
-                tuple(record.line for record in records),
-                form.names(_observed(step, records)),
+@dataclass(slots=True)
+class MemberCounts:
+    """What the run has of one member.
+
+    Parameters
+    ----------
+    files
+        Of its log.
+    steps, observed, sends
+        Its events, those of them that lines show, and the messages that it sends.
+    accounted
+        Lines of its log that are met.
+    received
+        How many of its messages others have received.
+    """
+
+    files: tuple[str, ...]
+    steps: int = 0
+    observed: int = 0
+    sends: int = 0
+    accounted: int = 0
+    received: int = 0
+
+
+class _MemberEvents:
+    """The events of one member, segment after segment."""
+
+    def __init__(self, live: LiveMember) -> None:
+        self.counts = MemberCounts(live.windows.trajectory.lines.files)
+        self._form, self._member_id = WireForm(), live.member_id
+        self._number = -1
+        lines = live.windows.trajectory.lines
+        self._latest = lines.records[0].time_ns if lines.records else 0
+
+    def count(self, live: LiveMember) -> None:
+        """Count what a segment has."""
+        counts, emitted = self.counts, live.emitted
+        counts.steps += len(emitted)
+        counts.observed += sum(bool(step.lines) for step in emitted)
+        counts.sends += sum(len(step.sends) for step in emitted)
+        counts.accounted += sum(len(step.lines) for step in emitted)
+        reached = max((step.lines.stop for step in emitted), default=0)
+        beside = live.windows.trajectory.lines.beside
+        counts.accounted += sum(1 for index, _ in beside if index <= reached)
+        counts.received = live.received
+
+    def events(self, live: LiveMember) -> Iterator[Event]:
+        """The events of a segment in order; a number is left out where lines are missing."""
+        lines, form, i = live.windows.trajectory.lines, self._form, self._member_id
+        for step in live.emitted:
+            self._number += 2 if step.gap else 1
+            if step.lines:
+                self._latest = max(self._latest, lines.records[step.lines.stop - 1].time_ns)
+            sends = tuple(
+                [
+                    Send(to, f"{i}:{k}", form.message(m))
+                    for k, (to, m) in enumerate(step.sends, step.first)
+                ]
             )
-        yield Event(
-            number,
-            latest,
-            _ACTIONS[step.action],
-            _input_of(step, form),
-            sends,
-            form.member(step.state),
-            (),
-            source,
-        )
+            source = None
+            if step.lines:
+                records = [lines.records[index] for index in step.lines]
+                source = Source(
+                    lines.files[records[0].file],
+                    tuple(record.line for record in records),
+                    form.names(_observed(step, records)),
+                )
+            yield Event(
+                self._number,
+                self._latest,
+                _ACTIONS[step.action],
+                _input_of(step, form),
+                sends,
+                form.member(step.state),
+                (),
+                source,
+            )
 
 
 def _input_of(step: Emitted, form: WireForm) -> Input:
@@ -78,30 +123,49 @@ def _observed(step: Emitted, records: list[Line]) -> list[str]:
     return names
 
 
-def write_run(
-    members: dict[int, LiveMember],
-    out: Path,
-    *,
-    run_id: str,
-    revision: str,
-    member_count: int,
-    initial: str,
-) -> None:
-    """Write the run of all members into a new folder."""
-    out.mkdir(parents=True, exist_ok=True)
-    files = {str(i): list(live.windows.trajectory.lines.files) for i, live in members.items()}
-    run = Run(
-        schema="canvass.run/1",
-        run_id=run_id,
-        revision=revision,  # type: ignore[arg-type]
-        member_count=member_count,
-        initial=initial,  # type: ignore[arg-type]
-        source={"kind": "aeron-log", "files": files},
-    )
-    for i, live in members.items():
-        # The events are made of values of the core and of parsed lines: no need to read them back.
-        with EventWriter(out / f"member-{i}.ndjson", i, check=False) as writer:
-            events = iter_events(live)
-            while batch := list(islice(events, _BATCH)):
-                writer.write(batch)
-    (out / "run.json").write_bytes(encode(run) + b"\n")
+class RunWriter:
+    """Writes the run of an alignment into a new folder, segment after segment.
+
+    Parameters
+    ----------
+    out
+        The folder. It is made with the first event.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._members: dict[int, _MemberEvents] = {}
+        self._writers: dict[int, EventWriter] = {}
+
+    def write(self, live: LiveMember) -> MemberCounts:
+        """Write what a member has done since it was written last; what the run has of it."""
+        i = live.member_id
+        if i not in self._members:
+            self._out.mkdir(parents=True, exist_ok=True)
+            self._members[i] = _MemberEvents(live)
+            # The events are made of values of the core and of parsed lines: they are not read back.
+            self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i, check=False)
+        member = self._members[i]
+        events = member.events(live)
+        while batch := list(islice(events, _BATCH)):
+            self._writers[i].write(batch)
+        member.count(live)
+        return member.counts
+
+    def close(self) -> None:
+        """Close the files of the members."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def finish(self, *, run_id: str, revision: str, member_count: int, initial: str) -> None:
+        """Write what the run is."""
+        files = {str(i): list(member.counts.files) for i, member in self._members.items()}
+        run = Run(
+            schema="canvass.run/1",
+            run_id=run_id,
+            revision=revision,  # type: ignore[arg-type]
+            member_count=member_count,
+            initial=initial,  # type: ignore[arg-type]
+            source={"kind": "aeron-log", "files": files},
+        )
+        (self._out / "run.json").write_bytes(encode(run) + b"\n")

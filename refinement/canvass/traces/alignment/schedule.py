@@ -7,6 +7,8 @@ can send it. Where nobody can advance, what is waited for is the conflict.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from canvass.cluster.copies import replace
@@ -20,8 +22,8 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import leads_closed
-from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.channels import Conflict, accepts
+from canvass.traces.alignment.channel_matching import Receipt, accepts
+from canvass.traces.alignment.channels import Conflict
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.commits import Commits
 from canvass.traces.alignment.live import (
@@ -66,14 +68,42 @@ def _says(lines: MemberLines, step: Step, s: Member, outcome: Outcome) -> bool:
     return agrees and len(own) == len(said)
 
 
+NO_ENDS: Final[Mapping[int, int]] = MappingProxyType({})
+
+
+def _first_repair(steps: Sequence[Step], start: int) -> int:
+    """The first step from one on at which lines are missing or false, or the number of steps."""
+    found = (at for at in range(start, len(steps)) if steps[at].gap or steps[at].false)
+    return next(found, len(steps))
+
+
 class Schedule(Commits):
     """Drives the members of one cluster to the ends of their trajectories."""
 
-    def run(self) -> bool:
+    def run(self, ends: Mapping[int, int] = NO_ENDS) -> bool:
         """Drive all members to the ends of their trajectories; false if they cannot get there.
 
-        Of those that can advance it is the one whose next line is the earliest.
+        Parameters
+        ----------
+        ends
+            Steps before which members stop if all others get as far.
         """
+        for i, end in ends.items():
+            self.members[i].end = end
+        self._drive()
+        ahead = [live for live in self.members.values() if live.next_step() is not None]
+        if ends and ahead:
+            for live in self.members.values():
+                live.end = _first_repair(live.windows.steps, live.end)
+            self._drive()
+            ahead = [one for one in ahead if one.frontier + 1 < ends[one.member_id]]
+        self.conflicts = [
+            Conflict(live.member_id, live.frontier + 1, self._reason(live)) for live in ahead
+        ]
+        return not ahead
+
+    def _drive(self) -> None:
+        """Let members advance; of those that can it is the one whose next line is the earliest."""
         reached = self._reached()
         while True:
             for live in sorted(self.members.values(), key=self._due):
@@ -83,11 +113,6 @@ class Schedule(Commits):
                     break
             else:
                 break
-        ends = [live for live in self.members.values() if live.next_step() is not None]
-        self.conflicts = [
-            Conflict(live.member_id, live.frontier + 1, self._reason(live)) for live in ends
-        ]
-        return not ends
 
     def _reached(self) -> tuple[int, int]:
         """Steps that were taken, and messages that were received: how far the members are."""
