@@ -45,8 +45,9 @@ CHOICES: Final = 3
 
 SEGMENT: Final = 8_000
 """Lines of the fastest log that are aligned together in logs that are read in pieces."""
-AHEAD: Final = 2_000
-"""Lines after a segment that are looked at: what is on its way there, and what bounds positions."""
+AHEAD: Final = 4
+"""One line more for so many lines of a segment is looked at: what is on its way there, and what
+bounds positions."""
 STUCK: Final = 4
 """A segment of whose lines less than one in so many are met is tried again with more lines."""
 LARGEST: Final = 8
@@ -245,7 +246,7 @@ class _Aligner:
     def _read(self, size: int, carried: Carried | None) -> Segment:
         """Read the lines of a segment, and what is looked at after it."""
         for reader in self.readers.values():
-            reader.read(size + AHEAD)
+            reader.read(size + size // AHEAD)
         lines = {i: reader.lines for i, reader in self.readers.items()}
         ended = [reader.is_ended for reader in self.readers.values()]
         if all(ended):
@@ -256,9 +257,9 @@ class _Aligner:
         unread = {
             i
             for i, reader in self.readers.items()
-            if not reader.is_ended or len(lines[i].records) > ends[i] + AHEAD
+            if not reader.is_ended or len(lines[i].records) > ends[i] + size // AHEAD
         }
-        heads = {i: one.first(ends[i] + AHEAD) for i, one in lines.items()}
+        heads = {i: one.first(ends[i] + size // AHEAD) for i, one in lines.items()}
         return Segment(heads, carried, ends, frozenset(unread))
 
     def _solve(self, segment: Segment) -> tuple[dict[int, int], Solution]:

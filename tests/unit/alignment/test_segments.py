@@ -1,0 +1,92 @@
+"""Long logs: they are read twice and aligned in segments, and what comes of them is the same."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.alignment.alignment import Alignment, align
+from canvass.traces.alignment.run_events import RunWriter
+from support.aeron_cluster import AeronCluster
+from support.aeron_runs import write_logs
+from support.aeron_text import line_of_1_52
+from support.checked_runs import checked
+
+
+def made_up(seed: int, seconds: int, folder: Path, *, faults: bool) -> Path:
+    """The logs of a made-up cluster of three members."""
+    cluster = AeronCluster(seed, 3, faults=faults)
+    cluster.run(seconds * 1000)
+    lines = {i: [line_of_1_52(one) for one in node.lines] for i, node in enumerate(cluster.nodes)}
+    return write_logs(folder / "logs", lines)
+
+
+def aligned(logs: Path, run: Path, lines: int) -> tuple[Alignment, str]:
+    """What comes of logs that are aligned so many lines at once, and what the checker says."""
+    cluster = read_cluster([logs], kept=lines)
+    with closing(RunWriter(run)) as writer:
+        found = align(cluster, writer.write, segment_lines=lines)
+        rules = found.rules
+        writer.finish(
+            run_id="run",
+            revision=rules.revision,
+            member_count=rules.member_count,
+            initial="empty",
+        )
+    return found, checked(run).verdict.value
+
+
+@pytest.mark.parametrize(
+    ("seed", "seconds", "lines", "faults"),
+    [
+        (1, 6, 200, False),
+        (6, 15, 300, True),
+        pytest.param(5, 200, 1000, True, marks=pytest.mark.night),
+        pytest.param(6, 200, 1000, True, marks=pytest.mark.night),
+        pytest.param(7, 200, 1000, True, marks=pytest.mark.night),
+    ],
+)
+def test_a_log_is_explained_in_segments_as_well(
+    seed: int, seconds: int, lines: int, faults: bool, tmp_path: Path
+) -> None:
+    logs = made_up(seed, seconds, tmp_path, faults=faults)
+    whole, verdict = aligned(logs, tmp_path / "whole", 1_000_000)
+    found, verdict_of_segments = aligned(logs, tmp_path / "segments", lines)
+
+    assert verdict_of_segments == verdict
+    assert not whole.gaps
+    assert not whole.stopped
+    assert not found.gaps
+    assert not found.stopped
+    assert not found.false_lines
+    accounted = {i: counts.accounted for i, counts in whole.members.items()}
+    assert {i: counts.accounted for i, counts in found.members.items()} == accounted
+
+
+def test_a_log_that_is_not_kept_says_the_same_beforehand(tmp_path: Path) -> None:
+    logs = made_up(6, 8, tmp_path, faults=True)
+    whole, read_twice = read_cluster([logs]), read_cluster([logs], kept=50)
+
+    for i, log in read_twice.members.items():
+        assert len(log.records) < len(whole.members[i].records)
+        assert list(log.every_record()) == whole.members[i].records
+    assert read_twice.missing == whole.missing
+    for i, log in whole.members.items():
+        kinds = {type(record) for record in log.records}
+        assert {type(record) for record in read_twice.members[i].records} == kinds
+
+
+def test_a_false_line_after_many_segments_is_contradicted(tmp_path: Path) -> None:
+    logs = made_up(1, 8, tmp_path, faults=False)
+    path = logs / "member-1.log"
+    lines = path.read_text().splitlines()
+    place = next(k for k in range(len(lines) - 100, 0, -1) if "APPEND_POSITION" in lines[k])
+    lines[place] = lines[place].replace("leadershipTermId=0", "leadershipTermId=7")
+    path.write_text("\n".join(lines) + "\n")
+    found, verdict = aligned(logs, tmp_path / "run", 200)
+
+    assert [(one.member_id, one.line) for one in found.false_lines] == [(1, place + 1)]
+    assert verdict == "DIVERGES"
