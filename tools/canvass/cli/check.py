@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import msgspec
 import typer
@@ -156,6 +156,28 @@ def register(app: typer.Typer) -> None:
         spec: Annotated[
             Path | None, typer.Option(help="Another folder with modules and manifest.json.")
         ] = None,
+        source: Annotated[
+            str | None,
+            typer.Option(
+                "--from",
+                metavar="RUN[:EVENT]|DISKS",
+                help="Search from a moment of a run, or from members' disks, for the nearest "
+                "violation. EVENT: 85, 1/27 (step 27 of member 1), or 12.5s. Default: the last.",
+            ),
+        ] = None,
+        every: Annotated[
+            str | None,
+            typer.Option(metavar="TIME", help="With --from RUN: a moment each so often, as 1s."),
+        ] = None,
+        wanted: Annotated[
+            str, typer.Option("--property", help="With --from: what is to be violated.")
+        ] = "CommittedIsDurable",
+        steps: Annotated[
+            int, typer.Option(min=1, max=100, help="With --from: how far to search.")
+        ] = 12,
+        crashes: Annotated[
+            int, typer.Option(min=0, max=9, help="With --from: crashes among the steps.")
+        ] = 1,
         output: Annotated[
             Format, typer.Option("--format", help="For a person or a machine.")
         ] = Format.HUMAN,
@@ -166,14 +188,34 @@ def register(app: typer.Typer) -> None:
         1: one did not. 2: TLC could not run or come to an end. 130: interrupted.
 
         A counterexample is printed if it was not expected, or the model is named.
+
+        With --from, 0: no violation within the bounds. 1: one was found.
         """
         from canvass.cli.models import Settings, run_model, select
         from canvass.cli.progress import CheckProgress
 
         root = spec.absolute() if spec else spec_root()
+        if source is not None:
+            if models:
+                raise CommandError("--from has a model of its own: name no other")
+            bounds = {"steps": steps, "crashes": crashes}
+            limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
+            _from(
+                source,
+                {**bounds, **{name: value for name, value in limits.items() if value}},
+                every=every,
+                wanted=wanted,
+                root=root,
+                jar=jar,
+                diagram=diagram,
+                output=output,
+                export_to=export_to,
+            )
         manifest = load_manifest(root)
         sets = _sets(night=night, everything=everything)
         names = models or []
+        if every is not None:
+            raise CommandError("--every is about --from RUN, which was not given")
         chosen = select(manifest, names, frozenset(ModelSet) if listing else sets)
         if listing:
             _list(chosen, output)
@@ -209,6 +251,16 @@ def register(app: typer.Typer) -> None:
         if export_to is not None:
             _export(runs, export_to)
         raise typer.Exit(code)
+
+
+def _from(source: str, bounds: dict[str, Any], *, jar: Path | None, **how: Any) -> NoReturn:
+    """Do what ``--from`` asks for, and exit."""
+    from canvass.cli.distance import check_from
+    from canvass.distance.search import Bounds
+    from canvass.tlc import TlcOptions, find_jar, find_java
+
+    options = TlcOptions(jar=find_jar(jar), java=find_java())
+    raise typer.Exit(check_from(source, bounds=Bounds(**bounds), options=options, **how))
 
 
 def _sets(*, night: bool, everything: bool) -> frozenset[ModelSet]:

@@ -112,7 +112,7 @@ def _recording_log(one: Mapping[str, Any]) -> list[str]:
 
 
 def _row(number: int, action: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> _Row:
-    name = action.removeprefix("Take")
+    name = action.removeprefix("TE").removeprefix("Take")
     taken = _taken(before, after)
     if action == "Lose" and taken:
         sender, receiver, message = taken

@@ -1,0 +1,203 @@
+"""The moments of a recorded run: what every member's log held, and what was under way.
+
+The events are taken in an order of causes, that of `canvass browse`. Who recorded whose log says
+which term each byte is of; where a stream does not begin at the beginning, the recording log does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from canvass.cluster.member import Member, Role
+from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.transitions import persistent_member
+from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.steps import rules_of
+from canvass.distance.moment import Moment
+from canvass.graph.steps import member_of, message_of
+from canvass.lanes.of_run import RunLanes
+from canvass.simulation.scenario.contents import Log, Segment, append, copy, cut, length
+from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE, STATE_ENUMS, STATE_INDEX
+from canvass.traces.run import RunFolder
+
+_ID: Final = MESSAGE_INDEX["id"]
+_PEER: Final = MESSAGE_INDEX["peer"]
+_READ: Final = (
+    "recorded_position",
+    "commit_position",
+    "append_position",
+    "role",
+    "election_state",
+    "leader_member_id",
+    "leadership_term_id",
+    "module_leadership_term_id",
+)
+_LEADER: Final = STATE_ENUMS["role"].index(Role.LEADER)
+_STATES: Final = [one.value for one in STATE_ENUMS["election_state"]]
+_BEGINS_TO_LEAD: Final = _STATES.index("LEADER_LOG_REPLICATION")
+_CLOSED: Final = _STATES.index("CLOSED")
+_RESTART: Final = ACTION_NAMES.index("Restart")
+
+
+class RunMoments:
+    """The moments of one run.
+
+    Parameters
+    ----------
+    path
+        A run folder.
+
+    Raises
+    ------
+    TraceError
+        If it is none.
+    ValueError
+        If it is of rules that there are not.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.loaded: LoadedRun = load(path, RunFolder(path).run.run_id)
+        self.rules = rules_of(self.loaded.run)
+        self.lanes = RunLanes(self.loaded.columns)
+        columns = self.loaded.states.state
+        wanted = [STATE_INDEX[name] for name in _READ]
+        self._cells: list[list[int]] = columns[: len(self.loaded.columns)][:, wanted].tolist()
+        self._received: list[int] = self.loaded.columns.message[:, _ID].tolist()
+        self._arrives = {one for one in self._received if one != NONE}
+
+    @property
+    def total(self) -> int:
+        """The number of events."""
+        return len(self.lanes.rows)
+
+    def place_of(self, member: int, step: int) -> int | None:
+        """Give the place of a member's step in the order of causes, or None."""
+        row = self.lanes.row_of(member, step)
+        return None if row is None else self.lanes.place[row]
+
+    def places_every(self, period_ns: int) -> list[int]:
+        """Give the place of the last event of each period, from the first one on."""
+        time = self.loaded.columns.time_ns
+        found, until = list[int](), None
+        for place, row in enumerate(self.lanes.rows):
+            now = int(time[row])
+            if until is None:
+                until = now + period_ns
+            while now >= until:
+                if place and (not found or found[-1] != place - 1):
+                    found.append(place - 1)
+                until += period_ns
+        if self.total and (not found or found[-1] != self.total - 1):
+            found.append(self.total - 1)
+        return found
+
+    def time_ns(self, place: int) -> int:
+        """Give the time of an event by its member's clock."""
+        return int(self.loaded.columns.time_ns[self.lanes.rows[place]])
+
+    def moments(self, places: Iterable[int]) -> Iterator[Moment]:
+        """Give the moments after some events, of which the places rise."""
+        following = _Following(self)
+        done = -1
+        for place in places:
+            for at in range(done + 1, place + 1):
+                following.take(self.lanes.rows[at])
+            done = place
+            yield following.moment(place)
+
+    def state(self, row: int) -> Member:
+        """Give the state after an event."""
+        states = self.loaded.states
+        start, end = int(states.log_offsets[row]), int(states.log_offsets[row + 1])
+        return member_of(
+            states.state[row].tolist(), states.members[row].tolist(), states.log[start:end].tolist()
+        )
+
+
+class _Following:
+    """Follows logs, commits and messages from event to event."""
+
+    def __init__(self, of: RunMoments) -> None:
+        count = of.rules.member_count
+        self._of = of
+        self._last: list[int | None] = [None] * count
+        self._logs: list[Log] = [()] * count
+        self._led: dict[tuple[int, int], Log] = {}
+        self._committed: Log = ()
+        self._under_way: dict[int, tuple[int, int, Message]] = {}
+
+    def take(self, row: int) -> None:
+        """Follow one event."""
+        of, columns = self._of, self._of.loaded.columns
+        i = int(columns.member[row])
+        recorded, commit, appended, role, election, _, term, _ = of._cells[row]
+        log = cut(self._logs[i], recorded)
+        if recorded > length(log):
+            log = self._recorded(i, row, log, recorded)
+        self._logs[i] = log
+        if role == _LEADER and election == _BEGINS_TO_LEAD:
+            self._led.setdefault((i, term), cut(log, appended))
+        reached = min(commit, length(log))
+        if reached > length(self._committed):
+            self._committed = cut(log, reached)
+        self._last[i] = row
+        self._under_way.pop(of._received[row], None)
+        if int(columns.action[row]) == _RESTART:
+            lost = [one for one, (_, to, _) in self._under_way.items() if to == i]
+            for one in lost:
+                del self._under_way[one]
+        first, end = int(columns.send_offsets[row]), int(columns.send_offsets[row + 1])
+        for cells in columns.sends[first:end]:
+            if int(cells[_ID]) in of._arrives:
+                message = message_of([int(cells[0]), *map(int, cells[3:])])
+                assert message is not None
+                self._under_way[int(cells[_ID])] = (i, int(cells[_PEER]), message)
+
+    def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
+        """The log continued from whom the member follows, else as its recording log says."""
+        last = self._last[i]
+        if last is not None:
+            _, _, _, role, election, leader, term, module_term = self._of._cells[last]
+            followed = module_term if election == _CLOSED else term
+            source = self._led.get((i if role == _LEADER else leader, followed))
+            if source is not None:
+                base = length(source)
+                if recorded > base:
+                    source = append(source, Segment(followed, base, base, recorded))
+                log = copy(log, source, recorded)
+        if length(log) < recorded:
+            log = _by_recording_log(self._of.state(row), log, recorded)
+        return log
+
+    def moment(self, place: int) -> Moment:
+        """Give the moment after an event."""
+        of = self._of
+        members = tuple(
+            persistent_member(of.rules) if row is None else of.state(row) for row in self._last
+        )
+        return Moment(
+            rules=of.rules,
+            members=members,
+            under_way=tuple(self._under_way.values()),
+            logs=tuple(self._logs),
+            committed=self._committed,
+            leaders=frozenset((term, i) for i, term in self._led),
+            label=f"event {place}",
+        )
+
+
+def _by_recording_log(state: Member, log: Log, end: int) -> Log:
+    """A log continued up to ``end`` with the terms that the recording log knows."""
+    for entry in state.recording_log:
+        start = length(log)
+        stop = end if entry.log_position == NULL_VALUE else min(entry.log_position, end)
+        if entry.term_base_log_position <= start < stop:
+            term = entry.leadership_term_id
+            log = append(log, Segment(term, entry.term_base_log_position, start, stop))
+    start = length(log)
+    if start < end:
+        term = max(log[-1].term if log else 0, state.log_leadership_term_id, 0)
+        log = append(log, Segment(term, log[-1].base if log else 0, start, end))
+    return log

@@ -1,0 +1,31 @@
+"""A captured run in which committed entries are on one member only, and the moment of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canvass.cluster.quorum import quorum_size
+from canvass.distance.moment import Moment
+from canvass.distance.of_run import RunMoments
+from canvass.simulation.scenario.contents import is_prefix
+from canvass.traces.aeron_import.importer import import_logs
+from support.aeron_runs import FINDING
+
+
+def captured_loss(folder: Path) -> Path:
+    """Import the logs of the sample with hazard HZ6; give the run folder."""
+    import_logs([FINDING], folder / "hz6")
+    return folder / "hz6"
+
+
+def is_durable(moment: Moment) -> bool:
+    """Whether a quorum has recorded all that was committed."""
+    holders = sum(is_prefix(moment.committed, log) for log in moment.logs)
+    return holders >= quorum_size(len(moment.logs))
+
+
+def first_loss(run: Path) -> int:
+    """The first event after which what was committed is on no quorum."""
+    moments = RunMoments(run)
+    every = moments.moments(range(moments.total))
+    return next(place for place, moment in enumerate(every) if not is_durable(moment))

@@ -1,0 +1,88 @@
+"""Moments of runs and of disks: what each log held, what was committed, and the small form."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.member import ElectionState
+from canvass.distance.of_disks import moment_of_disks
+from canvass.distance.of_run import RunMoments
+from canvass.simulation.scenario.contents import Log, length
+from support.aeron_disks import Term, disk_of, write_disks
+from support.moments import captured_loss, first_loss, is_durable
+
+A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
+
+
+def lengths(log: Log) -> list[tuple[int, int, int]]:
+    return [(one.term, one.start, one.end) for one in log]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return captured_loss(tmp_path_factory.mktemp("distance"))
+
+
+def test_what_was_committed_is_durable_until_a_member_truncates_it(run: Path) -> None:
+    place = first_loss(run)
+    before, after = RunMoments(run).moments([place - 1, place])
+
+    assert length(before.committed) == length(after.committed) == 73_408
+    assert [length(log) for log in before.logs] == [73_408, 56_832, 73_408]
+    assert [length(log) for log in after.logs] == [56_832, 56_832, 73_408]
+    assert lengths(after.logs[2])[-1] == (4, 56_832, 73_408)
+
+
+def test_ranks_keep_the_order_of_positions_and_what_follows_what(run: Path) -> None:
+    (moment,) = RunMoments(run).moments([first_loss(run)])
+    small, back = moment.without_idle_talk().small()
+
+    assert small.end == len(back) - 2, "each rank from 0 to the last, and -1"
+    assert [back[length(log)] for log in small.logs] == [length(log) for log in moment.logs]
+    for mine, theirs in zip(small.members, moment.members, strict=True):
+        assert back[mine.commit_position] == theirs.commit_position
+        assert back[mine.recorded_position] == theirs.recorded_position
+        assert mine.election_state == theirs.election_state
+    terms = sorted({term for term, _ in moment.leaders})
+    ranks = sorted({term for term, _ in small.leaders})
+    assert [b - a for a, b in pairwise(terms)] == [b - a for a, b in pairwise(ranks)]
+
+
+def test_a_message_under_way_is_there_until_it_arrives_or_its_receiver_restarts(run: Path) -> None:
+    moments = RunMoments(run)
+    for moment in moments.moments(range(0, moments.total, 97)):
+        assert len(moment.without_idle_talk().under_way) <= len(moment.under_way)
+        assert all(sender != receiver for sender, receiver, _ in moment.under_way)
+    (last,) = RunMoments(run).moments([moments.total - 1])
+    assert last.under_way == ()
+
+
+def test_every_second_has_its_last_event(run: Path) -> None:
+    moments = RunMoments(run)
+    places = moments.places_every(10**9)
+
+    assert places == sorted(set(places))
+    assert places[-1] == moments.total - 1
+    assert moments.time_ns(places[3]) - moments.time_ns(places[0]) >= 2 * 10**9
+
+
+def test_members_that_start_on_their_disks_are_in_an_election(tmp_path: Path) -> None:
+    first = Term(0, 0, (A, B))
+    disks = [disk_of(0, [first]), disk_of(1, [first]), disk_of(2, [first, Term(1, 2, (C,))])]
+    moment = moment_of_disks(write_disks(tmp_path, disks))
+
+    assert [one.election_state for one in moment.members] == [ElectionState.CANVASS] * 3
+    assert [length(log) for log in moment.logs] == [288, 288, 480]
+    assert lengths(moment.committed) == [(0, 0, 288)], "a leader has opened the next term there"
+    assert is_durable(moment)
+
+
+def test_a_disk_that_is_gone_is_empty_and_not_started(tmp_path: Path) -> None:
+    disks = [disk_of(i, [Term(0, 0, (A, B))]) for i in range(3)]
+    moment = moment_of_disks(write_disks(tmp_path, disks), lost=[1])
+
+    assert moment.members[1].election_state is ElectionState.CLOSED
+    assert moment.logs[1] == ()
