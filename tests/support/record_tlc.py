@@ -1,6 +1,8 @@
 """Record the fixtures in `tests/unit/tlc/fixtures`: `python -m support.record_tlc [name...]`.
 
-Of some there is also what TLC prints for a person, without ``-tool``.
+Of some there is also what TLC prints for a person, without ``-tool``. With a newer jar in
+``CANVASS_TLA2TOOLS``, ``python -m support.record_tlc --newest`` records the cases of ``NEWEST``
+under names that begin with ``newest_``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ REPLACEMENTS = (
     (re.compile(r"\[pid: \d+\]"), "[pid: 4711]"),
     (re.compile(r"\bseed -?\d{5,}"), "seed 8162419266363081913"),
     (re.compile(r"(?<=Parsing file )\S*/"), ""),
+    (re.compile(r"jar:file:\S*?\.jar!"), "jar:file:tla2tools.jar!"),
+    (re.compile(r"Version \d{4}\.\d\d\.\d\d\.\d+"), "Version 2026.04.29.164809"),
     (re.compile(r"Finished in \d+ms"), "Finished in 697ms"),
 )
 TERMINAL = (
@@ -33,6 +37,20 @@ TERMINAL = (
     "stuttering",
     "success",
 )
+NEWEST = (
+    "action_property",
+    "coverage",
+    "deadlock",
+    "evaluation",
+    "liveness",
+    "print",
+    "safety",
+    "semantic",
+    "simulation",
+    "stuttering",
+    "success",
+)
+"""Cases that are recorded of a newer TLC, too."""
 GRAPHS = {"coverage": "lights", "shapes": "shapes", "safety_symmetric": "symmetric"}
 
 
@@ -68,8 +86,22 @@ def keep(name: str, text: str) -> None:
     (FIXTURES / name).write_text(text, encoding="utf-8")
 
 
+def record_newest(folder: Path) -> None:
+    """Record what a newer TLC prints in the cases of ``NEWEST``, and one state graph of it."""
+    for name in NEWEST:
+        more = {"dump": folder / "newest.dot"} if name == "coverage" else {}
+        with CASES[name].start(log=folder / "log", **more) as running:
+            running.wait()
+        keep(f"newest_{name}.out", (folder / "log").read_text(encoding="utf-8"))
+    (FIXTURES / "newest.dot").write_bytes((folder / "newest.dot").read_bytes())
+
+
 def main(names: list[str]) -> None:
     """Record the named cases, or all."""
+    if names == ["--newest"]:
+        with tempfile.TemporaryDirectory() as folder:
+            record_newest(Path(folder))
+        return
     index = FIXTURES / "index.json"
     codes = json.loads(index.read_text()) if index.exists() else {}
     with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from canvass.cli import doctor
 from canvass.tlc import find_jar
 
 Command = Callable[..., tuple[int, str, str]]
@@ -120,6 +121,17 @@ def test_a_jar_that_is_not_known_may_be_used_and_is_said(command: Command, tmp_p
     assert finding(out, "tla2tools.jar")["facts"]["known"] is None
     assert "not one canvass is tested with" in finding(out, "tla2tools.jar")["detail"]
     assert finding(out, "TLC")["facts"]["version"].startswith("2.15")
+
+
+def test_what_a_newer_jar_adds_is_said(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'TLC2 Version 2026.04.29.164809 (rev: cc6b616)'\n")
+    java.chmod(0o755)
+    found = doctor._tlc(java, tmp_path / "tla2tools.jar")
+
+    assert found.status is doctor.Status.OK
+    assert "arguments of actions" in found.detail
+    assert found.facts["version"] == "2026.04.29.164809 (rev: cc6b616)"
 
 
 @pytest.mark.tlc

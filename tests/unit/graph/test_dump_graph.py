@@ -107,7 +107,7 @@ def test_a_spoilt_text_is_refused_as_the_plain_reader_refuses_it(
     assert read(through_nodes) == read(parse_value)
 
 
-@pytest.mark.parametrize("name", ["lights", "shapes", "newest"])
+@pytest.mark.parametrize("name", ["lights", "shapes", "newest", "unusual"])
 def test_a_dump_becomes_a_graph_with_the_same_states_and_edges(tmp_path: Path, name: str) -> None:
     dump = FIXTURES / f"{name}.dot"
     manifest = import_dump(dump, tmp_path / "graph")

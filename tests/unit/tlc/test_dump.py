@@ -81,12 +81,21 @@ def test_every_kind_of_value_survives_the_labels() -> None:
     }
 
 
-def test_newer_dumps_are_read_too() -> None:
-    nodes = states("newest.dot")
+def test_the_dump_of_a_newer_version_has_the_same_states_and_edges() -> None:
+    def facts(name: str) -> tuple[object, object]:
+        nodes = sorted((node.id, node.initial, str(node.values)) for node in states(name))
+        return nodes, sorted((edge.source, edge.target, edge.action) for edge in edges(name))
+
+    assert facts("newest.dot") == facts("lights.dot")
+    assert {edge.arguments for edge in edges("newest.dot")} == {'"east"', '"north"'}
+
+
+def test_forms_that_no_recorded_dump_has_are_read_too() -> None:
+    nodes = states("unusual.dot")
 
     assert [(node.id, node.initial) for node in nodes] == [(-11, True), (22, False)]
     assert nodes[0].values == {"n": 0, "s": 'a\\b "c"'}
-    assert edges("newest.dot") == [
+    assert edges("unusual.dot") == [
         DumpEdge(-11, 22, "Step", '1, <<"x">>'),
         DumpEdge(-11, 22, "Jump", None),
         DumpEdge(22, 22, "", None),

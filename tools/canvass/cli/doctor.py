@@ -19,6 +19,10 @@ import typer
 
 from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, result_console, write_json
 
+_ADDED_SINCE_2_15: Final = (
+    "the arguments of actions in traces and state graphs, the names of violated temporal properties"
+)
+"""What canvass says more of with a newer jar; verdicts and counts are the same."""
 _BANNER_TIMEOUT_S: Final = 60
 _BANNER: Final = re.compile(r"^TLC2 Version (.+)$", re.MULTILINE)
 _EXTRAS: Final = {"spark": ("pyspark", "pandas"), "browse": ("starlette", "uvicorn")}
@@ -151,7 +155,9 @@ def _tlc(java: Path, jar: Path) -> Finding:
         line = ascii(said.strip().partition("\n")[0][:100])
         return Finding("TLC", Status.PROBLEM, f"does not tell its version: {line}", fix)
     version = banner[1].strip()
-    return Finding("TLC", Status.OK, version, facts={"version": version})
+    adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
+    detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
+    return Finding("TLC", Status.OK, detail, facts={"version": version, "adds": adds})
 
 
 def _spec() -> Finding:
