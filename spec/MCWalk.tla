@@ -1,0 +1,228 @@
+------------------------------- MODULE MCWalk --------------------------------
+(***************************************************************************)
+(* Three members at random, from their first start, in any revision: what  *)
+(* the search finds by itself.                                             *)
+(*                                                                         *)
+(* Each step is drawn: a member, and what it tries.  A member may be cut   *)
+(* off for a while: nothing from or to it arrives, and nobody hears of it. *)
+(* What is under way then is late, and what does not fit is lost.  Members *)
+(* lose their leaders, restart, fail in elections, take snapshots and      *)
+(* terminate; leaders hear of any set of members.  Each step is one of     *)
+(* Cluster.tla.  Nothing bounds terms; leaders write up to MaxPosition.    *)
+(* TLC follows all Walks at once, Length steps far, as one search: its     *)
+(* -simulate draws the same numbers in every step.                         *)
+(*                                                                         *)
+(* A walk notes what it has come upon (Sightings) and prints it once.  A   *)
+(* sighting of a hazard is the step that its page in docs/findings         *)
+(* describes, whether or not a committed entry is lost later.  "Lost" and  *)
+(* "Replaced" are the ends that matter.  The others are goals: situations  *)
+(* that walks must reach to mean something where no hazard is found.       *)
+(***************************************************************************)
+EXTENDS Properties, TLC
+
+CONSTANTS MaxPosition, Walks, Length
+
+VARIABLES
+    auxWalk,   \* the number of the walk
+    auxStep,   \* how many steps it has
+    auxCut,    \* who is cut off, or -1
+    auxSeen    \* the sightings so far
+
+OwnAction ==
+    [INIT |-> "ElectionInit", CANVASS |-> "Canvass", NOMINATE |-> "Nominate",
+     CANDIDATE_BALLOT |-> "CandidateBallot", FOLLOWER_BALLOT |-> "FollowerBallot",
+     LEADER_LOG_REPLICATION |-> "LeaderLogReplication", LEADER_REPLAY |-> "LeaderReplay",
+     LEADER_INIT |-> "LeaderInit", LEADER_READY |-> "LeaderReady",
+     FOLLOWER_LOG_REPLICATION |-> "FollowerLogReplication", FOLLOWER_REPLAY |-> "FollowerReplay",
+     FOLLOWER_CATCHUP_INIT |-> "FollowerCatchupInit",
+     FOLLOWER_CATCHUP_AWAIT |-> "FollowerCatchupAwait", FOLLOWER_CATCHUP |-> "FollowerCatchup",
+     FOLLOWER_LOG_INIT |-> "FollowerLogInit", FOLLOWER_LOG_AWAIT |-> "FollowerLogAwait",
+     FOLLOWER_READY |-> "FollowerReady"]
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* What member i tries, after rolls of the dice: nothing, or an action     *)
+(* with its input and the network without what it consumes.                *)
+(***************************************************************************)
+Nothing == [action |-> "", x |-> NoInput, channel |-> channel]
+
+Act(action, x) == [action |-> action, x |-> x, channel |-> channel]
+
+Apart(i, j) == i # j /\ auxCut \in {i, j}
+
+Waiting(i) == {j \in Members : channel[j][i] # <<>> /\ ~Apart(i, j)}
+
+Hears(i, j, a) ==
+    IF j = i THEN Nothing
+    ELSE LET m == Head(channel[j][i])
+         IN  [action |-> ActionOf(m), x |-> [NoInput EXCEPT !.message = m, !.active = a],
+              channel |-> Receive(channel, j, i)]
+
+Logs(i, flip) ==
+    LET s == member[i]
+    IN  IF flip /\ NextEntry(Now, i) # -1 /\ ~Apart(i, s.leaderMemberId)
+        THEN Act("RecordLog", Record1(Now, i))
+        ELSE IF s.commitPosition >= Len(log[i]) THEN Nothing
+        ELSE Act(IF IsTermEvent(Now, i, s.commitPosition + 1)
+                 THEN "OnReplayNewLeadershipTermEvent" ELSE "ConsumeLog", Consume1(Now, i))
+
+(***************************************************************************)
+(* A stream connects only as Cluster.tla says.                             *)
+(***************************************************************************)
+Connected(i) ==
+    LET s == member[i]
+        j == s.leaderMemberId
+    IN  CASE s.electionState = "FOLLOWER_CATCHUP_AWAIT" ->
+                 ~Apart(i, j) /\ member[j].members[i].catchupReplay
+                 /\ LeadsInTerm(member[j], s.leadershipTermId)
+          [] s.electionState = "FOLLOWER_LOG_AWAIT" ->
+                 ~Apart(i, j) /\ LeadsInTerm(member[j], s.leadershipTermId)
+                 /\ member[j].publicationPosition >= s.commitPosition
+          [] OTHER -> TRUE
+
+Ticks(i, flip, late, a) ==
+    LET s == member[i]
+        x == [NoInput EXCEPT !.active = a, !.interval = flip, !.timeout = late, !.commitInterval = flip]
+        k == s.publicationPosition + 1
+    IN  IF s.moduleState # "ACTIVE" THEN Act("Restart", NoInput)
+        ELSE IF s.electionState = "CLOSED"
+        THEN IF IsTerminating(s) /\ flip THEN Act("Terminate", NoInput)
+             ELSE IF s.role # "LEADER" THEN Act("UpdateFollowerPosition", NoInput)
+             ELSE IF ~late \/ k > MaxPosition THEN Act("UpdateLeaderPosition", x)
+             ELSE Act("AppendEntry", [NoInput EXCEPT !.position = k])
+        ELSE IF ~Connected(i) THEN Nothing
+        ELSE Act(OwnAction[s.electionState],
+                 [x EXCEPT !.accepted = Members \ {i},
+                           !.timeout = late /\ (s.role # "LEADER" \/ Rev149),
+                           !.position = IF s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition
+                                        THEN k ELSE NULL_POSITION])
+
+(***************************************************************************)
+(* A member that is cut off loses its leader, and so does one that the     *)
+(* leader is cut off from.  Terminations and snapshots are rare.           *)
+(***************************************************************************)
+LosesLeader(i) ==
+    IF member[i].electionState # "CLOSED" THEN Nothing
+    ELSE IF auxCut \in {i, member[i].leaderMemberId} THEN Act("EnterElection", NoInput)
+    ELSE Nothing
+
+Rarely(i, dice) ==
+    CASE dice = 1 -> [Act("Restart", NoInput) EXCEPT !.channel = LoseAllTo(channel, i)]
+      [] dice = 2 -> Act("ElectionError", NoInput)
+      [] dice = 3 -> Act("EnterElection", NoInput)
+      [] dice = 4 -> Act("TakeSnapshot", NoInput)
+      [] dice \in {5, 6} -> Act("InitiateTermination", NoInput)
+      [] OTHER    -> Nothing
+
+Tried(i, j, roll, dice, flip, late, a) ==
+    LET try == IF roll <= 40 THEN Hears(i, j, a)
+               ELSE IF roll <= 60 THEN Logs(i, flip)
+               ELSE IF roll <= 93 THEN Nothing
+               ELSE IF roll <= 97 THEN LosesLeader(i)
+               ELSE Rarely(i, dice)
+    IN  IF try.action = "" THEN Ticks(i, flip, late, a) ELSE try
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Sightings.  Each is about the step that member i has just taken.        *)
+(***************************************************************************)
+LastEntryOf(i) == log[i][Len(log[i])]
+
+OpenIn(term) == Cardinality({j \in Members : LastTerm(member[j].recordingLog) >= term})
+
+FollowsOlder(i) ==
+    LET s == member'[i]
+    IN  /\ s.electionState \in {"FOLLOWER_REPLAY", "FOLLOWER_LOG_REPLICATION"}
+        /\ s.electionState # member[i].electionState
+        /\ s.leadershipTermId < s.persistedCandidateTermId
+
+CommitsOlder(i) ==
+    /\ At(member[i], "LEADER_REPLAY") /\ Len(hist'.committed) > Len(hist.committed)
+    /\ OpenIn(member[i].leadershipTermId) < Quorum
+
+LowersLogTerm(i) ==
+    /\ At(member'[i], "CANVASS") /\ At(member[i], "FOLLOWER_REPLAY")
+    /\ member'[i].logLeadershipTermId < LastTerm(member[i].recordingLog)
+
+CutsOwnTerm(i, try) ==
+    /\ try.action = "OnNewLeadershipTerm" /\ Len(log'[i]) < Len(log[i])
+    /\ LastEntryOf(i) = try.x.message.leadershipTermId
+
+TerminatesLater(i, try) ==
+    /\ try.action = "Terminate" /\ member[i].role = "FOLLOWER"
+    /\ member[i].terminationLeadershipTermId # member[i].moduleLeadershipTermId
+
+(***************************************************************************)
+(* Raft's figure 8: a leader has brought an entry of an older term to a    *)
+(* quorum and has not opened its own term there, while another member,     *)
+(* without the entry, has opened a term between the two and would win.     *)
+(***************************************************************************)
+IsFigure8 ==
+    \E i, j \in Members :
+        LET s == member'[i]
+        IN  /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
+            /\ s.role = "LEADER" /\ log'[i] # <<>> /\ j # i
+            /\ LET k == Len(log'[i])
+               IN  /\ log'[i][k] < s.leadershipTermId
+                   /\ Cardinality({m \in Members : IsPrefix(log'[i], log'[m])}) >= Quorum
+                   /\ ~IsPrefix(log'[i], log'[j])
+                   /\ LastTerm(member'[j].recordingLog) > log'[i][k]
+                   /\ LastTerm(member'[j].recordingLog) < s.leadershipTermId
+
+(***************************************************************************)
+(* A leader holds a report of a log that is not its own: hazard HZ1, were  *)
+(* the report counted.                                                     *)
+(***************************************************************************)
+HoldsOtherReport(i) ==
+    LET s == member'[i]
+    IN  /\ Closed(s, "LEADER")
+        /\ \E j \in Members \ {i} :
+              LET p == s.members[j].logPosition
+              IN  p > 0 /\ p <= Len(log'[i]) /\ ~IsPrefix(SubSeq(log'[i], 1, p), log'[j])
+
+Sightings(i, try) ==
+    {n \in {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "Lost", "Replaced",
+            "Figure8", "OtherReport", "ThirdTerm", "CommittedInThirdTerm", "CutsLog"} :
+        CASE n = "HZ1" -> ~CountedHaveTheLog
+          [] n = "HZ2" -> ~RecordedTermIsKnown'
+          [] n = "HZ3" -> FollowsOlder(i)
+          [] n = "HZ5" -> CommitsOlder(i)
+          [] n = "HZ6" -> LowersLogTerm(i)
+          [] n = "HZ7" -> ~TermOpenedByQuorum'
+          [] n = "HZ8" -> CutsOwnTerm(i, try)
+          [] n = "HZ9" -> TerminatesLater(i, try)
+          [] n = "Lost" -> ~CommittedIsDurable'
+          [] n = "Replaced" -> ~StateMachineSafety'
+          [] n = "Figure8" -> IsFigure8
+          [] n = "OtherReport" -> HoldsOtherReport(i)
+          [] n = "ThirdTerm" -> \E l \in hist'.leaders : l[1] >= 2
+          [] n = "CommittedInThirdTerm" -> \E k \in DOMAIN hist'.committed : hist'.committed[k] >= 2
+          [] OTHER -> Len(log'[i]) < Len(log[i])}
+
+-----------------------------------------------------------------------------
+WalkInit ==
+    LET c == Begin
+    IN  /\ member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+        /\ auxWalk \in 1 .. Walks /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
+
+(***************************************************************************)
+(* Each choice is bound once.                                              *)
+(***************************************************************************)
+WalkNext ==
+    /\ auxStep < Length /\ auxStep' = auxStep + 1 /\ auxWalk' = auxWalk
+    /\ \E i \in {RandomElement(Members)}, roll \in {RandomElement(1 .. 100)},
+          dice \in {RandomElement(1 .. 12)}, flip \in {RandomElement(BOOLEAN)},
+          late \in {RandomElement(1 .. 4) = 1}, moves \in {RandomElement(1 .. 80)},
+          cut \in {RandomElement(-1 .. MemberCount)}, heard \in {RandomElement(SUBSET Members)} :
+       \E j \in {IF Waiting(i) = {} THEN i ELSE RandomElement(Waiting(i))} :
+           LET reach == IF auxCut = i THEN {i} ELSE Members \ {auxCut}
+               try   == Tried(i, j, roll, dice, flip, late, IF dice <= 9 THEN reach ELSE heard \cup {i})
+               after == IF try.action = "" THEN {} ELSE Taken(Now, i, try.action, try.x, try.channel)
+           IN  /\ auxCut' = IF moves = 1 THEN (IF cut = MemberCount THEN -1 ELSE cut) ELSE auxCut
+               /\ IF after = {} THEN UNCHANGED <<member, channel, log, hist, auxSeen>>
+                  ELSE \E c \in after :
+                       /\ member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
+                       /\ LET new == Sightings(i, try) \ auxSeen
+                          IN  /\ auxSeen' = auxSeen \cup new
+                              /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)
+=============================================================================

@@ -1,0 +1,71 @@
+"""What random walks from the first start come upon, as ``spec/README.md`` says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from canvass.spec import load_manifest, spec_root
+from canvass.tlc import Outcome, TlcOptions, run, to_python
+from canvass.tlc.config import parse_config
+
+SEEDS: Final = (1, 2)
+REVISIONS: Final = {
+    "1.49": "MCWalk149",
+    "1.50": "MCWalk",
+    "upstream-fix": "MCWalkUpstreamFix",
+    "hardened": "MCWalkHardened",
+}
+MODELS: Final = {model.name: model for model in load_manifest().models}
+NEVER_HARDENED: Final = {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "Lost", "Replaced"}
+
+
+def table() -> dict[str, dict[str, int]]:
+    """The table of the README: for each sighting, how many walks of each revision came upon it."""
+    text = (spec_root() / "README.md").read_text("utf-8")
+    section = text.partition("### Found from the first start\n")[2].partition("\n### ")[0]
+    head, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|") and not line.startswith("|---")
+    )
+    return {row[0].strip("`"): dict(zip(head[2:], map(int, row[2:]), strict=True)) for row in rows}
+
+
+def test_the_table_has_every_sighting_and_every_revision() -> None:
+    text = (spec_root() / "MCWalk.tla").read_text("utf-8")
+    names = re.findall(r'"(\w+)"', text.partition("\nSightings(")[2].partition(":\n")[0])
+
+    assert list(table()) == names
+    assert all(list(row) == list(REVISIONS) for row in table().values())
+
+
+def test_hardened_no_hazard_is_seen_and_three_terms_are() -> None:
+    hardened = {name: row["hardened"] for name, row in table().items()}
+
+    assert {name for name in NEVER_HARDENED if hardened[name]} == set()
+    assert all(hardened[name] for name in ("ThirdTerm", "CommittedInThirdTerm", "CutsLog"))
+
+
+@pytest.mark.tlc
+@pytest.mark.night
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_walks_come_upon_what_the_table_says(revision: str) -> None:
+    """One worker and a fixed seed draw the same numbers on every machine."""
+    entry = MODELS[REVISIONS[revision]]
+    config = parse_config((spec_root() / entry.config).read_text(), entry.config)
+    seen: Counter[str] = Counter()
+    for seed in SEEDS:
+        options = TlcOptions(check_deadlock=False, workers=1, seed=seed, heap_mib=512, stack_mib=16)
+        with run(spec_root() / f"{entry.module}.tla", config, options) as tlc:
+            for value in tlc.printed_values():
+                _, name, _, _ = to_python(value)
+                seen[name] += 1
+            assert tlc.wait().outcome is Outcome.SUCCESS
+
+    assert {name: seen[name] for name in table()} == {
+        name: row[revision] for name, row in table().items()
+    }
