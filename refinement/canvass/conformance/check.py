@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from canvass.conformance.diagnose import diagnose, load
+from canvass.conformance.doubts import timing_warnings
 from canvass.conformance.judge import Judge
+from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
 from canvass.traces.run import Corpus
@@ -88,8 +90,9 @@ def check_units(
     judge: Judge,
     progress: Progress | None = None,
     asking: Asking | None = None,
+    timing: TimingOptions | None = None,
 ) -> CorpusVerdict:
-    """Check run folders and files of data sets."""
+    """Check run folders and files of data sets; of run folders also times and free inputs."""
     listed = list(units)
     done = 0
 
@@ -97,7 +100,7 @@ def check_units(
         if progress is not None:
             progress(done, len(listed), screening.read)
 
-    screening = Screening(judge, on_batch=tell)
+    screening = Screening(judge, on_batch=tell, timing=timing)
     for number, unit in enumerate(listed, 1):
         screening.add(unit)
         done = number
@@ -146,6 +149,7 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
         verdict = Verdict.DIVERGES
     elif state.facts or state.unchecked:
         verdict = Verdict.INCOMPLETE
+    timing = state.timing
     return RunVerdict(
         run_id=state.run_id,
         path=path,
@@ -154,4 +158,9 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
         unchecked=state.unchecked,
         divergences=divergences,
         facts=state.facts,
+        revision="" if state.run is None else state.run.revision,
+        timing=()
+        if timing is None
+        else timing_warnings(timing, state.path, state.run_id, judge.allowed),
+        choices=() if timing is None else timing.choices(),
     )

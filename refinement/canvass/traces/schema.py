@@ -104,6 +104,8 @@ class Source(_Part, frozen=True):
     ]
     observed: Annotated[tuple[Text, ...], Meta(max_length=MAX_SOURCE_LINES)]
     """Paths into the event, such as ``"state.electionState"``."""
+    reason: Text = ""
+    """Why an election began or its state changed, in the log's own words."""
 
 
 class Input(_Part, frozen=True):
