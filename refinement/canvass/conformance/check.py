@@ -110,7 +110,7 @@ def check_units(
             tell()
     screening.flush()
     _ask(screening, asking)
-    return settle_all(screening, judge)
+    return settle_all(screening)
 
 
 def _ask(screening: Screening, asking: Asking | None) -> None:
@@ -119,9 +119,9 @@ def _ask(screening: Screening, asking: Asking | None) -> None:
     screening.ask()
 
 
-def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:
+def settle_all(screening: Screening) -> CorpusVerdict:
     """Give the verdicts on all runs that were screened, of which all steps are judged."""
-    verdicts = tuple(settle(state, screening, judge) for state in screening.runs)
+    verdicts = tuple(settle(state, screening) for state in screening.runs)
     counts = Counts(
         runs=len(screening.runs),
         events=sum(state.events for state in screening.runs),
@@ -134,7 +134,7 @@ def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:
     return CorpusVerdict(verdicts, counts)
 
 
-def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
+def settle(state: RunState, screening: Screening) -> RunVerdict:
     """Give the verdict on a run whose steps are judged; find out what is wrong."""
     path = str(state.path)
     if state.malformed:
@@ -145,7 +145,7 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
     divergences: tuple[Divergence, ...] = ()
     verdict = Verdict.CONFORMS
     if state.wrong or screening.refused(state):
-        divergences = diagnose(load(state.path, state.run_id), state.facts, judge)
+        divergences = diagnose(load(state.path, state.run_id), state.facts, screening.judge)
         verdict = Verdict.DIVERGES
     elif state.facts or state.unchecked:
         verdict = Verdict.INCOMPLETE
@@ -161,6 +161,6 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
         revision="" if state.run is None else state.run.revision,
         timing=()
         if timing is None
-        else timing_warnings(timing, state.path, state.run_id, judge.allowed),
+        else timing_warnings(timing, state.path, state.run_id, screening.judge.allowed),
         choices=() if timing is None else timing.choices(),
     )

@@ -157,7 +157,8 @@ class Judge:
             self.ask(open_examples)
         keys = np.array([example.key for example in examples], dtype=np.uint64)
         codes = self.known(keys.reshape(len(examples), 2))
-        return np.isin(codes, (ALLOWED, IN_GRAPH)).tolist()
+        found: list[bool] = np.isin(codes, (ALLOWED, IN_GRAPH)).tolist()
+        return found
 
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
         """Give those of some steps of which nothing is known, each once."""

@@ -85,7 +85,7 @@ def _screen(
         screening.add(unit)
     screening.flush()
     examples = list(screening.open_steps.values())
-    settled = None if examples else settle_all(screening, judge)
+    settled = None if examples else settle_all(screening)
     return screening.keys, examples, settled, screening.events
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from canvass.cli import judging
 from canvass.cli.main import run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.timeouts import beside, note_timeouts
-from support.judging import core_judge
+
+pytestmark = pytest.mark.usefixtures("without_tlc")
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "aeron" / "b-leader-killed"
 HEARTBEAT = "aeron.cluster.leader.heartbeat.timeout"
@@ -26,13 +26,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import_logs([SAMPLE], out)
     note_timeouts(out / "run.json", beside(SAMPLE))
     return out
-
-
-@pytest.fixture(autouse=True)
-def _without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core answers in place of TLC."""
-    judge = core_judge()
-    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: judge)
 
 
 def test_a_run_with_true_times_is_said_to_conform_with_some_timing(

@@ -24,7 +24,7 @@ from canvass.traces.timeouts import (
     beside,
     note_timeouts,
 )
-from support.judging import core_judge
+from support import judging
 
 _S = 1_000_000_000
 Event = dict[str, Any]
@@ -38,12 +38,12 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.iterdir())
 
 
-JUDGE: Final = core_judge()
+CHECKER: Final = judging.core_judge()
 """Of all tests here, as it remembers its answers."""
 
 
 def timed(path: Path, **options: Any) -> RunVerdict:
-    return check_units([path], JUDGE, timing=TimingOptions(**options)).runs[0]
+    return check_units([path], CHECKER, timing=TimingOptions(**options)).runs[0]
 
 
 def changed(path: Path, out: Path, change: Callable[[int, list[Event]], None]) -> Path:
