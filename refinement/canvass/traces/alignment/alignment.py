@@ -254,13 +254,8 @@ class _Aligner:
         several = zip(self.readers.values(), ended, strict=True)
         end = min(one.lines.times[size - 1] for one, is_ended in several if not is_ended)
         ends = {i: min(bisect_right(one.times, end), size) for i, one in lines.items()}
-        unread = {
-            i
-            for i, reader in self.readers.items()
-            if not reader.is_ended or len(lines[i].records) > ends[i] + size // AHEAD
-        }
-        heads = {i: one.first(ends[i] + size // AHEAD) for i, one in lines.items()}
-        return Segment(heads, carried, ends, frozenset(unread))
+        unread = frozenset(i for i, reader in self.readers.items() if not reader.is_ended)
+        return Segment(lines, carried, ends, unread)
 
     def _solve(self, segment: Segment) -> tuple[dict[int, int], Solution]:
         """Align a segment; the line that each member reaches, and how."""
@@ -372,6 +367,8 @@ def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
     matching = match(windows, carried.sent if carried is not None else NOTHING_SENT)
     if ends:
         matching.postpone(ends, segment.unread)
+    if carried is not None:
+        matching.postpone_first()
     found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
     found.schedule.run(ends)
     return found

@@ -111,6 +111,16 @@ class Matching:
             is_later = receipt.step >= ends[j] or (i in unread and is_last)
             (self.later if is_later else self.unmatched).append((i, j, receipt))
 
+    def postpone_first(self) -> None:
+        """Say nothing of receipts that come before all others of their channel that have a window:
+        their messages may have been sent long before, when nothing was known of the receipts.
+        """
+        found, self.unmatched = self.unmatched, []
+        for i, j, receipt in found:
+            matched = self.channels.get((i, j))
+            is_first = not matched or receipt.step < matched[0].step
+            (self.later if is_first else self.unmatched).append((i, j, receipt))
+
 
 def leaders_of_terms(windows: Mapping[int, Windows]) -> dict[int, int]:
     """Who led which term, by the trajectories."""

@@ -92,21 +92,6 @@ class MemberLines:
         found[index], found[after] = found[after], found[index]
         received[index], received[after] = received[after], received[index]
 
-    def first(self, count: int) -> MemberLines:
-        """The first so many lines."""
-        return MemberLines(
-            self.member_id,
-            self.files,
-            self.records[:count],
-            self.messages[:count],
-            self.vocabulary,
-            [one for one in self.beside if one[0] <= count],
-            {index: at for index, at in self.acknowledged.items() if index < count},
-            self.times[:count],
-            {index for index in self.damaged if index <= count},
-            {index for index in self.torn if index <= count},
-        )
-
     def place(self, index: int) -> str:
         """File and line of a record."""
         record = self.records[index]
