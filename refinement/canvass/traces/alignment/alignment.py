@@ -39,6 +39,8 @@ SUSPECTS: Final = 60
 """Solutions that are tried with other receipts than those before a conflict."""
 BEFORE: Final = 40
 """Steps before a conflict in which a receipt without a line may have caused it."""
+SEARCH: Final = 1_000_000
+"""Steps that the core is asked for after the first solution, until the best one so far is taken."""
 CHOICES: Final = 3
 """Other receipts that are tried in the place of one."""
 
@@ -354,7 +356,9 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segm
     search = _Search(replays, repairs, segment)
     best = search.run()
     best = _begun_at_once(best, segment)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        if number and search.is_spent():
+            break
         if not settle_unsent(best.windows, best.matching):
             break
         best = _driven({i: again(one) for i, one in best.windows.items()}, segment)
@@ -390,20 +394,21 @@ class _Search:
     repairs: dict[int, Repairs]
     segment: Segment
     _rounds: int = 0
+    _limit: int = sys.maxsize
 
     def run(self) -> Solution:
         """The best solution: impossible receipts are replaced, then those before a conflict."""
-        best = self._without_impossible(
-            self._driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
-        )
+        first = self._driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
+        self._limit = self._asked() + SEARCH * max(one.effort for one in self.replays.values())
+        best = self._without_impossible(first)
         tried: set[tuple[int, int, Message | None]] = set()
         improved = True
-        while improved and best.schedule.conflicts:
+        while improved and not self.is_spent() and best.schedule.conflicts:
             improved = False
             for j, step in best.suspects():
                 message = best.windows[j].steps[step].given.message
                 key = (j, best.line_at(j, step), message)
-                if key in tried or self._rounds > SUSPECTS:
+                if key in tried or self._rounds > SUSPECTS or self.is_spent():
                     continue
                 tried.add(key)
                 found = self._replaced(best, j, step)
@@ -413,11 +418,18 @@ class _Search:
                     break
         return best
 
+    def _asked(self) -> int:
+        return sum(one.moves.asked for one in self.replays.values())
+
+    def is_spent(self) -> bool:
+        """Whether the search has met its bound."""
+        return self._asked() > self._limit
+
     def _without_impossible(self, found: Solution) -> Solution:
         """Replace receipts that nobody can have sent, or not in time."""
         best = found
         for _ in range(ROUNDS):
-            windows = self._possible(found)
+            windows = None if self.is_spent() else self._possible(found)
             if windows is None:
                 break
             found = self._driven(windows)

@@ -87,6 +87,8 @@ class Moves:
 
     Attributes
     ----------
+    asked
+        How many steps the core was asked for.
     banned
         Messages without a line that nobody can have sent by then, with the index of the next line.
     """
@@ -95,6 +97,7 @@ class Moves:
         self.rules, self.lines, self.facts = rules, lines, facts
         self.member_id = lines.member_id
         self.all = frozenset(range(rules.member_count))
+        self.asked = 0
         self.banned: set[tuple[int, Message | None]] = set()
         self._others = [j for j in range(rules.member_count) if j != lines.member_id]
         found = enumerate(lines.records)
@@ -106,6 +109,7 @@ class Moves:
         """Take one step of the core, or assume one."""
         if action == ASSUME_COMMIT:
             return Outcome(replace(s, commit_position=given.position))
+        self.asked += 1
         return step(self.rules, self.member_id, s, action, given)
 
     def silent(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:

@@ -151,7 +151,7 @@ class Replay:
         start: Member | None = None,
     ) -> None:
         self.rules, self.lines = rules, lines
-        self.start = start
+        self.start, self.effort = start, effort
         self.moves = Moves(rules, lines, facts)
         self._hidden = lines.vocabulary.silent_messages
         self._nodes = NODES * effort

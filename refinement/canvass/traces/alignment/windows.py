@@ -115,6 +115,11 @@ def sender_of(m: Message) -> int:
             return -1
 
 
+def _catching_up(m: Message) -> tuple[int, ...]:
+    """The follower whose catch-up a message ends."""
+    return (m.follower_member_id,) if isinstance(m, StopCatchup) else ()
+
+
 def positions_in(m: Message) -> list[int]:
     """The positions that a message gives."""
     names = ("log_position", "commit_position")
@@ -157,6 +162,8 @@ class Windows:
     hidden: frozenset[str] = field(init=False)
     _slots: dict[tuple[int, int, Message], int] = field(init=False)
     _afters: dict[tuple[int, int, Message], bool] = field(init=False)
+    _answered: dict[tuple[object, ...], dict[tuple[int, Message], int]] = field(init=False)
+    _sendable: dict[tuple[object, ...], set[tuple[int, Message]]] = field(init=False)
     _greatest: dict[int, int] = field(init=False)
     _reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = field(init=False)
     _terms: dict[tuple[object, type[Message]], set[tuple[int, ...]]] = field(init=False)
@@ -173,6 +180,7 @@ class Windows:
         self.subsets = [own | one for one in chosen] + chosen
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._slots, self._afters = {}, {}
+        self._answered, self._sendable = {}, {}
         self._greatest, self._reported = {}, {}
         self._terms = {}
 
@@ -183,6 +191,8 @@ class Windows:
 
     def forget(self) -> None:
         """Forget what was found: bounds have changed."""
+        self._answered.clear()
+        self._sendable.clear()
         self._slots.clear()
         self._afters.clear()
 
@@ -257,15 +267,26 @@ class Windows:
                 return -1
         elif step.action not in _TICKING:
             return -1
+        key = (t, type(m), *positions_in(m), *_catching_up(m))
+        known = self._answered.get(key)
+        if known is None:
+            known = self._answered[key] = self._sent_at(t, before, m)
+        return known.get((to, m), -1)
+
+    def _sent_at(self, t: int, before: Member, m: Message) -> dict[tuple[int, Message], int]:
+        """All that a step can have sent with the numbers that a message gives, each in its slot."""
+        step = self.trajectory.steps[t]
+        found: dict[tuple[int, Message], int] = {}
         for given in self.inputs(step.given, before):
             for s in self.with_numbers(before, self.bounds[t], m):
                 outcome = self.moves.take(s, step.action, given)
-                slot = sends_message(outcome, to, m)
-                if slot >= 0 and outcome is not None:
-                    changed = outcome.next.election_state is not step.state.election_state
-                    if not changed:
-                        return slot
-        return -1
+                if outcome is None or not outcome.effects:
+                    continue
+                if outcome.next.election_state is step.state.election_state:
+                    for send in outcome.sends:
+                        slot = sends_message(outcome, send.to, send.message)
+                        found.setdefault((send.to, send.message), slot)
+        return found
 
     def inputs(self, given: Input, before: Member) -> Iterator[Input]:
         """An input with other facts of clocks and connections."""
@@ -290,16 +311,31 @@ class Windows:
             return False
         if not self._fits(step.state, m):
             return False
-        for s in self.with_numbers(step.state, self.bounds[t], m):
+        s = step.state
+        # In an election nothing but the state decides, which is the same after many steps.
+        leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
+        is_shared = leads_election and type(m) is not StopCatchup
+        unlogged = (to, *_terms_of(m)) if self.hidden and s.role is Role.LEADER else ()
+        place: object = s if is_shared else t
+        key = (place, type(m), *positions_in(m), *_catching_up(m), "for", *unlogged)
+        known = self._sendable.get(key)
+        if known is None:
+            known = self._sendable[key] = self._sent_after(t, to, m)
+        return (to, m) in known
+
+    def _sent_after(self, t: int, to: int, m: Message) -> set[tuple[int, Message]]:
+        """All that can be sent in the state after a step with the numbers that a message gives."""
+        found: set[tuple[int, Message]] = set()
+        for s in self.with_numbers(self.steps[t].state, self.bounds[t], m):
             for action, given in self.sending(s, type(m)):
                 outcome = self.moves.take(s, action, given)
-                if sends_message(outcome, to, m) >= 0 and self._stays(s, action, outcome):
-                    return True
+                if outcome is not None and outcome.effects and self._stays(s, action, outcome):
+                    found.update((send.to, send.message) for send in outcome.sends)
             for given in self._unlogged(s, to, m):
-                action = f"On{type(given.message).__name__}"
-                if sends_message(self.moves.take(s, action, given), to, m) >= 0:
-                    return True
-        return False
+                answered = self.moves.take(s, f"On{type(given.message).__name__}", given)
+                if answered is not None:
+                    found.update((send.to, send.message) for send in answered.sends)
+        return found
 
     def _stays(self, s: Member, action: str, outcome: Outcome | None) -> bool:
         """Whether a step leaves the election where it is, so that no line shows it."""
@@ -327,7 +363,7 @@ class Windows:
         if s.role is not Role.LEADER:
             return
         if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in self.hidden:
-            sent = (one for _, one in self.moves.facts.canvasses.get(to, ()))
+            sent = dict.fromkeys(one for _, one in self.moves.facts.canvasses.get(to, ()))
             closed = s.election_state is _CLOSED
             for asked in sent:
                 if asked.log_leadership_term_id == m.log_leadership_term_id:

@@ -1,0 +1,82 @@
+"""Clusters of spoilt logs: each has an outcome, or an error of one line that names the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.alignment import alignment
+from canvass.traces.alignment.importer import ImportFault, import_logs
+from support.aeron_hostile_clusters import hostile_clusters
+from support.aeron_runs import SAMPLES, lines_of, write_logs
+
+CALM, KILLED = SAMPLES
+SESSION = (
+    "[1000.000000000] CLUSTER: CLUSTER_SESSION_STATE_CHANGE [50/50]: memberId=0 sessionId=1 "
+    'INIT -> CONNECTED reason=""'
+)
+
+
+def outcome_of(files: dict[str, bytes], folder: Path) -> str:
+    """What comes of the files of a folder; an error is one line that names one of them."""
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    for name, data in files.items():
+        (logs / name).write_bytes(data)
+    try:
+        return import_logs([logs], folder / "run").outcome
+    except (AeronLogError, ImportFault) as error:
+        named = str(error).startswith(str(logs)) and str(error).isprintable()
+        return "refused" if named else str(error)
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [
+        (1, 60),
+        *(pytest.param(seed, 10_000, marks=pytest.mark.night) for seed in range(100, 110)),
+    ],
+)
+def test_a_spoilt_cluster_has_an_outcome(seed: int, count: int, tmp_path: Path) -> None:
+    found = {
+        outcome_of(files, tmp_path / str(number))
+        for number, files in enumerate(hostile_clusters(seed, count))
+    }
+
+    assert found == {EXPLAINED, INCOMPLETE, CONTRADICTED, "refused"}
+
+
+def test_a_log_may_end_between_the_lines_of_one_step(tmp_path: Path) -> None:
+    """The first line of a step is there, and no more."""
+    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    leader = next(i for i in range(3) if any("ROLE_CHANGE" in line for line in logs[i]))
+    place = next(k for k, line in enumerate(logs[leader]) if "ROLE_CHANGE" in line)
+    logs[leader] = logs[leader][: place + 1]
+
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+    assert summary.outcome == INCOMPLETE
+
+
+def test_a_log_without_a_line_of_the_protocol_accuses_nobody(tmp_path: Path) -> None:
+    logs = {i: list(lines_of(CALM, i)) for i in range(3)}
+    logs[0] = [SESSION]
+
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+    assert summary.outcome == INCOMPLETE
+
+
+def test_a_search_that_meets_its_bound_accuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alignment, "SEARCH", 0)
+    dropped = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
+    logs = {
+        i: [line for line in lines_of(KILLED, i) if not any(one in line for one in dropped)]
+        for i in range(3)
+    }
+
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+    assert summary.outcome in (EXPLAINED, INCOMPLETE)
