@@ -357,9 +357,7 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segm
     best = search.run()
     best = _begun_at_once(best, segment)
     for number in range(ROUNDS):
-        if number and search.is_spent():
-            break
-        if not settle_unsent(best.windows, best.matching):
+        if (number and search.is_spent()) or not settle_unsent(best.windows, best.matching):
             break
         best = _driven({i: again(one) for i, one in best.windows.items()}, segment)
     return best
@@ -398,8 +396,10 @@ class _Search:
 
     def run(self) -> Solution:
         """The best solution: impossible receipts are replaced, then those before a conflict."""
-        first = self._driven({i: replayed(one, self.repairs[i]) for i, one in self.replays.items()})
-        self._limit = self._asked() + SEARCH * max(one.effort for one in self.replays.values())
+        windows = {i: replayed(one, self.repairs[i]) for i, one in self.replays.items()}
+        first = _driven(windows, self.segment)
+        effort = max(one.effort for one in self.replays.values())
+        self._limit = _asked(self.replays) + SEARCH * effort
         best = self._without_impossible(first)
         tried: set[tuple[int, int, Message | None]] = set()
         improved = True
@@ -418,12 +418,9 @@ class _Search:
                     break
         return best
 
-    def _asked(self) -> int:
-        return sum(one.moves.asked for one in self.replays.values())
-
     def is_spent(self) -> bool:
         """Whether the search has met its bound."""
-        return self._asked() > self._limit
+        return _asked(self.replays) > self._limit
 
     def _without_impossible(self, found: Solution) -> Solution:
         """Replace receipts that nobody can have sent, or not in time."""
@@ -432,7 +429,7 @@ class _Search:
             windows = None if self.is_spent() else self._possible(found)
             if windows is None:
                 break
-            found = self._driven(windows)
+            found = _driven(windows, self.segment)
             if found.quality > best.quality:
                 best = found
         return best
@@ -460,9 +457,9 @@ class _Search:
             if windows is None:
                 break
             self._rounds += 1
-            found = self._driven(windows)
+            found = _driven(windows, self.segment)
             while (windows := _received_in_order(found)) is not None:
-                found = self._driven(windows)
+                found = _driven(windows, self.segment)
             if found.quality > best.quality:
                 return found
         banned.clear()
@@ -481,8 +478,9 @@ class _Search:
             return None
         return found.windows | {j: other}
 
-    def _driven(self, windows: dict[int, Windows]) -> Solution:
-        return _driven(windows, self.segment)
+
+def _asked(replays: Mapping[int, Replay]) -> int:
+    return sum(one.moves.asked for one in replays.values())
 
 
 def _received_in_order(found: Solution) -> dict[int, Windows] | None:
