@@ -14,7 +14,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
-from canvass.traces.alignment.bounds import leads_closed
+from canvass.traces.alignment.bounds import UNBOUNDED, leads_closed
 from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
@@ -58,6 +58,9 @@ class Commits(UnloggedMessages):
         if "AppendPosition" in self._hidden:
             return target >= 0 and self._commit_unlogged(live, target)
         s, windows = live.state, live.windows
+        others = (r.log_position for j, r in enumerate(s.members) if j != live.member_id)
+        if max(others, default=UNBOUNDED) <= s.commit_position:
+            return False  # In every quorum there is another member, if there is one.
         if windows.greatest_quorum_position(s) <= s.commit_position:
             return False
         upper = live.upper

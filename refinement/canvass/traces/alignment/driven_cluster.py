@@ -60,6 +60,10 @@ class DrivenCluster:
             self._channels[key] = Channel(every, [(number, m) for _, number, m in on_way])
             for number, receipt in enumerate(every):
                 self._wanted[key[1], receipt.step] = key, number
+        self._outgoing = {
+            i: [(j, channel) for (sender, j), channel in self._channels.items() if sender == i]
+            for i in windows
+        }
         self._starts = {
             i: [t for t, step in enumerate(one.steps) if step.action == "Restart"]
             for i, one in windows.items()

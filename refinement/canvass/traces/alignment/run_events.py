@@ -80,12 +80,10 @@ class _MemberEvents:
             self._number += 2 if step.gap else 1
             if step.lines:
                 self._latest = max(self._latest, lines.records[step.lines.stop - 1].time_ns)
-            sends = tuple(
-                [
-                    Send(to, f"{i}:{k}", form.message(m))
-                    for k, (to, m) in enumerate(step.sends, step.first)
-                ]
-            )
+            sends: tuple[Send, ...] = ()
+            if step.sends:
+                several = enumerate(step.sends, step.first)
+                sends = tuple([Send(to, f"{i}:{k}", form.message(m)) for k, (to, m) in several])
             source = None
             if step.lines:
                 records = [lines.records[index] for index in step.lines]

@@ -107,12 +107,14 @@ class Schedule(Commits):
         reached = self._reached()
         while True:
             for live in sorted(self.members.values(), key=self._due):
+                before = live.frontier, live.received
                 self._advance(live)
-                before, reached = reached, self._reached()
-                if reached != before:
+                if (live.frontier, live.received) != before:
                     break
             else:
-                break
+                before_all, reached = reached, self._reached()
+                if reached == before_all:
+                    break
 
     def _reached(self) -> tuple[int, int]:
         """Steps that were taken, and messages that were received: how far the members are."""
@@ -154,8 +156,8 @@ class Schedule(Commits):
         i = live.member_id
         if (i, live.frontier + 1) in self._held:
             return True
-        for j in self.members:
-            head = self._channels[i, j].head if j != i else None
+        for _, channel in self._outgoing[i]:
+            head = channel.head
             if head is not None and head.latest // SLOTS <= live.frontier:
                 return True
         wanted = self._wanted.get((i, live.frontier + 1))
@@ -186,9 +188,12 @@ class Schedule(Commits):
         i, sent = live.member_id, False
         if live.frontier < 0:
             return False
-        for j in self.members:
-            while i != j and self._send_head(live, j):
-                sent = True
+        for j, channel in self._outgoing[i]:
+            head = channel.head
+            while head is not None and head.earliest // SLOTS <= live.frontier:
+                if not self._send_head(live, j):
+                    break
+                sent, head = True, channel.head
         return sent
 
     def _send_head(self, live: LiveMember, j: int) -> bool:
