@@ -59,6 +59,22 @@ def is_at(s: Member, election_state: ElectionState) -> bool:
     return s.module_state is _ACTIVE and s.election_state is election_state
 
 
+def has_recording(s: Member) -> bool:
+    """Whether the archive has a recording of the log, as far as the state shows it.
+
+    A recording with nothing in it is not shown.
+    """
+    return bool(s.recording_log) or s.recorded_position > s.snapshot_log_position
+
+
+def may_commit_fall(rules: Rules, s: Member) -> bool:
+    """Whether a step of the process may lower the commit position of member ``s``.
+
+    A leader of 1.49 sets it to the quorum position (``CommitRises`` of the spec).
+    """
+    return rules.is_149 and s.role is Role.LEADER
+
+
 def compare_log(term_1: int, position_1: int, term_2: int, position_2: int) -> int:
     """Compare two logs by their last term, then by their length.
 

@@ -14,9 +14,10 @@ from canvass.cluster.effects import Send
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import Vote
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.predicates import is_closed
+from canvass.cluster.predicates import is_closed, may_commit_fall
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.recording_log import is_coherent
+from canvass.cluster.rules import Rules
 from canvass.simulation.entries import Entry, EntryLog
 
 
@@ -36,13 +37,16 @@ class SafetyMonitor:
 
     Parameters
     ----------
+    rules
+        Of the cluster.
     logs
         The recorded log of each member, as it is now.
     members
         The state of each member, as it is now; the caller keeps it so.
     """
 
-    def __init__(self, logs: Sequence[EntryLog], members: Sequence[Member]) -> None:
+    def __init__(self, rules: Rules, logs: Sequence[EntryLog], members: Sequence[Member]) -> None:
+        self._rules = rules
         self._logs, self._members = logs, members
         self._leaders: dict[int, int] = {}
         self._votes: dict[tuple[int, int], int] = {}
@@ -145,7 +149,8 @@ class SafetyMonitor:
         self, i: int, action: str, before: Member, after: Member
     ) -> Iterator[tuple[str, str]]:
         if after.commit_position < before.commit_position:
-            if action not in ("Restart", "Terminate"):
+            ends = action in ("Restart", "Terminate")
+            if not ends and not may_commit_fall(self._rules, before):
                 yield "CommitMonotonic", f"the commit position of {i} falls"
             return
         log, known = self._logs[i], self._committed

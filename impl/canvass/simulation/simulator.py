@@ -101,7 +101,7 @@ class Simulator:
         given = [*recorders, *[None] * count][:count]
         self.members = [SimulatedMember(self, i, one, step) for i, one in enumerate(given)]
         self._states = [member.state for member in self.members]
-        self._safety = SafetyMonitor(self.logs, self._states)
+        self._safety = SafetyMonitor(options.rules, self.logs, self._states)
         self._heartbeats = HeartbeatMonitor(options.timing, count)
         self.clients = Clients(self)
         self.faults = FaultInjector(self)

@@ -175,11 +175,11 @@ def begun() -> Member:
 class Watched:
     """Three members and their logs, all alike at first."""
 
-    def __init__(self, *entries: tuple[int, int, int]) -> None:
+    def __init__(self, *entries: tuple[int, int, int], revision: str = "1.50") -> None:
         self.logs = [log_of(*entries) for _ in range(3)]
         end = self.logs[0].end
         self.members = [replace(begun(), recorded_position=end) for _ in range(3)]
-        self.watch = SafetyMonitor(self.logs, self.members)
+        self.watch = SafetyMonitor(Rules.of(revision), self.logs, self.members)
 
     def take(self, i: int, action: str, *sends: Send, **changes: object) -> list[str]:
         """Let a member change; give the names of what that violates."""
@@ -270,6 +270,14 @@ def test_a_state_that_must_not_be_is_reported(changes: dict[str, object], name: 
     watched.take(0, "ConsumeLog", commit_position=32, persisted_candidate_term_id=2)
 
     assert name in watched.take(0, "OnVote", **changes)
+
+
+def test_a_leader_of_149_may_lower_its_commit_position() -> None:
+    for revision, found in (("1.49", []), ("1.50", ["CommitMonotonic"])):
+        watched = Watched((32, 0, 1), revision=revision)
+        watched.take(0, "ConsumeLog", commit_position=32, role=Role.LEADER)
+
+        assert watched.take(0, "UpdateLeaderPosition", commit_position=0) == found
 
 
 def test_a_disk_that_forgets_is_reported() -> None:

@@ -15,9 +15,10 @@ from canvass.cluster.effects import Send
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import Vote
 from canvass.cluster.outcome import Outcome
-from canvass.cluster.predicates import is_closed
+from canvass.cluster.predicates import is_closed, may_commit_fall
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.recording_log import is_coherent, last_term
+from canvass.cluster.rules import Rules
 from canvass.simulation.scenario.contents import Log, agreement, cut, is_prefix, length
 
 MEMBER_ACTIONS_THAT_END_A_PROCESS: Final = frozenset({"Restart", "Terminate"})
@@ -117,7 +118,8 @@ OF_A_WHOLE_CLUSTER: Final = frozenset(
 class Watch:
     """Looks at every step and tells each violated property once."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
         self.history = History()
         self.watched = set(PROPERTIES) - {"RecordedTermIsKnown"}
         self._told: set[str] = set()
@@ -138,7 +140,8 @@ class Watch:
         if after.persisted_candidate_term_id < before.persisted_candidate_term_id:
             yield from self._once("CandidateTermMonotonic", f"the candidate term of {i} falls")
         ends = action in MEMBER_ACTIONS_THAT_END_A_PROCESS
-        if after.commit_position < before.commit_position and not ends:
+        falls = after.commit_position < before.commit_position
+        if falls and not ends and not may_commit_fall(self._rules, before):
             yield from self._once("CommitMonotonic", f"the commit position of {i} falls")
 
     def _votes(self, i: int, before: Member, outcome: Outcome) -> Iterator[str]:

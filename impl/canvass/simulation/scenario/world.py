@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from canvass.cluster import core
 from canvass.cluster.effects import TruncateLog
@@ -41,6 +42,12 @@ EVENT_LENGTH = 96
 
 BY_HAND = 1 << 40
 """Messages made by hand are numbered from here on."""
+
+
+_AWAITED: Final = frozenset(
+    {ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT}
+)
+"""The states in which a member waits for the stream that it is to record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class World:
         self.logs = [() for _ in range(count)]
         self.up = set()
         self.channels = {(i, j): deque() for i in range(count) for j in range(count) if i != j}
-        self.watch = Watch()
+        self.watch = Watch(self.rules)
         self.steps = []
 
     def set_disk(self, i: int, found: Member, log: Log) -> None:
@@ -223,8 +230,13 @@ class World:
         return self.stream(j) if self._leads(j, followed) else ()
 
     def recordable(self, i: int) -> int:
-        """How far the archive of member ``i`` could have recorded by now."""
+        """How far the archive of member ``i`` has recorded by now, if nothing else is said.
+
+        It shows a recording at once, so that nothing is recorded before the stream is joined.
+        """
         s = self.members[i]
+        if s.election_state in _AWAITED:
+            return s.recorded_position
         position = length(self._source(i, None, 0))
         if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
             return min(position, s.replication_stop_position)
