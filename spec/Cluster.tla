@@ -31,7 +31,8 @@ BoundTerm(i, term) == TRUE         \* may this member open this candidate term?
 BoundInterval(i) == TRUE           \* may this member repeat its periodic message now?
 BoundAppend(position) == TRUE      \* may a leader write up to here?
 BoundRestart(i) == TRUE            \* may this member restart now?
-BoundError(i) == TRUE              \* may an election of this member fail now?
+BoundError(i) == TRUE              \* may an election of this member fail now, a copy end short,
+                                   \* or its archive be slow to show what it records?
 BoundEnterElection(i) == TRUE      \* may this member lose its leader, or its followers, now?
 BoundSnapshot(i) == TRUE
 BoundTermination(i) == TRUE
@@ -243,7 +244,9 @@ TakeLeaderReady(i) ==
            /\ Tick(i, "LeaderReady", [x EXCEPT !.timeout = t, !.position = k])
 TakeFollowerLogReplication(i) ==
     /\ At(member[i], "FOLLOWER_LOG_REPLICATION")
-    /\ \E due \in Due(i) : Tick(i, "FollowerLogReplication", Interval(due))
+    /\ \E due \in Due(i), p \in {NULL_POSITION, member[i].recordedPosition} :
+           /\ p = NULL_POSITION \/ BoundError(i)
+           /\ Tick(i, "FollowerLogReplication", [Interval(due) EXCEPT !.position = p])
 TakeFollowerReplay(i) ==
     /\ At(member[i], "FOLLOWER_REPLAY")
     /\ \E due \in Due(i) : Tick(i, "FollowerReplay", Interval(due))
@@ -280,8 +283,13 @@ TakeFollowerReady(i) ==
 (***************************************************************************)
 (* The log, and what happens outside elections.                            *)
 (***************************************************************************)
-TakeRecordLog(i) ==
+HasMoreToRecord(i) ==
     /\ NextEntry(Now, i) # -1
+    /\ ~AwaitsRecording(member[i]) \/ BoundError(i)
+MayRecord(i) == HasMoreToRecord(i) /\ RecordLog(i, member[i], Record1(Now, i)) # {}
+
+TakeRecordLog(i) ==
+    /\ HasMoreToRecord(i)
     /\ Tick(i, "RecordLog", Record1(Now, i))
 TakeConsumeLog(i) ==
     /\ member[i].commitPosition < Len(log[i])

@@ -299,9 +299,16 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (* recording yet: it knows of the term in memory alone.  The copying is    *)
 (* RecordLog.                                                              *)
 (*                                                                         *)
-(* Left out: a recording that was begun and holds nothing is taken for     *)
-(* none; it makes a difference only if it was begun in a catch-up that     *)
-(* failed before its first byte.                                           *)
+(* A report is due at once when more is recorded than was reported.  So an *)
+(* interval that is false there says that the leader's publication refused *)
+(* the report, and the member may leave with the position reported before. *)
+(*                                                                         *)
+(* A copy ends where it was asked to end, or where the leader's archive is *)
+(* lost: then x.position says that the recording ends here.  Aeron takes   *)
+(* the one for the other, and writes down the end that was asked for:      *)
+(* hazard HZ10, whose hardening writes the end of what was copied.  Of an  *)
+(* empty term x.position says that there is a recording, with nothing in   *)
+(* it, which the rest of the state does not show.                          *)
 (*                                                                         *)
 (* Hardening HZ2: the term is opened before its first byte is copied.      *)
 (* Hardening HZ5: nothing is committed before a quorum has opened the new  *)
@@ -310,13 +317,25 @@ ReportedTerm(s, term) == IF Hardened("HZ7") THEN s.logLeadershipTermId ELSE term
 (***************************************************************************)
 HasRecording(s) == s.recordingLog # <<>> \/ s.recordedPosition > s.snapshotLogPosition
 
-FinishReplication(i, s) ==
-    LET log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
-                              s.replicationLeadershipTermId, s.replicationTermBaseLogPosition,
-                              s.replicationStopPosition)
+CopyEnded(s, x) ==
+    \/ s.recordedPosition = s.replicationStopPosition
+    \/ x.position # NULL_POSITION
+
+MayEndAt(s, position) ==
+    \/ position = NULL_POSITION
+    \/ /\ position = s.recordedPosition
+       /\ IF s.logReplication THEN position # s.replicationStopPosition
+          ELSE s.appendPosition >= s.replicationStopPosition /\ ~HasRecording(s)
+
+FinishReplication(i, s, x) ==
+    LET end == IF Hardened("HZ10") /\ s.logReplication THEN s.recordedPosition
+               ELSE s.replicationStopPosition
+        log == EnsureCoherent(s.recordingLog, s.snapshotLeadershipTermId, s.snapshotTermBaseLogPosition,
+                              s.replicationLeadershipTermId, s.replicationTermBaseLogPosition, end)
+        is  == HasRecording(s) \/ x.position # NULL_POSITION
     IN  EnterCanvass(i, [s EXCEPT !.appendPosition = s.recordedPosition,
                                   !.notifiedCommitPosition = IF Rev149 /\ s.logReplication THEN 0 ELSE @,
-                                  !.recordingLog = IF HasRecording(s) THEN log ELSE @,
+                                  !.recordingLog = IF is THEN log ELSE @,
                                   !.logLeadershipTermId = s.replicationLeadershipTermId])
 
 StartReplication(s) ==
@@ -333,14 +352,14 @@ FollowerLogReplication(i, s, x) ==
                  THEN Send(s.leaderMemberId,
                            AppendPosition(ReportedTerm(s, s.leadershipTermId), s.recordedPosition, i, 0))
                  ELSE <<>>
-        done  == /\ s.recordedPosition = s.replicationStopPosition
+        done  == /\ CopyEnded(s, x)
                  /\ Hardened("HZ5") \/ t.notifiedCommitPosition >= t.appendPosition
-    IN  IF ~At(s, "FOLLOWER_LOG_REPLICATION") THEN {}
+    IN  IF ~At(s, "FOLLOWER_LOG_REPLICATION") \/ ~MayEndAt(s, x.position) THEN {}
         ELSE IF ~s.logReplication
         THEN IF s.appendPosition < s.replicationStopPosition
              THEN Outcome(StartReplication(s), <<>>)
-             ELSE Outcome(FinishReplication(i, s), <<>>)
-        ELSE Outcome(IF done THEN FinishReplication(i, t) ELSE t, sends)
+             ELSE Outcome(FinishReplication(i, s, x), <<>>)
+        ELSE Outcome(IF done THEN FinishReplication(i, t, x) ELSE t, sends)
 
 (***************************************************************************)
 (* FollowerReplay(i, s, x): replay the own log up to what the leader has   *)
@@ -394,8 +413,9 @@ FollowerCatchupInit(i, s, x) ==
 
 (***************************************************************************)
 (* FollowerCatchupAwait(i, s, x): the replay has connected; record it and  *)
-(* join it.  The recording log is not touched: hazard HZ2, whose hardening *)
-(* opens the term here, and so does UpstreamFix.                           *)
+(* join it.  Recording begins some cycles before (RecordLog).  The         *)
+(* recording log is not touched: hazard HZ2, whose hardening opens the     *)
+(* term here, before recording begins, and so does UpstreamFix.            *)
 (* Source: Election.followerCatchupAwait.                                  *)
 (***************************************************************************)
 FollowerCatchupAwait(i, s, x) ==
@@ -442,7 +462,9 @@ FollowerLogInit(i, s, x) ==
 
 (***************************************************************************)
 (* FollowerLogAwait(i, s, x): the live log has connected at the own        *)
-(* position; record it, join it, and open the term on disk.                *)
+(* position; record it, join it, and open the term on disk.  Recording     *)
+(* begins some cycles before (RecordLog), so that what it brings may be on *)
+(* disk before its term is: hazard HZ2.  Hardened, the term comes first.   *)
 (* Source: Election.followerLogAwait.                                      *)
 (***************************************************************************)
 FollowerLogAwait(i, s, x) ==

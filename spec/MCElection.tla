@@ -34,7 +34,7 @@ MCUrgent(i) ==
     \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
     \/ /\ At(member[i], "FOLLOWER_REPLAY")
        /\ member[i].commitPosition >= member[i].appendPosition
-    \/ NextEntry(Now, i) # -1 /\ RecordLog(i, member[i], Record1(Now, i)) # {}
+    \/ MayRecord(i)
     \/ /\ At(member[i], "CANVASS")
        /\ i # 2 /\ IsUnanimousCandidate(i, member[i])
 =============================================================================

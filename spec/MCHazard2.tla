@@ -19,6 +19,12 @@
 (* entry, and the leader commits it.  Then member 0 starts again: no term  *)
 (* is in its recording log, and with it the recording is forgotten.        *)
 (*                                                                         *)
+(* A fourth is of the live log.  Member 0 awaits the log of term 1, joined *)
+(* to it before its first entry.  Its archive has recorded that entry when *)
+(* member 0's election fails, and the recording log does not know the term *)
+(* yet.  Member 0 canvasses with what it has, and member 1 counts it.      *)
+(* Hardened, the term is on disk before recording begins.                  *)
+(*                                                                         *)
 (* From here everything is explored that members 0 and 2 do, within one    *)
 (* message under way between them.                                         *)
 (***************************************************************************)
@@ -53,6 +59,20 @@ MCRestart(n) ==
     \o Does(0, "FollowerCatchupAwait") \o Records(0) \o Repeats(0, "FollowerCatchup", {})
     \o Arrival(0, 1) \o Advances(1, Members) \o Loss(1, 2) \o Loss(1, 0)
     \o Restarts(0) \o Does(2, "EnterElection")
+
+MCBeforeLive(n) ==
+    Elected(1, <<0, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)
+    \o EnterElections(<<0, 1, 2>>) \o Stands(1, 2) \o Silence
+    \o Repeats(1, "LeaderLogReplication", Members) \o Arrival(1, 0) \o Arrival(1, 2) \o Silence
+    \o Prepares(1, 1) \o Silence \o Joins(1, 2, 1)
+    \o Does(0, "FollowerReplay") \o Reads(0) \o Does(0, "FollowerReplay")
+    \o Does(0, "FollowerLogInit") \o OpensLog(1, Members) \o Records(1)
+
+MCLiveLog(n) ==
+    (IF Hardened("HZ2") THEN Does(0, "FollowerLogAwait") ELSE <<>>) \o Records(0)
+    \o Does(0, "ElectionError") \o Does(0, "ElectionInit")
+    \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(1, 0) \o Loss(0, 2)
+    \o Advances(1, Members) \o Loss(1, 2) \o Loss(1, 0) \o Does(2, "EnterElection")
 
 MCAbsent == 1
 =============================================================================

@@ -48,5 +48,5 @@ MCActiveSets(i) == {Members}
 MCAcceptedSets(i) == {Members \ {i}}
 MCUrgent(i) ==
     \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-    \/ NextEntry(Now, i) # -1 /\ RecordLog(i, member[i], Record1(Now, i)) # {}
+    \/ MayRecord(i)
 =============================================================================

@@ -96,7 +96,7 @@ Busy(i) ==
     IN  \/ /\ Connected(i)
            /\ \E o \in Step(i, s, OwnAction[s.electionState], OwnInput(i)) : o.next # s \/ o.sends # <<>>
         \/ Closed(s, "LEADER") /\ BoundAppend(s.publicationPosition + 1)
-        \/ NextEntry(Now, i) # -1 /\ Step(i, s, "RecordLog", Record1(Now, i)) # {}
+        \/ MayRecord(i)
         \/ s.commitPosition < Min(Len(log[i]), ConsumeBound(s))
 
 Below(i) == {j \in Present : j < i}

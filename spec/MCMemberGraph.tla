@@ -259,6 +259,35 @@ LifeOfReminded ==
       Does("FollowerReady")>>
 
 (***************************************************************************)
+(* A life in which the leader's archive is lost while a term is copied     *)
+(* from it: the copy ends short (hazard HZ10).                             *)
+(***************************************************************************)
+CopiesShort ==
+    <<Does("Restart"),
+      Receives(NewLeadershipTerm(NULL_VALUE, 0, 0, 2, 1, 2, 2, Commit(1), 1)),
+      Does("FollowerLogReplication"),
+      DoesBy("RecordLog", 1),
+      Receives(CommitPosition(1, 1, 1)),
+      DoesBy("FollowerLogReplication", 1)>>
+
+LifeOfShortCopy == CopiesShort \o <<Does("Restart")>>
+
+(***************************************************************************)
+(* A hasty life: the live log is recorded before it is joined, and then    *)
+(* the election fails (hazard HZ2).                                        *)
+(***************************************************************************)
+LifeOfHasty ==
+    IF Hardened("HZ2") THEN <<>>
+    ELSE JoinsNewTerm \o
+         <<Does("EnterElection"),
+           Receives(NewLeadershipTerm(0, 1, 1, NULL_POSITION, 1, 1, 1, Commit(1), 2)),
+           Does("FollowerReplay"),
+           Does("FollowerLogInit"),
+           DoesBy("RecordLog", 2),
+           Does("ElectionError"),
+           Does("ElectionInit")>>
+
+(***************************************************************************)
 (* A life in a cluster of two, whose leader closes in good order.          *)
 (***************************************************************************)
 LifeOfOther ==
@@ -383,12 +412,35 @@ LifeOfStubborn ==
       Receives(AppendPosition(2, 1, 1, 0)),
       OpensLog(2)>>
 
-LongLives == {LifeOfVeteran, LifeOfSleeper, LifeOfSkipper, LifeOfStubborn}
+(***************************************************************************)
+(* A misled member's life: its copy of term 0 ended short, and it wins     *)
+(* term 2 on top of that.                                                  *)
+(***************************************************************************)
+LifeOfMisled ==
+    CopiesShort \o
+    <<Receives(CanvassPosition(0, 1, 0, 2)),
+      TimesOut("Canvass"),
+      TimesOut("Nominate"),
+      <<"CandidateBallot", [NoInput EXCEPT !.accepted = {2}]>>,
+      Receives(Vote(2, 0, 1, Self, 2, TRUE)),
+      TimesOut("CandidateBallot")>>
+    \o OpenedBy(2, 2, 1) \o
+    <<Leads("LeaderLogReplication"),
+      Leads("LeaderReplay"),
+      Enters(0, 0, 1),
+      Leads("LeaderReplay"),
+      Does("LeaderInit"),
+      Receives(AppendPosition(2, 1, 2, 0)),
+      OpensLog(2),
+      Receives(CanvassPosition(0, 2, 0, 1))>>
+
+LongLives == {LifeOfVeteran, LifeOfSleeper, LifeOfSkipper, LifeOfStubborn, LifeOfMisled}
 
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
     ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
-          LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded}
+          LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded,
+          LifeOfShortCopy, LifeOfHasty}
 
 RECURSIVE StatesOf(_, _)
 StatesOf(s, life) ==

@@ -69,7 +69,7 @@ FieldsReadBy ==
      LeaderLogReplication   |-> {"interval", "commitInterval", "active"},
      LeaderReplay           |-> {"interval", "commitInterval", "active"},
      LeaderReady            |-> {"interval", "commitInterval", "timeout", "active", "position"},
-     FollowerLogReplication |-> {"interval"},
+     FollowerLogReplication |-> {"interval", "position"},
      FollowerReplay         |-> {"interval"},
      FollowerCatchup        |-> {"interval"},
      EnterElection          |-> {"gracefulClosedLeaderId"},
@@ -179,8 +179,8 @@ InputsOf(action) ==
          timeout : Given("timeout", BOOLEAN),
          active : Given("active", ActiveSets(action)),
          accepted : Given("accepted", SUBSET Peers),
-         position : Given("position", Positions \cup (IF action = "LeaderReady" THEN {NULL_POSITION}
-                                                      ELSE {})),
+         position : Given("position", Positions \cup (IF action \in {"LeaderReady", "FollowerLogReplication"}
+                                                      THEN {NULL_POSITION} ELSE {})),
          leadershipTermId : Given("leadershipTermId", Terms),
          termBaseLogPosition : Given("termBaseLogPosition", Positions),
          gracefulClosedLeaderId : Given("gracefulClosedLeaderId", Peers \cup {NULL_VALUE})]

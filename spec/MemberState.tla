@@ -31,7 +31,7 @@ NoAppointedLeader == NULL_VALUE    \* a name for configuration files, which take
 (* The hazards that can be hardened against.  docs/findings/ has a page    *)
 (* for each.  HZ4 costs hopeless candidacies only and has no fix here.     *)
 (***************************************************************************)
-Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9"}
+Hazards == {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"}
 
 ASSUME Hardening \subseteq Hazards
 

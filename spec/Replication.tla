@@ -29,9 +29,21 @@ AppendEntry(i, s, x) ==
 (* this leader wrote, what its leader's stream brought, or what is copied  *)
 (* from the leader's archive.  The archive has threads of its own, so this *)
 (* may happen between any two steps of the member.                         *)
-(* Source: the archive; ArchiveConductor, RecordingSession.                *)
+(*                                                                         *)
+(* A member that awaits the stream asks for its recording as soon as the   *)
+(* stream has connected, and leaves that state once its archive shows the  *)
+(* recording.  In between more may be recorded: hazard HZ2, whose          *)
+(* hardening opens the term before it asks.  Where there is no recording   *)
+(* yet a new one begins, which an error in that state forgets again.       *)
+(* Source: the archive; ArchiveConductor, RecordingSession;                *)
+(* ConsensusModuleAgent.tryJoinLogAsFollower.                              *)
 (***************************************************************************)
+AwaitsRecording(s) ==
+    /\ At(s, "FOLLOWER_CATCHUP_AWAIT") \/ At(s, "FOLLOWER_LOG_AWAIT")
+    /\ HasRecording(s) /\ ~Hardened("HZ2")
+
 RecordingFromStream(s) ==
+    \/ AwaitsRecording(s)
     \/ Closed(s, "FOLLOWER") /\ s.logSubscription
     \/ At(s, "FOLLOWER_CATCHUP")
     \/ At(s, "FOLLOWER_LOG_INIT") /\ s.logSubscription
@@ -195,12 +207,18 @@ OnTerminationPosition(i, s, x) ==
 OnTerminationAck(i, s, x) == Ignore(s)
 
 (***************************************************************************)
-(* Terminate(i, s, x): everything up to the termination position has been  *)
-(* processed; end the process, with the current term closed: a leader      *)
-(* closes it there, a follower at its own position.  A leader terminates   *)
-(* only if it has asked for it itself, in its term.  A follower            *)
-(* acknowledges, with where it has closed the term, if the term is still   *)
-(* the one in which it was asked.  Only Restart can follow.                *)
+(* Terminate(i, s, x): end the process, with the current term closed.      *)
+(*                                                                         *)
+(* A follower ends when it has processed everything up to the termination  *)
+(* position, and closes the term at its own.  It acknowledges, with where  *)
+(* it has closed the term, if the term is still the one in which it was    *)
+(* asked.  A leader ends if it has asked for it itself, in its term, once  *)
+(* all have acknowledged or a deadline has passed, wherever its commit     *)
+(* position is, and closes the term at the termination position.  Only     *)
+(* Restart can follow.                                                     *)
+(*                                                                         *)
+(* Left out: a leader that asked for it in an older term and is elected    *)
+(* again before its deadline ends in the new term.                         *)
 (* Source: ConsensusModuleAgent.doTermination, closeAndTerminate,          *)
 (* ClusterTermination.                                                     *)
 (***************************************************************************)
@@ -209,8 +227,7 @@ Terminate(i, s, x) ==
         d   == Disk([s EXCEPT !.recordingLog = CommitLogPosition(s.recordingLog,
                                                                  s.moduleLeadershipTermId, end)])
     IN  IF \/ s.moduleState # "ACTIVE" \/ s.electionState # "CLOSED"
-           \/ ~IsTerminating(s)
-           \/ (s.role = "LEADER" /\ ~HasInitiatedTermination(s))
+           \/ ~(IF s.role = "LEADER" THEN HasInitiatedTermination(s) ELSE IsTerminating(s))
         THEN {}
         ELSE Outcome(d, IF s.role = "FOLLOWER" /\ s.terminationLeadershipTermId = s.moduleLeadershipTermId
                         THEN Send(s.leaderMemberId, TerminationAck(s.moduleLeadershipTermId, end, i))

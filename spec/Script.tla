@@ -200,6 +200,6 @@ Internal(i) ==
     /\ \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
        \/ /\ At(member[i], "FOLLOWER_REPLAY")
           /\ member[i].commitPosition >= member[i].appendPosition
-       \/ NextEntry(Now, i) # -1 /\ RecordLog(i, member[i], Record1(Now, i)) # {}
+       \/ MayRecord(i)
     /\ i # Absent /\ ~Playing
 =============================================================================

@@ -22,7 +22,7 @@ from canvass.cluster.effects import (
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import CATCHUP_FLAG, NULL_VALUE, AppendPosition, CatchupPosition
 from canvass.cluster.outcome import Outcome, record_terms
-from canvass.cluster.predicates import is_at
+from canvass.cluster.predicates import has_recording, is_at
 from canvass.cluster.recording_log import ensure_coherent
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import election_complete, enter_canvass, open_term
@@ -39,21 +39,43 @@ def _reported_term(rules: Rules, s: Member, term: int) -> int:
     return s.log_leadership_term_id if rules.is_hardened("HZ7") else term
 
 
-def _finish_replication(rules: Rules, i: int, s: Member) -> Outcome:
+def _copy_ended(s: Member, x: Input) -> bool:
+    """Whether the copy ended where it was asked to end, or short of that."""
+    return s.recorded_position == s.replication_stop_position or x.position != NULL_VALUE
+
+
+def _may_end_at(s: Member, position: int) -> bool:
+    """Whether an input may say that the recording ends at ``position``.
+
+    It says so of a copy that ended short, and of a recording with nothing in it.
+    """
+    if position == NULL_VALUE:
+        return True
+    if position != s.recorded_position:
+        return False
+    if s.log_replication:
+        return position != s.replication_stop_position
+    return s.append_position >= s.replication_stop_position and not has_recording(s)
+
+
+def _finish_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
     """Write the copied term into the recording log, and canvass for the next one.
 
     A member without a recording knows of an empty term in memory alone. 1.49 forgets then what it
-    was told to be committed.
+    was told to be committed. Hardened against HZ10, the term ends where its copy ended.
     """
     term, log = s.replication_leadership_term_id, s.recording_log
-    if log or s.recorded_position > s.snapshot_log_position:
+    end = s.replication_stop_position
+    if rules.is_hardened("HZ10") and s.log_replication:
+        end = s.recorded_position
+    if has_recording(s) or x.position != NULL_VALUE:
         log = ensure_coherent(
             log,
             s.snapshot_leadership_term_id,
             s.snapshot_term_base_log_position,
             term,
             s.replication_term_base_log_position,
-            s.replication_stop_position,
+            end,
         )
     forgets = rules.is_149 and s.log_replication
     finished = replace(
@@ -85,21 +107,24 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     -----
     The copied bytes are reported, in the *new* leader's term, before their own term is in the
     recording log: hazards HZ2 and HZ7. An empty term is written without waiting, and not at all by
-    a member that has no recording yet. The copying is ``RecordLog``. Hardened against HZ2, the term
-    is opened before its first byte is copied; against HZ5, the member does not wait for a commit,
-    which may wait for it. Source: ``Election.followerLogReplication``.
+    a member that has no recording yet, be it empty: ``x.position`` says that there is one. The
+    copying is ``RecordLog``. A copy that ended short, at ``x.position``, is taken for whole: hazard
+    HZ10. Where more is recorded than was reported, ``x.interval`` is false only if the leader's
+    publication refused the report. Hardened against HZ2, the term is opened before its first byte
+    is copied; against HZ5, the member does not wait for a commit, which may wait for it. Source:
+    ``Election.followerLogReplication``.
     """
     # Refuse.
-    if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
+    if not is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION) or not _may_end_at(s, x.position):
         return None
 
     # Decide.
     if not s.log_replication:
         if s.append_position < s.replication_stop_position:
             return _start_replication(rules, s)
-        return _finish_replication(rules, i, s)
+        return _finish_replication(rules, i, s, x)
     reported = replace(s, append_position=s.recorded_position) if x.interval else s
-    done = s.recorded_position == s.replication_stop_position and (
+    done = _copy_ended(s, x) and (
         rules.is_hardened("HZ5") or reported.notified_commit_position >= reported.append_position
     )
 
@@ -108,7 +133,7 @@ def follower_log_replication(rules: Rules, i: int, s: Member, x: Input) -> Outco
     if x.interval:
         term = _reported_term(rules, s, s.leadership_term_id)
         report = _append_position(i, s, term, s.recorded_position)
-    outcome = _finish_replication(rules, i, reported) if done else Outcome(reported)
+    outcome = _finish_replication(rules, i, reported, x) if done else Outcome(reported)
     return outcome.also(*report)
 
 
@@ -200,7 +225,8 @@ def follower_catchup_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outco
     Notes
     -----
     The recording log is not touched: hazard HZ2. Hardened, the term is opened before its first byte
-    is recorded. Source: ``Election.followerCatchupAwait``.
+    is recorded. Aeron asks for the recording some cycles before (``RecordLog``). Source:
+    ``Election.followerCatchupAwait``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_CATCHUP_AWAIT):
@@ -274,8 +300,8 @@ def follower_log_await(rules: Rules, _i: int, s: Member, _x: Input) -> Outcome |
 
     Notes
     -----
-    Aeron starts to record before it opens the term; here it is the other way round, as in
-    `leader_init`. Source: ``Election.followerLogAwait``.
+    Aeron starts to record some cycles before it opens the term (``RecordLog``); here it is the
+    other way round, as in `leader_init`. Source: ``Election.followerLogAwait``.
     """
     # Refuse.
     if not is_at(s, ElectionState.FOLLOWER_LOG_AWAIT):

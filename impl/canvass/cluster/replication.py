@@ -32,6 +32,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome, broadcast, received, record_terms
 from canvass.cluster.predicates import (
+    has_recording,
     in_election,
     is_at,
     is_closed,
@@ -48,6 +49,9 @@ from canvass.cluster.transitions import (
 _LEADER: Final = Role.LEADER
 _FOLLOWER: Final = Role.FOLLOWER
 _REPLICATES: Final = ElectionState.FOLLOWER_LOG_REPLICATION
+
+_AWAITS: Final = frozenset({ElectionState.FOLLOWER_CATCHUP_AWAIT, ElectionState.FOLLOWER_LOG_AWAIT})
+"""The states in which a follower waits for the stream that it is to record."""
 
 _MAY_SNAPSHOT: Final = frozenset(
     {
@@ -91,24 +95,36 @@ def append_entry(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     return Outcome(replace(s, publication_position=x.position), (AppendToLog(x.position),))
 
 
-def _records_from_stream(s: Member) -> bool:
+def _awaits_recording(rules: Rules, s: Member) -> bool:
+    """Whether a recording may have been asked for that the archive does not show yet.
+
+    Hardened against HZ2, the term is opened before that.
+    """
+    awaits = s.election_state in _AWAITS and s.module_state is ModuleState.ACTIVE
+    return awaits and has_recording(s) and not rules.is_hardened("HZ2")
+
+
+def _records_from_stream(rules: Rules, s: Member) -> bool:
     """Whether the archive records what the leader's log stream brings."""
     return (
-        (is_closed(s, _FOLLOWER) and s.log_subscription)
+        _awaits_recording(rules, s)
+        or (is_closed(s, _FOLLOWER) and s.log_subscription)
         or is_at(s, ElectionState.FOLLOWER_CATCHUP)
         or (is_at(s, ElectionState.FOLLOWER_LOG_INIT) and s.log_subscription)
         or is_at(s, ElectionState.FOLLOWER_READY)
     )
 
 
-def record_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
+def record_log(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
     """Take note that the archive has recorded up to ``x.position``.
 
     Notes
     -----
     What is recorded is what this leader wrote, what its leader's stream brought, or what is copied
     from the leader's archive. The archive has threads of its own, so this may happen between any
-    two steps of the member. Source: ``ArchiveConductor``, ``RecordingSession``.
+    two steps of the member. A recording that is extended may grow before the member has seen that
+    it runs (hazard HZ2). Source: ``ArchiveConductor``, ``RecordingSession``,
+    ``ConsensusModuleAgent.tryJoinLogAsFollower``.
     """
     # Decide.
     bound = NULL_VALUE
@@ -116,7 +132,7 @@ def record_log(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
         bound = s.replication_stop_position
     elif is_closed(s, _LEADER):
         bound = s.publication_position
-    elif _records_from_stream(s):
+    elif _records_from_stream(rules, s):
         bound = x.position
 
     # Refuse.
@@ -374,14 +390,15 @@ def on_termination_ack(_rules: Rules, _i: int, s: Member, x: Input) -> Outcome |
 
 
 def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
-    """End the process, once everything up to the termination position has been processed.
+    """End the process: a follower that has processed everything up to the termination position, a
+    leader that has asked for it itself in its term.
 
     Notes
     -----
     The current term is closed: by a leader at that position, by a follower at its own. A leader
-    terminates only if it has asked for it itself, in its term. A follower acknowledges, with where
-    it has closed the term, if the term is still the one in which it was asked. Only ``Restart`` can
-    follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
+    waits for acknowledgements or a deadline, not for its commit position. A follower acknowledges,
+    with where it has closed the term, if the term is still the one in which it was asked. Only
+    ``Restart`` can follow. Source: ``ConsensusModuleAgent.doTermination``, ``closeAndTerminate``,
     ``ClusterTermination``.
     """
     # Refuse.
@@ -389,8 +406,7 @@ def terminate(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     if (
         s.module_state is not ModuleState.ACTIVE
         or in_election(s)
-        or not _is_terminating(s)
-        or (s.role is Role.LEADER and not _has_initiated_termination(s))
+        or not (_has_initiated_termination(s) if s.role is Role.LEADER else _is_terminating(s))
     ):
         return None
 

@@ -14,7 +14,7 @@ from canvass.cluster.messages import NULL_VALUE
 REVISIONS: Final = ("1.49", "1.50")
 """The revisions of Aeron Cluster's protocol: that of the releases up to 1.49, and the current."""
 
-HAZARDS: Final = frozenset({"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9"})
+HAZARDS: Final = frozenset({"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10"})
 """The hazards of the protocol as it is that can be hardened against: the spec's ``Hazards``."""
 
 HARDENED: Final = "hardened"

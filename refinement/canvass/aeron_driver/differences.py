@@ -59,18 +59,6 @@ KNOWN: Final = (
         lambda r: r.is_of(Action.INITIATE_TERMINATION) & r.is_hidden("the module is suspended"),
     ),
     KnownDifference(
-        "recording with nothing in it",
-        "Aeron writes an empty term once it has a recording, be it empty; the spec takes a recorded"
-        " position of 0 for no recording. A trace of a member with an empty recording that writes"
-        " the term diverges, so that nothing wrong passes.",
-        _BOTH,
-        lambda r: (
-            r.is_of(Action.FOLLOWER_LOG_REPLICATION)
-            & (r.state("recorded_position") == 0)
-            & r.is_hidden("a recording exists with nothing in it")
-        ),
-    ),
-    KnownDifference(
         "log truncated to nothing",
         "Up to 1.49 a truncation leaves the append position as it was, and the next INIT reads it"
         " from the recording. The driver makes no recording where nothing is recorded, so that"
@@ -115,18 +103,6 @@ KNOWN: Final = (
         ),
     ),
     KnownDifference(
-        "leader ends before its commit position gets there",
-        "After ABORT a leader waits for acknowledgements or a deadline, not for its own commit"
-        " position, and closes the term at the termination position. The spec wants both: a trace"
-        " in which the leader does so diverges, so that nothing wrong passes.",
-        _BOTH,
-        lambda r: (
-            r.is_of(Action.TERMINATE)
-            & r.has_role(Role.LEADER)
-            & (r.state("commit_position") < r.state("termination_position"))
-        ),
-    ),
-    KnownDifference(
         "termination of an older term ends a leader",
         "A leader that asked for a termination in an older term, and was elected again, ends at the"
         " deadline of then. The spec ends a leader for a termination of its own term alone: a trace"
@@ -135,18 +111,6 @@ KNOWN: Final = (
         lambda r: (
             r.is_of(Action.TERMINATE)
             & r.has_role(Role.LEADER)
-            & (r.state("termination_leadership_term_id") != r.state("module_leadership_term_id"))
-        ),
-    ),
-    KnownDifference(
-        "shutdown after a termination of an older term",
-        "A leader that noted a termination position as a follower, or asked for one in an older"
-        " term, may be asked to shut down again. The spec wants a leader without one: a trace in"
-        " which it happens diverges, so that nothing wrong passes.",
-        _BOTH,
-        lambda r: (
-            r.is_of(Action.INITIATE_TERMINATION)
-            & (r.state("termination_position") != -1)
             & (r.state("termination_leadership_term_id") != r.state("module_leadership_term_id"))
         ),
     ),

@@ -177,6 +177,11 @@ DISABLED_OBSTACLES: Final = (
         ),
     ),
     Obstacle(
+        "not the end of the recording",
+        "FollowerLogReplication: the input says that a recording ends where it does not end.",
+        lambda r: r.is_of(Action.FOLLOWER_LOG_REPLICATION) & (r.input("position") != -1),
+    ),
+    Obstacle(
         "not the leader that closed",
         "EnterElection names the module's own leader if its log stream ended in good order.",
         lambda r: (

@@ -18,14 +18,13 @@ HIDDEN: Final = (
     "the election began in the module's term",
     "replay or catch-up began before the commit position",
     "replay and copy wait to be closed",
-    "the copy ended short",
     "the archive is slow to record",
 )
 """The departures, in the order of their bits."""
 
-VARIED: Final = len(HIDDEN) - 2
-"""How many of them a drive varies: the last ones are no state of the member, but what the archive
-did, and situations of their own ask for them (`canvass.aeron_driver.situations`).
+VARIED: Final = len(HIDDEN) - 1
+"""How many of them a drive varies: the last one is no state of the member, but what the archive
+did, and a situation of its own asks for it (`canvass.aeron_driver.situations`).
 """
 
 

@@ -76,41 +76,12 @@ class Given:
 
 def situations(revision: str) -> list[Given]:
     """Give the situations of a revision."""
-    return [*_short_copies(revision), *_leaders(revision), *_forgotten(revision)]
+    return [*_leaders(revision), *_forgotten(revision)]
 
 
 def _member(revision: str, **fields: object) -> Member:
     base = persistent_member(Rules.of(revision, _MEMBERS))
     return replace(base, module_state=ModuleState.ACTIVE, **fields)  # type: ignore[arg-type]
-
-
-def _short_copies(revision: str) -> Iterator[Given]:
-    copying = _member(
-        revision,
-        persisted_candidate_term_id=1,
-        recorded_position=1,
-        election_state=ElectionState.FOLLOWER_LOG_REPLICATION,
-        leader_member_id=2,
-        leadership_term_id=1,
-        candidate_term_id=1,
-        log_leadership_term_id=0,
-        append_position=0,
-        notified_commit_position=2,
-        catchup_join_position=2,
-        replication_leadership_term_id=0,
-        replication_stop_position=2,
-        log_replication=True,
-        recording_log=(TermEntry(0, 0, -1),),
-    )
-    for notified, what in ((2, "commits the whole term"), (1, "commits what was copied")):
-        yield Given(
-            f"short copy, the leader {what}",
-            "Does a copy that ends at 1 of 2 count as the whole term?",
-            Action.FOLLOWER_LOG_REPLICATION,
-            replace(copying, notified_commit_position=notified),
-            Input(interval=True),
-            "the copy ended short",
-        )
 
 
 def _leaders(revision: str) -> Iterator[Given]:

@@ -237,7 +237,11 @@ TABLE: Final[dict[Action, dict[Regime, Row]]] = {
         _OTHER: _row("log_subscription", "recorded_position"),
     }
     | _election(
-        _row("log_subscription log_replication replication_stop_position", "recorded_position")
+        _row(
+            "log_subscription log_replication replication_stop_position snapshot_log_position"
+            f" {LOG}",
+            "recorded_position",
+        )
     ),
     Action.CONSUME_LOG: {
         _OTHER: _row(

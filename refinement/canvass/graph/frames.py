@@ -86,7 +86,7 @@ INPUT_FIELDS: Final[dict[Action, frozenset[str]]] = {
         Action.LEADER_LOG_REPLICATION: "interval commit_interval active",
         Action.LEADER_REPLAY: "interval commit_interval active",
         Action.LEADER_READY: "interval commit_interval timeout active position",
-        Action.FOLLOWER_LOG_REPLICATION: "interval",
+        Action.FOLLOWER_LOG_REPLICATION: "interval position",
         Action.FOLLOWER_REPLAY: "interval",
         Action.FOLLOWER_CATCHUP: "interval",
         Action.ENTER_ELECTION: "graceful_closed_leader_id",

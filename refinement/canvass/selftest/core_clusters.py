@@ -26,10 +26,11 @@ STEPS: Final = 600
 
 
 class EndingCluster(DrivenCluster):
-    """A driven cluster that an operator ends now and then, and in which more elections begin.
+    """A driven cluster that an operator ends now and then, in which more elections begin and copies
+    end short.
 
-    These are ``TakeInitiateTermination``, ``TakeTerminate`` and ``TakeEnterElection`` of
-    Cluster.tla. Members that have ended start again.
+    These are ``TakeInitiateTermination``, ``TakeTerminate``, ``TakeEnterElection`` and
+    ``TakeFollowerLogReplication`` of Cluster.tla. Members that have ended start again.
     """
 
     def _fault(self, i: int, s: Member) -> None:
@@ -39,12 +40,17 @@ class EndingCluster(DrivenCluster):
             if s.role is Role.LEADER:
                 choices.append(("InitiateTermination", NO_INPUT))
             self.take(i, *self.rng.choice(choices))
+        elif s.log_replication and s.recorded_position < s.replication_stop_position:
+            short = replace(NO_INPUT, interval=True, position=s.recorded_position)
+            self.take(i, "FollowerLogReplication", short)
         else:
             super()._fault(i, s)
 
     def _choices(self, i: int, s: Member) -> Iterator[tuple[str, Input]]:
         yield from super()._choices(i, s)
-        if s.election_state is ElectionState.CLOSED and s.termination_position != -1:
+        asked = s.election_state is ElectionState.CLOSED and s.termination_position != -1
+        # A leader's deadline is longer than its followers take.
+        if asked and (s.role is not Role.LEADER or s.commit_position >= s.termination_position):
             yield "Terminate", NO_INPUT
 
 
@@ -53,6 +59,8 @@ CORE_CLUSTERS: Final[Mapping[str, frozenset[str] | None]] = {
     "ballots_are_sent_again": None,
     "catch_up_acknowledges_before_the_term_is_open": HAZARDS - {"HZ5"},
     "graceful_leader_leaves_the_quorum_too": None,
+    "short_copy_is_awaited": HAZARDS,
+    "short_copy_is_taken_for_whole": None,
 }
 """Mutants that cores alone show, and which hazards those are hardened against, if it is not those
 of the mutant's revision."""

@@ -85,15 +85,28 @@ LOG_EDITS: Final = (
     Mutant(
         "replication_ends_without_a_commit",
         _FOLLOWER,
-        """s.recorded_position == s.replication_stop_position and (
+        """_copy_ended(s, x) and (
         rules.is_hardened("HZ5") or reported.notified_commit_position >= reported.append_position
     )""",
-        "s.recorded_position == s.replication_stop_position",
+        "_copy_ended(s, x)",
+    ),
+    Mutant(
+        "short_copy_is_awaited",
+        _FOLLOWER,
+        "s.recorded_position == s.replication_stop_position or x.position != NULL_VALUE\n",
+        "s.recorded_position == s.replication_stop_position\n",
+    ),
+    Mutant(
+        "short_copy_is_taken_for_whole",
+        _FOLLOWER,
+        'if rules.is_hardened("HZ10") and s.log_replication:',
+        "if False:",
+        revision="hardened",
     ),
     Mutant(
         "replicated_term_is_left_open",
         _FOLLOWER,
-        "            s.replication_stop_position,\n",
+        "            end,\n",
         "            NULL_VALUE,\n",
     ),
     Mutant(
@@ -252,8 +265,8 @@ LOG_EDITS: Final = (
     Mutant(
         "terminate_before_the_position_is_reached",
         "replication",
-        "        or not _is_terminating(s)\n",
-        "        or s.termination_position == NULL_VALUE\n",
+        "else _is_terminating(s))\n",
+        "else s.termination_position != NULL_VALUE)\n",
     ),
     Mutant(
         "acknowledge_a_termination_nobody_asked_for",

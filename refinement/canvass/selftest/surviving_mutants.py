@@ -22,6 +22,10 @@ MASKED: Final = {
     "graceful_leader_leaves_the_quorum_too": "the leader that closes in good order is never the "
     "member itself, and the other one of two is heard only in a CanvassPosition, which ends its "
     "absence; in the spec a leader may take itself for the one that has closed",
+    "short_copy_is_awaited": "the archive of a simulated member copies a term whole or not at all; "
+    "the clusters of cores are hardened, so that a copy does not wait for a commit position",
+    "short_copy_is_taken_for_whole": "the archive of a simulated member copies a term whole or not "
+    "at all",
 }
 """Mutants that cores alone show, and why a member that runs as a whole does not."""
 

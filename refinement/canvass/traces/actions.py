@@ -102,7 +102,7 @@ ACTION_INPUTS: Final[Mapping[Action, ActionInput]] = MappingProxyType(
         Action.LEADER_REPLAY: _row("interval", "commit_interval", "active"),
         Action.LEADER_INIT: _row(),
         Action.LEADER_READY: _row("interval", "commit_interval", "timeout", "active", "position"),
-        Action.FOLLOWER_LOG_REPLICATION: _row("interval"),
+        Action.FOLLOWER_LOG_REPLICATION: _row("interval", "position"),
         Action.FOLLOWER_REPLAY: _row("interval"),
         Action.FOLLOWER_CATCHUP_INIT: _row(),
         Action.FOLLOWER_CATCHUP_AWAIT: _row(),

@@ -423,3 +423,93 @@ def test_a_leader_obeys_its_own_request_to_terminate_alone(revision: str) -> Non
     assert asked.next.termination_position == 192
     assert core.step(rules, 0, asked.next, "InitiateTermination", NO_INPUT) is None
     assert core.step(rules, 0, asked.next, "Terminate", NO_INPUT) is not None
+
+
+def copying(recorded: int, **fields: Any) -> Member:
+    given = {
+        "leader_member_id": 1,
+        "leadership_term_id": 1,
+        "candidate_term_id": 1,
+        "recorded_position": recorded,
+        "notified_commit_position": 2,
+        "replication_leadership_term_id": 0,
+        "replication_stop_position": 2,
+        "replication_term_base_log_position": 0,
+        "log_replication": True,
+    }
+    return electing(ElectionState.FOLLOWER_LOG_REPLICATION, **{**given, **fields})
+
+
+@BOTH
+def test_a_copy_that_ends_short_is_written_down_as_whole(revision: str) -> None:
+    ended = taken(revision, copying(1), "FollowerLogReplication", Input(position=1)).next
+
+    assert ended.election_state is ElectionState.CANVASS
+    assert ended.append_position == 1
+    assert ended.recording_log == (TermEntry(0, 0, 2),)
+
+
+def test_hardened_a_copy_that_ends_short_is_written_down_as_it_is() -> None:
+    ended = taken("hardened", copying(1), "FollowerLogReplication", Input(position=1)).next
+
+    assert ended.recording_log == (TermEntry(0, 0, 1),)
+
+
+@BOTH
+def test_a_copy_ends_nowhere_but_where_its_recording_ends(revision: str) -> None:
+    for position in (0, 2, 3):
+        x = Input(position=position)
+
+        assert core.step(Rules.of(revision, 3), 0, copying(1), "FollowerLogReplication", x) is None
+
+
+@BOTH
+def test_an_empty_recording_is_a_recording_for_an_empty_term(revision: str) -> None:
+    empty = copying(0, replication_stop_position=0, log_replication=False)
+
+    without = taken(revision, empty, "FollowerLogReplication").next
+    with_one = taken(revision, empty, "FollowerLogReplication", Input(position=0)).next
+
+    assert without.recording_log == ()
+    assert with_one.recording_log == (TermEntry(0, 0, 0),)
+
+
+@pytest.mark.parametrize(
+    "state", [ElectionState.FOLLOWER_LOG_AWAIT, ElectionState.FOLLOWER_CATCHUP_AWAIT]
+)
+@BOTH
+def test_a_recording_grows_before_the_term_is_on_disk(revision: str, state: ElectionState) -> None:
+    awaits = electing(state, recorded_position=1, append_position=1, recording_log=OPEN)
+
+    after = taken(revision, awaits, "RecordLog", Input(position=2)).next
+
+    assert (after.recorded_position, after.append_position) == (2, 1)
+    assert after.recording_log == OPEN
+
+
+@pytest.mark.parametrize(
+    ("revision", "log"), [("1.50", ()), ("hardened", OPEN)], ids=["no recording", "hardened"]
+)
+def test_nothing_is_recorded_before_the_log_is_joined(
+    revision: str, log: tuple[TermEntry, ...]
+) -> None:
+    awaits = electing(ElectionState.FOLLOWER_LOG_AWAIT, recording_log=log)
+
+    assert core.step(Rules.of(revision, 3), 0, awaits, "RecordLog", Input(position=2)) is None
+
+
+@BOTH
+def test_a_leader_ends_at_its_deadline_wherever_its_commit_position_is(revision: str) -> None:
+    asked = closed(
+        Role.LEADER,
+        publication_position=2,
+        commit_position=1,
+        recorded_position=2,
+        termination_position=2,
+        termination_leadership_term_id=0,
+    )
+
+    ended = taken(revision, asked, "Terminate").next
+
+    assert ended.module_state is ModuleState.CLOSED
+    assert ended.recording_log == (TermEntry(0, 0, 2),)

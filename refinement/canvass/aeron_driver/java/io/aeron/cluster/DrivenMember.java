@@ -265,8 +265,16 @@ final class DrivenMember {
             || stateOfElection == ElectionState.FOLLOWER_READY
             || (stateOfElection == ElectionState.FOLLOWER_LOG_INIT && subscribed);
         final long recorded = position(r, names.recordedPosition);
+        final boolean copies = stateOfElection == ElectionState.FOLLOWER_LOG_REPLICATION;
+        // The input of a copy says where the recording ends, and so whether there is one.
+        final boolean isEmptyRecording =
+            copies ? r[cells.position] != NULL_VALUE : hidden.has(Hidden.EMPTY_RECORDING);
         final boolean isUnrecorded = !isRecording && recorded == 0 && cell(r, names.snapshotLogPosition) == 0
-            && cell(r, cells.logOffset) == 0 && !hidden.has(Hidden.EMPTY_RECORDING);
+            && cell(r, cells.logOffset) == 0 && !isEmptyRecording;
+        // More is recorded than was there before: the recording was asked for in a cycle before, and not seen yet.
+        final boolean isAwaited = recorded > position(r, names.appendPosition)
+            && (stateOfElection == ElectionState.FOLLOWER_CATCHUP_AWAIT
+            || stateOfElection == ElectionState.FOLLOWER_LOG_AWAIT);
         sent.clear();
         discarded.clear();
         reported = null;
@@ -277,10 +285,13 @@ final class DrivenMember {
         if (nodeState.candidateTerm().candidateTermId() != cell(r, names.persistedCandidateTermId)) {
             nodeState.updateCandidateTermId(cell(r, names.persistedCandidateTermId), 0, 0);
         }
-        archive.reset(recorded, isRecording);
+        archive.reset(recorded, isRecording || isAwaited);
         archive.isSlow = hidden.has(Hidden.SLOW_RECORDING);
         commitPosition.set(position(r, names.commitPosition));
         putModule(r, isRecording, isUnrecorded, isClosed, hidden);
+        if (isAwaited) {
+            logSubscriptionId.setLong(agent, LOG_SUBSCRIPTION);
+        }
         putLog(r, stateOfElection, isClosed, subscribed);
         putRecords(r, stateOfElection, isClosed, hidden);
         election.set(agent, null);
@@ -462,7 +473,7 @@ final class DrivenMember {
         }
         if (cell(r, names.logReplication) == 1) {
             startReplication(e, position(r, names.replicationStopPosition), position(r, names.recordedPosition));
-            if (hidden.has(Hidden.SHORT_COPY)
+            if (r[cells.position] != NULL_VALUE
                 || cell(r, names.recordedPosition) == cell(r, names.replicationStopPosition)) {
                 endReplication(e, position(r, names.recordedPosition));
             }

@@ -25,10 +25,8 @@ record Hidden(int mask) {
     static final int REPLAY_BEGAN_EARLIER = 1 << 8;
     /** Replay and copy have not been closed yet when an election begins again after an error. */
     static final int WORK_TO_CLOSE = 1 << 9;
-    /** The archive ends the copy of the leader's log where it is, short of the stop position. */
-    static final int SHORT_COPY = 1 << 10;
     /** The archive takes until the next duty cycle to begin a recording that it is asked for. */
-    static final int SLOW_RECORDING = 1 << 11;
+    static final int SLOW_RECORDING = 1 << 10;
 
     boolean has(final int bit) {
         return (mask & bit) != 0;

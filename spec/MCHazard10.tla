@@ -1,0 +1,37 @@
+----------------------------- MODULE MCHazard10 -----------------------------
+(***************************************************************************)
+(* HZ10: a copy that ends short is taken for whole.                        *)
+(*                                                                         *)
+(* Before the tale member 1 leads term 0 with member 2; it has recorded    *)
+(* two entries, member 2 the first of them.  Member 0 is new.              *)
+(*                                                                         *)
+(* The tale: member 1 wins term 1 with the vote of member 2.  Member 0     *)
+(* copies term 0 from its archive, which is lost after one entry: the      *)
+(* election of member 1 fails.  Member 0 writes down that term 0 ends at   *)
+(* 2, and is elected in term 2 with the vote of member 2.  It opens term 2 *)
+(* at 2 in its recording log, though its log ends at 1 and the first entry *)
+(* of term 2 goes there.  Member 1 canvasses with its two entries of term  *)
+(* 0, and member 0 answers.                                                *)
+(*                                                                         *)
+(* From here everything is explored that the three members do, within one  *)
+(* message under way in each channel.  Hardened, member 0 writes down that *)
+(* term 0 ends at 1, and tells member 1 to truncate its log there.         *)
+(***************************************************************************)
+EXTENDS Script
+
+Ends(i, position) == Act(i, "FollowerLogReplication", [Interval(TRUE) EXCEPT !.position = position])
+
+MCBefore(n) ==
+    Elected(1, <<2>>, 0) \o Records(1) \o Records(2) \o Writes(1) \o Records(1)
+    \o EnterElections(<<1, 2>>) \o Silence
+
+MCScript(n) ==
+    Stands(1, 2) \o Loss(2, 0)
+    \o Repeats(0, "Canvass", {}) \o Arrival(0, 1) \o Loss(0, 2) \o Arrival(1, 0)
+    \o Does(0, "FollowerLogReplication") \o Records(0) \o Ends(0, 1) \o Loss(0, 1)
+    \o Does(1, "ElectionError") \o Does(1, "ElectionInit")
+    \o Expires(2, "FollowerBallot") \o Stands(0, 2) \o Loss(2, 1)
+    \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 1)
+    \o Loss(0, 1) \o Loss(0, 2)
+    \o Repeats(1, "Canvass", Members) \o Arrival(1, 0) \o Loss(1, 2)
+=============================================================================
