@@ -17,7 +17,14 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.browser import api, api_base, api_graphs, api_reports, api_runs
+from canvass.browser import (
+    api,
+    api_base,
+    api_explanations,
+    api_graphs,
+    api_reports,
+    api_runs,
+)
 
 TARGET: Final = Path(__file__).resolve().parents[1] / "tools/canvass/browser/ui/src/api/types.ts"
 _HEAD: Final = """\
@@ -65,7 +72,7 @@ def render() -> str:
 
 def structs() -> Iterator[type[api.Data]]:
     """Give the Structs in the order in which they are defined."""
-    for module in (api_base, api_graphs, api_runs, api_reports):
+    for module in (api_base, api_graphs, api_explanations, api_runs, api_reports):
         for value in vars(module).values():
             own = inspect.isclass(value) and value.__module__ == module.__name__
             if own and issubclass(value, api.Data) and value is not api.Data:

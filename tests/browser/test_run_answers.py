@@ -12,6 +12,8 @@ from canvass.browser import api
 from canvass.browser.verdicts import Checked
 from canvass.conformance.check import check_units
 from canvass.conformance.judge import Judge
+from canvass.explanation.reading import read
+from canvass.explanation.report import explain
 from canvass.graph.oracle import Answer
 from canvass.lanes.model import Mark
 from canvass.tlc.errors import TlcError
@@ -298,3 +300,28 @@ def test_logs_that_are_none_are_reported_in_one_line(tmp_path: Path) -> None:
 
         assert reply.status == 422
         assert "\n" not in reply.problem().message
+
+
+def test_what_happened_is_what_the_command_says_with_the_events(
+    server: Asked, good_run: Path
+) -> None:
+    timeline, states, _ = read(good_run)
+    found = explain(timeline, states)
+
+    told = server.get(api.ExplanationView, "/run/good/explanation")
+
+    assert [(row.term, row.leader) for row in told.leaderships] == [
+        (row.leadership_term_id, row.leader_member_id) for row in found.leaderships
+    ]
+    assert [row.number for row in told.elections] == [one.number for one in found.elections]
+    assert [row.told.text for row in told.elections] == [
+        one.sentence.text for one in found.elections
+    ]
+    assert told.left_out == 0
+    opened = server.store.content("run", "good").opened
+    for row, one in zip(told.leaderships, found.leaderships, strict=True):
+        last = one.evidence[-1]
+        assert row.ended_by.event is not None
+        event = opened.loaded.step(opened.lanes.rows[row.ended_by.event])
+        assert event.member == last.member_id
+        assert row.ended_by.places.endswith(f"{last.file}:{last.line}")

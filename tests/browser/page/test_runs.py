@@ -227,3 +227,22 @@ def test_what_a_step_adds_is_shown_with_its_values_and_is_one_change(
         row = added.locator(f"[data-path='recordingLog.0.{name}']")
         expect(row.locator(".tree-sign")).to_have_text("+")
         expect(row.locator("ins")).to_have_text(str(value))
+
+
+def test_what_happened_has_the_leaders_and_leads_to_their_events(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    page.keyboard.press("5")
+    expect(page.locator(".explained .leaderships tbody tr")).to_have_count(len(told.leaderships))
+    expect(page.locator(".explained .elections tbody tr")).to_have_count(len(told.elections))
+    first = told.elections[0]
+    expect(page.locator(f'[data-election="{first.number}"]')).to_contain_text(first.slowest.text)
+    expect(page.locator('[data-term="0"] td').nth(1)).to_have_text(str(told.leaderships[0].leader))
+
+    page.locator(f'[data-election="{first.number}"] button').first.click()
+
+    assert first.told.event is not None
+    expect(page.locator("output.place")).to_have_attribute("data-place", str(first.told.event))
+    expect(page.locator(".explained")).to_be_visible()

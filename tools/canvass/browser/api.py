@@ -14,6 +14,15 @@ from canvass.browser.api_base import (
     Session,
     SourceInfo,
 )
+from canvass.browser.api_explanations import (
+    BallotRow,
+    ElectionRow,
+    ExplanationView,
+    LeadershipRow,
+    RiskRow,
+    StuckRow,
+    ToldLine,
+)
 from canvass.browser.api_graphs import (
     ActionCount,
     ActionCoverage,
@@ -74,6 +83,7 @@ __all__ = [
     "ActionCount",
     "ActionCoverage",
     "Around",
+    "BallotRow",
     "Component",
     "Components",
     "CorpusView",
@@ -83,6 +93,8 @@ __all__ = [
     "Difference",
     "Divergence",
     "Edge",
+    "ElectionRow",
+    "ExplanationView",
     "Failure",
     "FieldChange",
     "Finding",
@@ -96,6 +108,7 @@ __all__ = [
     "LaneEvent",
     "LaneMessage",
     "Lanes",
+    "LeadershipRow",
     "LeftOut",
     "MemberAt",
     "MemberInfo",
@@ -116,6 +129,7 @@ __all__ = [
     "ReportRun",
     "ReportRuns",
     "ReportView",
+    "RiskRow",
     "RunStrip",
     "RunView",
     "Segment",
@@ -126,4 +140,6 @@ __all__ = [
     "StateView",
     "StepView",
     "StripMark",
+    "StuckRow",
+    "ToldLine",
 ]

@@ -67,6 +67,10 @@ class RunRoutes:
             return replace(told, graph_pending=True)
         return replace(told, graph=_in_graph(run, row, found))
 
+    def explanation(self, arguments: Arguments) -> Answer:
+        """Say what happened in a run."""
+        return self._run(arguments).explanation()
+
     def export(self, arguments: Arguments) -> Answer:
         """Give a file of some events."""
         opened = self._run(arguments).opened
@@ -143,6 +147,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/members", ("at",), routes.members),
         Question("/run/{run}/export", ("format", "from", "count"), routes.export),
         Question("/run/{run}/strip", (), routes.strip),
+        Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
         Question("/report/{report}", (), routes.report),
         Question("/report/{report}/runs", ("verdict", "page", "text"), routes.report_runs),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from canvass.browser import api
+from canvass.browser.explanations import explanation_of
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import Refusal
+from canvass.browser.guard import Refusal, not_found
 from canvass.browser.limits import shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.runs import OpenRun
@@ -38,6 +39,7 @@ class RunSource:
         self.title = title
         self.opened = OpenRun(path, run_id)
         self.checked: Checked = checker.check(self.opened)
+        self._explanation: api.ExplanationView | None = None
 
     def graph(self, store: Store, name: str = "") -> tuple[str, OpenGraph, MemberSteps] | None:
         """Give the graph of a name, or the first whose member has the rules of the run.
@@ -86,6 +88,20 @@ class RunSource:
             members=self.opened.members(),
             events=self.opened.total,
         )
+
+    def explanation(self) -> api.ExplanationView:
+        """Say what happened in the run; found out once.
+
+        Raises
+        ------
+        Refusal
+            For a run of a data set, whose streams are no files.
+        """
+        if not self.opened.path.is_dir():
+            raise not_found("a run of a data set is not explained: give its run folder")
+        if self._explanation is None:
+            self._explanation = explanation_of(self.opened)
+        return self._explanation
 
     def lanes(self, start: int, count: int) -> api.Lanes:
         """Draw some events."""

@@ -247,6 +247,74 @@ export interface GraphCoverage {
   readonly edges: { readonly [name: string]: number };
 }
 
+/** A sentence with its evidence. */
+export interface ToldLine {
+  readonly text: string;
+  readonly places: string;
+  readonly event: number | null;
+}
+
+/** Who led a term, and when; times are seconds of the leader's clock, ``?`` if unknown. */
+export interface LeadershipRow {
+  readonly term: number;
+  readonly leader: number | null;
+  readonly begins: string;
+  readonly ends: string;
+  readonly lasted: string;
+  readonly endedBy: ToldLine;
+}
+
+/** One ballot of one candidate. */
+export interface BallotRow {
+  readonly candidate: number;
+  readonly term: number;
+  readonly votes: string;
+  readonly outcome: string;
+  readonly told: ToldLine;
+}
+
+/** One election of the cluster. */
+export interface ElectionRow {
+  readonly number: number;
+  readonly term: number | null;
+  readonly leader: number | null;
+  readonly durationMs: number;
+  readonly trigger: ToldLine;
+  readonly slowest: ToldLine;
+  readonly setting: string;
+  readonly ballots: readonly BallotRow[];
+  readonly told: ToldLine;
+}
+
+/** A member that does not get on, and the condition that it waits for. */
+export interface StuckRow {
+  readonly member: number;
+  readonly state: string;
+  readonly guard: string;
+  readonly page: string;
+  readonly told: readonly ToldLine[];
+}
+
+/** Something that was at risk. */
+export interface RiskRow {
+  readonly kind: string;
+  readonly severity: string;
+  readonly page: string;
+  readonly told: readonly ToldLine[];
+}
+
+/** What happened in a run, as `canvass explain` says it; the last ones of each are listed. */
+export interface ExplanationView {
+  readonly summary: string;
+  readonly leaderships: readonly LeadershipRow[];
+  readonly elections: readonly ElectionRow[];
+  readonly stuck: readonly StuckRow[];
+  readonly risks: readonly RiskRow[];
+  readonly sessions: readonly ToldLine[];
+  readonly missing: readonly ToldLine[];
+  readonly leftOut: number;
+}
+
 /** A member of a run. */
 export interface MemberInfo {
   readonly id: number;

@@ -13,6 +13,7 @@ import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { clamp } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
+import { ExplainedView } from "./explained_view";
 import { InGraphView } from "./in_graph";
 import { LanesView } from "../lanes/lanes_view";
 import { OverviewView } from "./overview_view";
@@ -106,6 +107,7 @@ function Loaded(
     { keys: ["2"], does: "lanes", run: () => show({ view: "lanes" }, false) },
     { keys: ["3"], does: "in the member graph", run: () => show({ view: "graph" }, false) },
     { keys: ["4"], does: "verdict", run: () => show({ view: "verdict" }, false) },
+    { keys: ["5"], does: "what happened", run: () => show({ view: "explained" }, false) },
   ]);
 
   const tabs = [
@@ -113,6 +115,7 @@ function Loaded(
     { id: "lanes", title: "Lanes" },
     { id: "graph", title: "In the graph" },
     { id: "verdict", title: "Verdict", ...(run.divergence ? { badge: "1" } : {}) },
+    { id: "explained", title: "What happened" },
   ];
   // Where to begin is known once the strip is; a first view of another place would only flicker.
   if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
@@ -141,6 +144,7 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
+            : view === "explained" ? <ExplainedView run={run} show={(n) => show({ at: n })} />
             : view === "verdict" ? <Verdict run={run} milestones={milestones} show={(n) => show({ at: n })} />
             : <OverviewView run={run} at={at} />}
         </section>

@@ -1,0 +1,147 @@
+"""What happened in a run, for the page: the answers of `canvass explain` with the events they name.
+
+Nothing is found out here; see `canvass.explanation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from canvass.browser import api
+from canvass.browser.limits import shortened
+from canvass.browser.runs import OpenRun
+from canvass.explanation.ballots import BallotReport
+from canvass.explanation.elections import ElectionReport
+from canvass.explanation.evidence import Evidence, Sentence, shown_ns
+from canvass.explanation.leaderships import Leadership
+from canvass.explanation.reading import read
+from canvass.explanation.report import Explanation, explain
+
+MAX_ROWS: Final = 100
+"""Of each table."""
+MAX_BALLOTS: Final = 20
+"""Of each election."""
+
+_T = TypeVar("_T")
+_NOBODY: Final = api.ToldLine("", "", None)
+
+
+class _Telling:
+    """Sentences of one run, with the places of the events that they rest on."""
+
+    def __init__(self, opened: OpenRun) -> None:
+        self._opened = opened
+        self.left_out = 0
+
+    def last(self, rows: Sequence[_T], most: int = MAX_ROWS) -> Sequence[_T]:
+        """Give the last ones, and count what is left out."""
+        self.left_out += max(0, len(rows) - most)
+        return rows[-most:]
+
+    def _event(self, evidence: Sequence[Evidence]) -> int | None:
+        """Give the event of the last line; of a run the line of a stream is that of an event."""
+        for one in reversed(evidence):
+            places = self._opened.places[one.member_id]
+            if 0 < one.line <= len(places):
+                return int(places[one.line - 1])
+        return None
+
+    def line(self, text: str, evidence: Sequence[Evidence]) -> api.ToldLine:
+        """Give a text with its evidence."""
+        places = ", ".join(dict.fromkeys(str(one) for one in evidence))
+        return api.ToldLine(shortened(text), shortened(places), self._event(evidence))
+
+    def sentence(self, one: Sentence) -> api.ToldLine:
+        """Give a sentence."""
+        return self.line(one.text, one.evidence)
+
+    def sentences(self, told: Iterable[Sentence]) -> tuple[api.ToldLine, ...]:
+        """Give the last of some sentences."""
+        return tuple(map(self.sentence, self.last(tuple(told))))
+
+    def leadership(self, row: Leadership) -> api.LeadershipRow:
+        """Give a row of who led when."""
+        lasted = "?"
+        if row.from_ns is not None and row.until_ns is not None:
+            lasted = shown_ns(row.until_ns - row.from_ns)
+        return api.LeadershipRow(
+            term=row.leadership_term_id,
+            leader=row.leader_member_id,
+            begins=_seconds(row.from_ns),
+            ends=_seconds(row.until_ns),
+            lasted=lasted,
+            ended_by=self.line(row.reason or row.ended_by, row.evidence),
+        )
+
+    def election(self, one: ElectionReport) -> api.ElectionRow:
+        """Give a row of the elections."""
+        return api.ElectionRow(
+            number=one.number,
+            term=one.leadership_term_id,
+            leader=one.leader_member_id,
+            duration_ms=round(one.duration_ms, 3),
+            trigger=self.sentence(one.causes[0]) if one.causes else _NOBODY,
+            slowest=self.sentence(one.slowest),
+            setting=one.setting or "",
+            ballots=tuple(map(self.ballot, self.last(one.ballots, MAX_BALLOTS))),
+            told=self.sentence(one.sentence),
+        )
+
+    def ballot(self, one: BallotReport) -> api.BallotRow:
+        """Give a ballot."""
+        said = {True: "for", False: "against", None: "none"}
+        votes = [f"{vote.voter_member_id} {said[vote.granted]}" for vote in one.votes]
+        return api.BallotRow(
+            candidate=one.candidate_member_id,
+            term=one.candidate_term_id,
+            votes=", ".join(votes) or "none known",
+            outcome=one.outcome,
+            told=self.sentence(one.sentence),
+        )
+
+
+def explanation_of(opened: OpenRun) -> api.ExplanationView:
+    """Explain a run folder.
+
+    Raises
+    ------
+    TraceError
+        If it is none.
+    """
+    timeline, states, _ = read(opened.path)
+    return view_of(explain(timeline, states), opened)
+
+
+def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
+    """Give an explanation as the page shows it."""
+    telling = _Telling(opened)
+    span, without = (
+        shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
+    )
+    leaderships = tuple(map(telling.leadership, telling.last(found.leaderships)))
+    elections = tuple(map(telling.election, telling.last(found.elections)))
+    stuck = [
+        api.StuckRow(
+            one.member_id, one.state, one.guard, one.page, telling.sentences(one.sentences)
+        )
+        for one in telling.last(found.stuck)
+    ]
+    risks = [
+        api.RiskRow(one.kind, one.severity, one.page, telling.sentences(one.sentences))
+        for one in telling.last(found.risks)
+    ]
+    return api.ExplanationView(
+        summary=f"{len(found.leaderships)} leaderships in {span}, {without} without a leader",
+        leaderships=leaderships,
+        elections=elections,
+        stuck=tuple(stuck),
+        risks=tuple(risks),
+        sessions=telling.sentences(found.sessions.sentences),
+        missing=telling.sentences(found.missing),
+        left_out=telling.left_out,
+    )
+
+
+def _seconds(time_ns: int | None) -> str:
+    return "?" if time_ns is None else f"{time_ns / 1e9:.3f}"

@@ -1,0 +1,172 @@
+// What happened in a run, in the order in which somebody on call asks: who led, elections, who is
+// stuck, what was at risk. Each line names its evidence and leads to its event.
+
+import { apiPath } from "../api/client";
+import type {
+  BallotRow, ElectionRow, ExplanationView, LeadershipRow, RunView, ToldLine,
+} from "../api/types";
+import { useQuery } from "../api/use_query";
+import { Awaited, Empty } from "../parts/note";
+import { plural } from "../words/visible";
+
+type Show = (event: number) => void;
+
+export function ExplainedView({ run, show }: { run: RunView; show: Show }) {
+  const found = useQuery<ExplanationView>(apiPath(["run", run.id, "explanation"]));
+  return (
+    <Awaited answer={found} what="what happened">
+      {(told) => (
+        <div class="verdict-view explained">
+          <p class="verdict-line">{told.summary}</p>
+          <Leaderships rows={told.leaderships} show={show} />
+          <Elections rows={told.elections} show={show} />
+          <section>
+            <h2>Stuck</h2>
+            {told.stuck.length === 0 ? <p class="soft">No member was in an election for longer than its timeouts.</p> : null}
+            {told.stuck.map((one, at) => (
+              <Group
+                key={at}
+                title={`Member ${one.member} in ${one.state}`}
+                about={[one.guard ? `waits for ${one.guard}` : "", one.page].filter(Boolean).join(", ")}
+                lines={one.told}
+                show={show}
+              />
+            ))}
+          </section>
+          <section>
+            <h2>At risk</h2>
+            {told.risks.length === 0 ? <p class="soft">Nothing that the lines show.</p> : null}
+            {told.risks.map((one, at) => (
+              <Group
+                key={at}
+                title={`${one.severity}: ${one.kind}`}
+                about={one.page}
+                lines={one.told}
+                show={show}
+              />
+            ))}
+          </section>
+          <Further title="Sessions" lines={told.sessions} show={show} />
+          <Further title="Missing" lines={told.missing} show={show} />
+          {told.leftOut > 0
+            ? <p class="soft">{`${plural(told.leftOut, "row")} before these left out; canvass explain lists all`}</p>
+            : null}
+        </div>
+      )}
+    </Awaited>
+  );
+}
+
+function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Show }) {
+  if (rows.length === 0) return <Empty title="Nobody led.">No line shows the opening of a term.</Empty>;
+  return (
+    <section>
+      <h2>Who led when</h2>
+      <table class="events leaderships">
+        <thead>
+          <tr>
+            <th class="number">term</th><th class="number">leader</th><th class="number">from, s</th>
+            <th class="number">until, s</th><th class="number">for</th><th>ended by</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={`${row.term}-${row.begins}`} data-term={row.term}>
+              <td class="number">{row.term}</td>
+              <td class="number">{row.leader ?? "?"}</td>
+              <td class="number">{row.begins}</td>
+              <td class="number">{row.ends}</td>
+              <td class="number">{row.lasted}</td>
+              <td><Line line={row.endedBy} show={show} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show }) {
+  return (
+    <section>
+      <h2>Elections</h2>
+      <table class="events elections">
+        <thead>
+          <tr>
+            <th class="number">election</th><th class="number">term</th><th class="number">winner</th>
+            <th class="number">ms</th><th>trigger</th><th>ballots</th><th>slowest part</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.number} data-election={row.number}>
+              <td class="number"><Go line={row.told} show={show}>{String(row.number)}</Go></td>
+              <td class="number">{row.term ?? "?"}</td>
+              <td class="number">{row.leader ?? "none"}</td>
+              <td class="number">{Math.round(row.durationMs).toLocaleString("en")}</td>
+              <td><Line line={row.trigger} show={show} /></td>
+              <td><Ballots rows={row.ballots} show={show} /></td>
+              <td><Line line={row.slowest} show={show} /></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Ballots({ rows, show }: { rows: readonly BallotRow[]; show: Show }) {
+  return (
+    <ul class="words">
+      {rows.map((row, at) => (
+        <li key={at}>
+          <Go line={row.told} show={show}>{`${row.candidate} for term ${row.term}: ${row.outcome}`}</Go>
+          <span class="soft">{` (votes: ${row.votes})`}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Group(
+  { title, about, lines, show }: {
+    title: string;
+    about: string;
+    lines: readonly ToldLine[];
+    show: Show;
+  },
+) {
+  return (
+    <div class="told-group">
+      <h3>{title}</h3>
+      {about ? <p class="soft">{about}</p> : null}
+      <ul>{lines.map((line, at) => <li key={at}><Line line={line} show={show} /></li>)}</ul>
+    </div>
+  );
+}
+
+function Further({ title, lines, show }: { title: string; lines: readonly ToldLine[]; show: Show }) {
+  if (lines.length === 0) return null;
+  return (
+    <section>
+      <h2>{title}</h2>
+      <ul>{lines.map((line, at) => <li key={at}><Line line={line} show={show} /></li>)}</ul>
+    </section>
+  );
+}
+
+/** A sentence, and its evidence, which leads to its event. */
+function Line({ line, show }: { line: ToldLine; show: Show }) {
+  return (
+    <span>
+      {line.text}{" "}
+      {line.places ? <Go line={line} show={show}>{line.places}</Go> : null}
+    </span>
+  );
+}
+
+function Go({ line, show, children }: { line: ToldLine; show: Show; children: string }) {
+  const { event } = line;
+  if (event === null) return <code>{children}</code>;
+  return <button type="button" class="inline" title={line.text} onClick={() => show(event)}>{children}</button>;
+}
