@@ -383,12 +383,19 @@ class _Scan:
             position = int(self.state[kernels.S_ENTRY_START])
         until = segment.position + offset
         ends = self._replay_end(segment, damaged, limit, reason)
-        bad = reason == kernels.BAD_MESSAGE
-        file = str(segment.path)
-        self._problem(file, damaged, position, until, _REASONS[reason], ends, at_message=bad)
+        at_message = self._is_refused(segment, damaged, reason)
+        file, why = str(segment.path), _REASONS[reason]
+        self._problem(file, damaged, position, until, why, ends, at_message=at_message)
         if reason != kernels.BAD_CHECKSUM:
             self._forget()
         return offset
+
+    def _is_refused(self, segment: SegmentData, damaged: int, reason: int) -> bool:
+        """Whether the archive replays a damaged frame, and its message is of no schema."""
+        head = damaged >> 2
+        begins = int(segment.halves[head + 1]) >> 8 & 0x80
+        whole = _CHAIN_IS_INTACT | {kernels.BAD_TERM_OFFSET, kernels.BAD_TERM_ID}
+        return reason in whole and bool(begins) and not int(segment.halves[head + 9]) & 0xFFFF
 
     def _replay_end(self, segment: SegmentData, damaged: int, limit: int, reason: int) -> int:
         """Where a replay ends because of a damaged frame; -1 if it goes on to the segment's end.
@@ -397,9 +404,7 @@ class _Scan:
         -----
         Source: ``ReplaySession.replay``, ``LogAdapter.onMessage``, which refuses other schemas.
         """
-        schema = (damaged >> 2) + 9
-        refused = reason == kernels.BAD_MESSAGE and not segment.halves[schema] & 0xFFFF
-        if refused or reason == kernels.BAD_CHECKSUM:
+        if reason == kernels.BAD_CHECKSUM or self._is_refused(segment, damaged, reason):
             return segment.position + damaged
         if reason in _CHAIN_IS_INTACT:
             return NULL_VALUE

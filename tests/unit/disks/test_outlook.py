@@ -230,6 +230,13 @@ def test_the_consensus_module_refuses_a_message_of_no_schema(tmp_path: Path) -> 
     assert set(verdict.outlook.never_join) == {2}
 
 
+def test_a_frame_of_which_only_the_first_bytes_are_there_is_refused(tmp_path: Path) -> None:
+    verdict = damaged(tmp_path, 2, 480 + 8, bytes(88))
+
+    assert quorums(verdict)[2] == []
+    assert set(verdict.outlook.never_join) == {2}
+
+
 def test_a_follower_whose_replay_ends_in_an_older_term_truncates_the_damage(tmp_path: Path) -> None:
     """Of the block with the damage it replays nothing, so it takes its log for one of term 0."""
     terms = [Term(0, 0, (b"x" * 1000,) * 61), Term(1, 1, (A, B, C))]
