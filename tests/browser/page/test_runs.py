@@ -234,6 +234,7 @@ def test_what_happened_has_the_leaders_and_leads_to_their_events(
 ) -> None:
     told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
     page = open_page(f"/run/{ids['sample']}?at=0")
+    expect(page.locator("output.place")).to_have_text(re.compile("^event 1 of"))
     page.keyboard.press("5")
     expect(page.locator(".explained .leaderships tbody tr")).to_have_count(len(told.leaderships))
     expect(page.locator(".explained .elections tbody tr")).to_have_count(len(told.elections))

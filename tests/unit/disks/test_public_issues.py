@@ -163,3 +163,25 @@ def test_1533_members_that_lost_their_files_cannot_replicate_a_purged_log(tmp_pa
     assert leads[1].loses_committed
     actions = [option.action for option in verdict.options]
     assert "Do not start members 1 and 2 without the others" in actions
+
+
+def test_1898_a_member_that_replayed_beyond_what_was_committed_cannot_join(tmp_path: Path) -> None:
+    """Pull request 1898: in an election up to 1.49 a follower replays all that it has recorded.
+
+    Member 2 was faster than the majority, replayed its tail, and its services took a snapshot of
+    it. The majority went on without the tail, and member 2 truncated it.
+    """
+    first = Term(0, 0, (b"both",))
+    ends = len(aeron_disks.write_log([first]))
+    applied = len(aeron_disks.write_log([Term(0, 0, (b"both", b"fast"))]))
+    majority = [disk_of(i, [first, Term(1, 1, (b"next", b"more"))]) for i in range(2)]
+    fast = disk_of(2, [first, Term(1, 1)], snapshots=(Snapshot(0, 0, applied),))
+
+    verdict = assess(write_disks(tmp_path, [*majority, fast]))
+
+    assert applied > ends
+    (lost,) = found(verdict, Kind.LOST)
+    assert lost.startswith(f"the snapshot at {applied} of term 0: the term ends at {ends} (")
+    assert set(verdict.outlook.never_join) == {2}
+    assert "its services have processed other entries" in verdict.outlook.never_join[2]
+    assert {one.leader_member_id for one in verdict.outlook.leaderships if one.quorums} == {0, 1}

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 _NOBODY: Final = api.ToldLine("", "", None)
 
 
-class _Telling:
+class _Rows:
     """Sentences of one run, with the places of the events that they rest on."""
 
     def __init__(self, opened: OpenRun) -> None:
@@ -115,21 +115,19 @@ def explanation_of(opened: OpenRun) -> api.ExplanationView:
 
 def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     """Give an explanation as the page shows it."""
-    telling = _Telling(opened)
+    rows = _Rows(opened)
     span, without = (
         shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
     )
-    leaderships = tuple(map(telling.leadership, telling.last(found.leaderships)))
-    elections = tuple(map(telling.election, telling.last(found.elections)))
+    leaderships = tuple(map(rows.leadership, rows.last(found.leaderships)))
+    elections = tuple(map(rows.election, rows.last(found.elections)))
     stuck = [
-        api.StuckRow(
-            one.member_id, one.state, one.guard, one.page, telling.sentences(one.sentences)
-        )
-        for one in telling.last(found.stuck)
+        api.StuckRow(one.member_id, one.state, one.guard, one.page, rows.sentences(one.sentences))
+        for one in rows.last(found.stuck)
     ]
     risks = [
-        api.RiskRow(one.kind, one.severity, one.page, telling.sentences(one.sentences))
-        for one in telling.last(found.risks)
+        api.RiskRow(one.kind, one.severity, one.page, rows.sentences(one.sentences))
+        for one in rows.last(found.risks)
     ]
     return api.ExplanationView(
         summary=f"{len(found.leaderships)} leaderships in {span}, {without} without a leader",
@@ -137,9 +135,9 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         elections=elections,
         stuck=tuple(stuck),
         risks=tuple(risks),
-        sessions=telling.sentences(found.sessions.sentences),
-        missing=telling.sentences(found.missing),
-        left_out=telling.left_out,
+        sessions=rows.sentences(found.sessions.sentences),
+        missing=rows.sentences(found.missing),
+        left_out=rows.left_out,
     )
 
 

@@ -239,7 +239,7 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
         (one for one in reports if one.steps is not None),
         key=lambda one: (one.steps, sum(one.faults.values())),
     )
-    yield f"{len(reports)} moments, {len(near)} with a violation in reach; the nearest:"
+    yield f"{len(reports)} moments, {len(near)} with a violation in reach" + (":" if near else "")
     for one in near[:5]:
         yield f"  {one.moment}: {one.steps} steps{_faults(one)}"
 
