@@ -126,13 +126,21 @@ Repeat(i) ==
            \/ Tick(i, "UpdateLeaderPosition", Said)
 
 (***************************************************************************)
-(* Deadlines.                                                              *)
+(* Deadlines.  Revision upstream-fix has one for a member that canvasses   *)
+(* and hears only of a leader of an older term than it has voted in.       *)
 (***************************************************************************)
+OlderLeaderships(s) ==
+    IF ~UpstreamFix \/ ~At(s, "CANVASS") THEN {}
+    ELSE {member[j].moduleLeadershipTermId : j \in {j \in Present : Closed(member[j], "LEADER")}}
+             \cap 0 .. (s.candidateTermId - 1)
+
 Deadline(i) ==
     /\ Live(i) /\ NothingUnderWay /\ Idle(Present)
     /\ LET s == member[i]
        IN  \/ /\ At(s, "CANVASS") /\ \A j \in Present : member[j].role # "LEADER"
               /\ Tick(i, "Canvass", Timeout)
+           \/ \E term \in OlderLeaderships(s) :
+                  Tick(i, "Canvass", [Timeout EXCEPT !.leadershipTermId = term])
            \/ /\ At(s, "NOMINATE") /\ BoundTerm(i, s.candidateTermId + 1)
               /\ \A j \in Present : /\ ~At(member[j], "CANDIDATE_BALLOT")
                                     /\ At(member[j], "NOMINATE") => j >= i
