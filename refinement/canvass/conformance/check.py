@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from canvass.conformance.diagnose import diagnose, load
+from canvass.conformance.doubts import timing_warnings
 from canvass.conformance.judge import Judge
+from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
 from canvass.traces.run import Corpus
@@ -88,8 +90,9 @@ def check_units(
     judge: Judge,
     progress: Progress | None = None,
     asking: Asking | None = None,
+    timing: TimingOptions | None = None,
 ) -> CorpusVerdict:
-    """Check run folders and files of data sets."""
+    """Check run folders and files of data sets; of run folders also times and free inputs."""
     listed = list(units)
     done = 0
 
@@ -97,7 +100,7 @@ def check_units(
         if progress is not None:
             progress(done, len(listed), screening.read)
 
-    screening = Screening(judge, on_batch=tell)
+    screening = Screening(judge, on_batch=tell, timing=timing)
     for number, unit in enumerate(listed, 1):
         screening.add(unit)
         done = number
@@ -107,7 +110,7 @@ def check_units(
             tell()
     screening.flush()
     _ask(screening, asking)
-    return settle_all(screening, judge)
+    return settle_all(screening)
 
 
 def _ask(screening: Screening, asking: Asking | None) -> None:
@@ -116,9 +119,9 @@ def _ask(screening: Screening, asking: Asking | None) -> None:
     screening.ask()
 
 
-def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:
+def settle_all(screening: Screening) -> CorpusVerdict:
     """Give the verdicts on all runs that were screened, of which all steps are judged."""
-    verdicts = tuple(settle(state, screening, judge) for state in screening.runs)
+    verdicts = tuple(settle(state, screening) for state in screening.runs)
     counts = Counts(
         runs=len(screening.runs),
         events=sum(state.events for state in screening.runs),
@@ -131,7 +134,7 @@ def settle_all(screening: Screening, judge: Judge) -> CorpusVerdict:
     return CorpusVerdict(verdicts, counts)
 
 
-def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
+def settle(state: RunState, screening: Screening) -> RunVerdict:
     """Give the verdict on a run whose steps are judged; find out what is wrong."""
     path = str(state.path)
     if state.malformed:
@@ -142,10 +145,11 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
     divergences: tuple[Divergence, ...] = ()
     verdict = Verdict.CONFORMS
     if state.wrong or screening.refused(state):
-        divergences = diagnose(load(state.path, state.run_id), state.facts, judge)
+        divergences = diagnose(load(state.path, state.run_id), state.facts, screening.judge)
         verdict = Verdict.DIVERGES
     elif state.facts or state.unchecked:
         verdict = Verdict.INCOMPLETE
+    timing = state.timing
     return RunVerdict(
         run_id=state.run_id,
         path=path,
@@ -154,4 +158,9 @@ def settle(state: RunState, screening: Screening, judge: Judge) -> RunVerdict:
         unchecked=state.unchecked,
         divergences=divergences,
         facts=state.facts,
+        revision="" if state.run is None else state.run.revision,
+        timing=()
+        if timing is None
+        else timing_warnings(timing, state.path, state.run_id, screening.judge.allowed),
+        choices=() if timing is None else timing.choices(),
     )

@@ -12,7 +12,7 @@ from typing import Final
 
 from canvass.conformance.explain import Difference, Explanation
 from canvass.conformance.page import block, page, table, text
-from canvass.conformance.report import CLASS_TEXTS, about, summary
+from canvass.conformance.report import CLASS_TEXTS, about, meaning, summary, timing_lines
 from canvass.conformance.report_case import Case
 from canvass.conformance.verdict import (
     WORST_FIRST,
@@ -58,7 +58,7 @@ def to_html(found: CorpusVerdict, cases: Sequence[Case], more: Sequence[str] = (
     more
         Markup of further sections, as `canvass.explanation.page` makes them.
     """
-    body = [_headline(found), _figures(found), _listed(found)]
+    body = [_headline(found), _figures(found), _listed(found), *_timing(found)]
     for number, case in enumerate(cases, 1):
         body += _case(case, number)
     hidden = sum(1 for run in found.runs if run.divergences) - len(cases)
@@ -90,7 +90,25 @@ def _headline(found: CorpusVerdict) -> str:
 
 
 def _figures(found: CorpusVerdict) -> str:
-    return f'<p class="note">{text(summary(found.counts))}</p>'
+    meant = meaning(found.runs)
+    shown = f'<p class="note">{text(meant)}</p>' if meant else ""
+    return f'{shown}<p class="note">{text(summary(found.counts))}</p>'
+
+
+def _timing(found: CorpusVerdict) -> Iterator[str]:
+    """Show the timing warnings."""
+    warned = [(run, warning) for run in found.runs for warning in run.timing]
+    if not warned:
+        return
+    rows = [
+        (text(run.run_id), *map(text, timing_lines(warning)))
+        for run, warning in warned[:MAX_LISTED]
+    ]
+    yield "<h2>Timing warnings</h2>"
+    yield "<p>No verdict depends on them: the spec is untimed.</p>"
+    yield table(("run", "what", "compared with"), rows)
+    if len(warned) > MAX_LISTED:
+        yield f'<p class="note">{len(warned) - MAX_LISTED:,} more are not listed.</p>'
 
 
 def _verdict(verdict: Verdict) -> str:

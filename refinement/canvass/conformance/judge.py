@@ -150,6 +150,16 @@ class Judge:
             code = int(self.ask([example])[0])
         return code in (ALLOWED, IN_GRAPH)
 
+    def allowed(self, examples: Sequence[Example]) -> list[bool]:
+        """Say of each of some steps whether it is allowed, from what is known or by asking."""
+        open_examples = self.unknown(examples)
+        if open_examples:
+            self.ask(open_examples)
+        keys = np.array([example.key for example in examples], dtype=np.uint64)
+        codes = self.known(keys.reshape(len(examples), 2))
+        found: list[bool] = np.isin(codes, (ALLOWED, IN_GRAPH)).tolist()
+        return found
+
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
         """Give those of some steps of which nothing is known, each once."""
         distinct = list({example.key: example for example in examples}.values())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from canvass.conformance.check import Asking, Progress, check_units, settle_all
 from canvass.conformance.judge import Judge
+from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.steps import Example
 from canvass.conformance.verdict import CorpusVerdict, Counts
@@ -24,6 +25,7 @@ def check_in_processes(
     jobs: int,
     progress: Progress | None = None,
     asking: Asking | None = None,
+    timing: TimingOptions | None = None,
 ) -> CorpusVerdict:
     """Check run folders and files of data sets in several processes.
 
@@ -39,7 +41,7 @@ def check_in_processes(
     keys = []
     done = events = 0
     with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
-        screened = {pool.submit(_screen, share, lent): n for n, share in enumerate(shares)}
+        screened = {pool.submit(_screen, share, lent, timing): n for n, share in enumerate(shares)}
         for future in as_completed(screened):
             own_keys, examples, settled, count = future.result()
             keys.append(own_keys)
@@ -50,7 +52,7 @@ def check_in_processes(
             _ask(judge, examples, asking)
         lent = replace(judge, answers=judge.cached())
         again = {
-            n: pool.submit(check_units, shares[n], lent)
+            n: pool.submit(check_units, shares[n], lent, timing=timing)
             for n, part in enumerate(parts)
             if part is None
         }
@@ -73,17 +75,17 @@ def check_in_processes(
 
 
 def _screen(
-    units: list[Unit], judge: Judge
+    units: list[Unit], judge: Judge, timing: TimingOptions | None
 ) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
     """Give the distinct keys, the steps that nobody knows, without any the verdicts, and how many
     events there are.
     """
-    screening = Screening(judge)
+    screening = Screening(judge, timing=timing)
     for unit in units:
         screening.add(unit)
     screening.flush()
     examples = list(screening.open_steps.values())
-    settled = None if examples else settle_all(screening, judge)
+    settled = None if examples else settle_all(screening)
     return screening.keys, examples, settled, screening.events
 
 

@@ -20,9 +20,13 @@ from canvass.conformance.verdict import (
     Record,
     RunVerdict,
     SharedId,
+    TimeoutSource,
+    TimingWarning,
+    Verdict,
     shared_ids,
 )
 from canvass.lanes.model import visible
+from canvass.traces.timeouts import duration_text
 
 CLASS_TEXTS: Final = {
     DivergenceClass.IMPLEMENTATION_STEP: "a step that the spec does not allow",
@@ -86,7 +90,48 @@ def about(run: RunVerdict) -> str:
     parts = [f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts[:_MAX_FACTS]]
     if run.unchecked:
         parts.append(f"{run.unchecked} steps from an unknown state")
+    if run.timing:
+        count = sum(warning.count for warning in run.timing)
+        parts.append("1 timing warning" if count == 1 else f"{count:,} timing warnings")
     return ", ".join(parts)
+
+
+_SOURCES: Final = {
+    TimeoutSource.GIVEN: "given",
+    TimeoutSource.RUN: "of the run",
+    TimeoutSource.DEFAULT: "Aeron's default",
+}
+
+
+def timing_lines(warning: TimingWarning) -> tuple[str, str]:
+    """Say what a timing warning is about, and what was compared."""
+    more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
+    step = f"member {warning.member}, step {warning.step}, {warning.action}"
+    timeout = f"{warning.setting} is {duration_text(warning.timeout_ns)}"
+    source = _SOURCES[warning.timeout_source]
+    return f"{step}: {warning.text}{more}", f"{timeout}, {source} [{warning.rule.value}]"
+
+
+def meaning(runs: Sequence[RunVerdict]) -> str:
+    """Say what it means that runs conform, and which inputs that rests on; nothing if none does."""
+    sound = [run for run in runs if run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)]
+    revisions = sorted({run.revision for run in sound} - {""})
+    if not revisions:
+        return ""
+    counts: dict[str, list[int]] = {}
+    for run in sound:
+        for choice in run.choices:
+            sums = counts.setdefault(choice.name, [0, 0])
+            sums[0] += choice.shown
+            sums[1] += choice.inferred
+    parts = [
+        f"{name} {shown:,}" + (f" and {inferred:,} inferred" if inferred else "")
+        if shown
+        else f"{name} {inferred:,} inferred"
+        for name, (shown, inferred) in counts.items()
+    ]
+    chosen = f"; left free by the spec: {', '.join(parts)}" if parts else ""
+    return f"CONFORMS: allowed by the rules of {' and '.join(revisions)} with some timing{chosen}"
 
 
 def show_command(path: str, divergence: Divergence) -> str:

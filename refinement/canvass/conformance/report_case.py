@@ -105,7 +105,11 @@ def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
 
 def place_of(run: RunVerdict, divergence: Divergence) -> Place:
     """Find the file and line of the step at which a run diverges."""
-    member, step = divergence.member, divergence.step
+    return place_of_step(run, divergence.member, divergence.step)
+
+
+def place_of_step(run: RunVerdict, member: int, step: int) -> Place:
+    """Find the file and line of a step."""
     place = stream_place(run, member, step + 1)
     shifts = any(fact.member_id == member and fact.kind in _SHIFTING for fact in run.facts)
     if not place.line or not shifts:

@@ -1,7 +1,8 @@
 """Verdicts as a SARIF 2.1.0 log: one result for each divergence, at its line of the trace.
 
 The id of a rule is the class and what is broken, such as ``SAFETY_PROPERTY/ElectionSafety``; a run
-that is no trace or lacks steps has the verdict as its class. Runs that conform have no result.
+that is no trace or lacks steps has the verdict as its class, a timing warning the class ``TIMING``.
+Runs that conform have no other result.
 """
 
 from __future__ import annotations
@@ -15,9 +16,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from canvass.conformance.operators import find_operator
-from canvass.conformance.report import CLASS_TEXTS
-from canvass.conformance.report_case import Place, place_of, stream_place
-from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
+from canvass.conformance.report import CLASS_TEXTS, timing_lines
+from canvass.conformance.report_case import Place, place_of, place_of_step, stream_place
+from canvass.conformance.verdict import (
+    CorpusVerdict,
+    Divergence,
+    RunVerdict,
+    TimingWarning,
+    Verdict,
+)
 from canvass.lanes.model import visible
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -83,6 +90,17 @@ def _results(run: RunVerdict) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]
         yield _malformed(run)
     elif run.verdict is Verdict.INCOMPLETE:
         yield from _incomplete(run)
+    for warning in run.timing:
+        yield _timing(run, warning)
+
+
+def _timing(run: RunVerdict, warning: TimingWarning) -> tuple[dict[str, Any], dict[str, Any]]:
+    name = warning.rule.value
+    rule = _rule(f"TIMING/{name}", "The run's times contradict an input of a step", "warning")
+    said = ": ".join(timing_lines(warning))
+    place = place_of_step(run, warning.member, warning.step)
+    step = f"{run.run_id}/member {warning.member}/step {warning.step}"
+    return rule, _result(f"{run.run_id}, {said}", "warning", place, step)
 
 
 def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -21,6 +21,7 @@ from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import Order, cut_short, order_causes
 from canvass.conformance.judge import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, Judge
 from canvass.conformance.monitors import Violation, violations
+from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
 from canvass.graph.kernel import Status
@@ -63,6 +64,7 @@ class RunState:
     )
     """How many of its events have each action."""
     parts: list[Sequence] = field(default_factory=list)
+    timing: RunTiming | None = None
 
 
 class Screening:
@@ -74,6 +76,8 @@ class Screening:
         What is known of steps. Only `ask` asks its oracle.
     on_batch
         Called after each batch of events.
+    timing
+        How times and free inputs of run folders are looked at; not without it.
 
     Attributes
     ----------
@@ -87,8 +91,13 @@ class Screening:
         Distinct steps by where their answers came from.
     """
 
-    def __init__(self, judge: Judge, on_batch: Callable[[], object] = lambda: None) -> None:
-        self.judge = judge
+    def __init__(
+        self,
+        judge: Judge,
+        on_batch: Callable[[], object] = lambda: None,
+        timing: TimingOptions | None = None,
+    ) -> None:
+        self.judge, self._timing = judge, timing
         self._on_batch = on_batch
         self.started = time.perf_counter()
         self.found_in_graph = self.found_in_cache = self.asked = 0
@@ -122,8 +131,15 @@ class Screening:
             folder = RunFolder(path)
             state.run, state.run_id = folder.run, folder.run.run_id
             rules_of(folder.run)
-            for columns in folder.columns():
-                self.take({state.run_id: state}, columns)
+            timing = None if self._timing is None else RunTiming(folder.run, self._timing)
+            for member in folder.streams:
+                for columns, sources in folder.sourced_columns(member):
+                    self.take({state.run_id: state}, columns)
+                    if timing is not None:
+                        timing.take(member, columns, sources)
+            if timing is not None:
+                timing.end()
+            state.timing = timing
             state.facts = tuple(folder.facts)
         except (TraceError, ValueError) as error:
             state.malformed = str(error)

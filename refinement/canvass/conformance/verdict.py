@@ -37,6 +37,8 @@ EXIT_CODES: Final = {
     Verdict.INCOMPLETE: 3,
 }
 
+_NO_FAILURE: Final = (EXIT_CODES[Verdict.CONFORMS], EXIT_CODES[Verdict.INCOMPLETE])
+
 WORST_FIRST: Final = (
     Verdict.DIVERGES,
     Verdict.MALFORMED,
@@ -78,6 +80,61 @@ class Divergence(Record, frozen=True):
     """The place of the step in the order of causes."""
 
 
+class TimeoutSource(str, Enum):
+    """Where a timeout comes from."""
+
+    GIVEN = "given"
+    RUN = "run"
+    DEFAULT = "default"
+    """Of Aeron."""
+
+
+class TimingRule(str, Enum):
+    """What a warning of the timing monitor says."""
+
+    EARLY_TIMEOUT = "EARLY_TIMEOUT"
+    """A step of an election took a deadline for passed that had not passed."""
+    LATE_TIMEOUT = "LATE_TIMEOUT"
+    """A step of an election, or of a follower, took a deadline for open that had passed."""
+    SILENT_COUNTED = "SILENT_COUNTED"
+    """A leader counted a member as active that it had not heard of for the heartbeat timeout."""
+    HEARD_LEFT_OUT = "HEARD_LEFT_OUT"
+    """A leader left out a member that it had just heard of."""
+    LEADER_HEARD = "LEADER_HEARD"
+    """A follower began an election for want of its leader, which it had just heard of."""
+    QUORUM_HEARD = "QUORUM_HEARD"
+    """A leader stepped down for want of a quorum, which it had just heard of."""
+    EARLY_ERROR = "EARLY_ERROR"
+    """An election failed with a timeout that had not passed."""
+    EARLY_TERMINATION = "EARLY_TERMINATION"
+    """A leader ended before its members had acknowledged that, and before the timeout."""
+
+
+class TimingWarning(Record, frozen=True):
+    """A step whose input the run's times contradict; no verdict depends on it."""
+
+    rule: TimingRule
+    member: int
+    step: int
+    action: str
+    text: str
+    setting: str
+    """The property of the timeout."""
+    timeout_ns: int
+    timeout_source: TimeoutSource
+    count: int = 1
+    """How many steps of the member are so; this is the first."""
+
+
+class Choice(Record, frozen=True):
+    """Inputs of one kind that the spec leaves free."""
+
+    name: str
+    shown: int
+    """Recorded, or shown by lines of a log."""
+    inferred: int
+
+
 class RunVerdict(Record, frozen=True):
     """The verdict on one run."""
 
@@ -92,6 +149,12 @@ class RunVerdict(Record, frozen=True):
     facts: tuple[Fact, ...] = ()
     reason: str = ""
     """Why the input is not a trace."""
+    revision: str = ""
+    """The rules that the run was held against."""
+    timing: tuple[TimingWarning, ...] = ()
+    """What the run's times contradict."""
+    choices: tuple[Choice, ...] = ()
+    """The inputs that the spec leaves free, and how many of them were inferred."""
 
     @property
     def exit_code(self) -> int:
@@ -125,11 +188,16 @@ class CorpusVerdict(Record, frozen=True):
 
     runs: tuple[RunVerdict, ...]
     counts: Counts = Counts()
+    timing_fails: bool = False
+    """Whether a warning of the timing monitor makes the command fail."""
 
     @property
     def exit_code(self) -> int:
         """The exit code of a command: the worst of all, 2 if nothing was checked."""
-        return exit_code(run.verdict for run in self.runs)
+        found = exit_code(run.verdict for run in self.runs)
+        if self.timing_fails and found in _NO_FAILURE and any(run.timing for run in self.runs):
+            return EXIT_CODES[Verdict.DIVERGES]
+        return found
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:

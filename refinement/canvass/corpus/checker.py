@@ -241,7 +241,7 @@ class ConformanceChecker:
     def _join(self, unit: Unit, screening: Screening) -> Iterator[Row]:
         if not unit.runs:
             for state in runs_without_events(unit, self._parts):
-                yield from verdict_rows(unit, state.run, settle(state, screening, screening.judge))
+                yield from verdict_rows(unit, state.run, settle(state, screening))
             return
         found = join_parts(unit, self._parts, screening.judge)
         yield from verdict_rows(unit, found.run, found.verdict)
@@ -277,7 +277,7 @@ def _told(
     if pending and not state.malformed:
         found = open_verdict(unit, state)
     else:
-        found = settle(state, screening, screening.judge)
+        found = settle(state, screening)
     if imported is not None:
         found = with_import(found, imported)
     yield from verdict_rows(unit, state.run, found, pending)

@@ -26,8 +26,9 @@ from canvass.explanation.timeline import (
     Phase,
     Timeline,
 )
-from canvass.explanation.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS, Timeout
+from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import CanvassPosition, LifeStart, NewElection
+from canvass.traces.timeouts import HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 MAX_PHASES: Final = 200
 """Of one member in one election; a member that is stuck may have thousands."""

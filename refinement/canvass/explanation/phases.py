@@ -19,9 +19,9 @@ from canvass.explanation.timeline import (
     Phase,
     answered,
 )
-from canvass.explanation.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import NULL_VALUE, Line
+from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _NEAR_NS: Final = 20_000_000
 _AT_ONCE_NS: Final = 50_000_000

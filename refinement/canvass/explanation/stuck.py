@@ -14,8 +14,9 @@ from canvass.explanation.evidence import Evidence, Sentence, shown_ns
 from canvass.explanation.guards import UnmetGuard, unmet_guard
 from canvass.explanation.states import States
 from canvass.explanation.timeline import SEEKING, Attempt, MemberTimeline, Phase, Timeline
-from canvass.explanation.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, Timeout
+from canvass.explanation.timeouts import Timeout
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
+from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS
 
 _LOOPS: Final = 3
 """Errors, or returns to CANVASS, in one election from which on it counts as going round."""

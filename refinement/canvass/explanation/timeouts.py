@@ -5,7 +5,6 @@ The logs do not print them, but some lines are written exactly when one has pass
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -14,32 +13,20 @@ import msgspec
 from canvass.explanation.evidence import Evidence
 from canvass.explanation.timeline import Phase, Timeline, answered
 from canvass.traces.aeron_log.records import CommitPosition, NewElection, NewLeadershipTerm
-
-ELECTION: Final = "aeron.cluster.election.timeout"
-STATUS: Final = "aeron.cluster.election.status.interval"
-STARTUP_CANVASS: Final = "aeron.cluster.startup.canvass.timeout"
-HEARTBEAT_TIMEOUT: Final = "aeron.cluster.leader.heartbeat.timeout"
-HEARTBEAT_INTERVAL: Final = "aeron.cluster.leader.heartbeat.interval"
+from canvass.traces.timeouts import (
+    DEFAULTS,
+    ELECTION,
+    HEARTBEAT_INTERVAL,
+    HEARTBEAT_TIMEOUT,
+    STARTUP_CANVASS,
+    STATUS,
+)
 
 _MS: Final = 1_000_000
-_S: Final = 1_000 * _MS
-DEFAULTS: Final = {
-    ELECTION: _S,
-    STATUS: 100 * _MS,
-    STARTUP_CANVASS: 60 * _S,
-    HEARTBEAT_TIMEOUT: 10 * _S,
-    HEARTBEAT_INTERVAL: 200 * _MS,
-}
-"""Aeron's own, of ``ConsensusModule.Configuration``."""
-
-_UNITS: Final = {"ns": 1, "us": 1_000, "ms": _MS, "s": _S}
-_DURATION: Final = re.compile(r"([0-9]{1,12})(ns|us|ms|s)")
+_SHOWN: Final = (ELECTION, STATUS, STARTUP_CANVASS, HEARTBEAT_TIMEOUT, HEARTBEAT_INTERVAL)
+"""The timeouts that say something about elections."""
 _SAMPLES: Final = 64
 """Of one timeout; more change nothing."""
-
-
-class SettingFault(ValueError):
-    """A timeout that the user gave is none."""
 
 
 class Timeout(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,23 +46,6 @@ class Timeout(msgspec.Struct, frozen=True, rename="camel"):
     evidence: tuple[Evidence, ...] = ()
 
 
-def parse_setting(text: str) -> tuple[str, int]:
-    """Read ``PROPERTY=DURATION``, the duration with its unit, as Aeron writes it.
-
-    Raises
-    ------
-    SettingFault
-        If the property is none of a timeout, or the duration has no unit.
-    """
-    name, _, value = text.partition("=")
-    if name not in DEFAULTS:
-        raise SettingFault(f"{name!r} is none of {', '.join(DEFAULTS)}")
-    found = _DURATION.fullmatch(value)
-    if found is None:
-        raise SettingFault(f"{value!r} is no duration such as 500ms or 2s")
-    return name, int(found[1]) * _UNITS[found[2]]
-
-
 def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Timeout]:
     """Give each timeout, what the user says first, then what the lines show."""
     measured = {
@@ -84,14 +54,14 @@ def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Tim
         STARTUP_CANVASS: _least(_canvasses(timeline)),
     }
     found = {}
-    for setting, default_ns in DEFAULTS.items():
+    for setting in _SHOWN:
         sample = measured.get(setting)
         if setting in given:
             found[setting] = Timeout(setting, given[setting], "given")
         elif sample is not None:
             found[setting] = Timeout(setting, sample[0], "measured", sample[1])
         else:
-            found[setting] = Timeout(setting, default_ns, "default")
+            found[setting] = Timeout(setting, DEFAULTS[setting], "default")
     return found
 
 

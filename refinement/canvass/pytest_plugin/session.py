@@ -96,7 +96,7 @@ class Session:
         screening = Screening(judge)
         screening.add(path)
         screening.ask()
-        (result,) = settle_all(screening, judge).runs
+        (result,) = settle_all(screening).runs
         self.coverage.add(result.verdict.value, result.events, _actions(path, result))
         for graph, table in judge.graphs.items():
             found = table.lookup(screening.keys)

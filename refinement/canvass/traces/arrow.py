@@ -46,6 +46,7 @@ _SOURCE: Final = pa.struct(
         pa.field("file", _TEXT, nullable=False),
         pa.field("lines", pa.list_(_INT), nullable=False),
         pa.field("observed", pa.list_(_TEXT), nullable=False),
+        pa.field("reason", _TEXT, nullable=False),
     ]
 )
 _NO_SOURCE: Final = Source("", (), ())
@@ -133,6 +134,7 @@ def _source_array(sources: Sequence[Source | None]) -> Any:
                 [path for source in given for path in source.observed], pa.string()
             ).dictionary_encode(),
         ),
+        pa.array([source.reason for source in given], pa.string()).dictionary_encode(),
     ]
     absent = pa.array([source is None for source in sources], pa.bool_())
     return pa.StructArray.from_arrays(arrays, fields=list(_SOURCE), mask=absent)
@@ -177,7 +179,7 @@ def sources_of(table: Any) -> list[Source | None]:
     return [
         None
         if given is None
-        else Source(given["file"], tuple(given["lines"]), tuple(given["observed"]))
+        else Source(given["file"], tuple(given["lines"]), tuple(given["observed"]), given["reason"])
         for given in table.column("source").to_pylist()
     ]
 

@@ -69,7 +69,7 @@ class Run(_Part, frozen=True):
     """Whether every member starts with an empty log and recording log."""
     source: dict[str, Any] = {}
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
-    it.
+    it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
     """
 
 
@@ -104,6 +104,8 @@ class Source(_Part, frozen=True):
     ]
     observed: Annotated[tuple[Text, ...], Meta(max_length=MAX_SOURCE_LINES)]
     """Paths into the event, such as ``"state.electionState"``."""
+    reason: Text = ""
+    """Why an election began or its state changed, in the log's own words."""
 
 
 class Input(_Part, frozen=True):
@@ -131,7 +133,7 @@ class Event(_Part, frozen=True):
     step: Annotated[int, Meta(ge=0, le=MAX_INT)]
     """Counts the member's steps from 0, without gaps, across restarts."""
     time_ns: Int64
-    """The member's own clock. No verdict depends on it."""
+    """The member's own clock. No verdict depends on it, only timing warnings do."""
     action: Action
     input: Input
     sends: Annotated[tuple[Send, ...], Meta(max_length=MAX_SENDS)]

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from canvass.cli import judging
 from canvass.cli.main import run
+from support.judging import core_judge
 from support.tiny_spec import write_tiny_spec
 
 
@@ -21,6 +23,12 @@ class Ended(NamedTuple):
 
 
 Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The core answers in place of TLC."""
+    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
 
 
 @pytest.fixture

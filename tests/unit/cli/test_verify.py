@@ -9,13 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from canvass.cli import judging
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
 from support import corruptions
 from support.corruptions import corrupted
 from support.driven_cluster import record_run
-from support.judging import core_judge
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +21,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good") / "run"
     record_run(folder, Rules.of("1.50"), 0, 600, faults=0.0, run_id="good")
     return folder
-
-
-@pytest.fixture
-def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The core answers in place of TLC."""
-    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
 
 
 @pytest.fixture

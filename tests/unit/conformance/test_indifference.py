@@ -134,7 +134,7 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
     screening.end(state)
     screening.ask()
 
-    (found,) = settle_all(screening, JUDGE).runs
+    (found,) = settle_all(screening).runs
 
     assert essence(found) == plain[number]
 

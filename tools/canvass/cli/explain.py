@@ -73,7 +73,7 @@ def explain(
     """
     from canvass.explanation.reading import read
     from canvass.explanation.report import explain as explain_timeline
-    from canvass.explanation.timeouts import SettingFault, parse_setting
+    from canvass.traces.timeouts import SettingFault, parse_setting
 
     try:
         settings = dict(parse_setting(text) for text in setting or ())

@@ -5,13 +5,21 @@ Only the shape of the command and of what it prints; the work is in `canvass.tra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, result_console, write_json
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    result_console,
+    write_json,
+)
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
@@ -77,6 +85,15 @@ def aeron(
     engine: Annotated[
         Engine, typer.Option("--engine", help="The algorithm that infers the steps.")
     ] = Engine.RULES,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PROPERTY=TIME",
+            help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s: noted in the"
+            " run, for the timing warnings of `canvass verify`.",
+        ),
+    ] = None,
     output_format: Annotated[
         Format, typer.Option("--format", help="How to write the result.")
     ] = Format.HUMAN,
@@ -93,6 +110,7 @@ def aeron(
     from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
     from canvass.traces.aeron_log.vocabulary import events_named
     from canvass.traces.alignment import importer as alignment
+    from canvass.traces.timeouts import note_timeouts
 
     try:
         enabled = events_named(events) if events else None
@@ -102,17 +120,34 @@ def aeron(
         reason = f"{revision!a} is none of {', '.join(REVISIONS)}"
         raise typer.BadParameter(reason, param_hint="--revision")
     need_logs(logs)
+    timeouts = _timeouts(logs, setting or ())
     import_logs = alignment.import_logs if engine is Engine.ALIGNMENT else rules.import_logs
     with Stages() as stages:
         summary = import_logs(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
         )
+    if timeouts:
+        note_timeouts(out / "run.json", timeouts)
     if output_format is Format.JSON:
         write_json(summary)
     else:
         _print(summary, out, effort)
     codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
     raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
+
+
+def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
+    """Give the timeouts of ``config.json`` beside the logs, and those that the user gives."""
+    from canvass.traces.timeouts import SettingFault, beside, parse_setting
+
+    try:
+        found = beside(logs[0] if logs[0].is_dir() else logs[0].parent)
+    except SettingFault as fault:
+        raise CommandError(str(fault)) from None
+    try:
+        return found | dict(map(parse_setting, settings))
+    except SettingFault as fault:
+        raise CommandError(f"--set: {fault}") from None
 
 
 _SHOWN: Final = 20

@@ -154,9 +154,11 @@ async def _run(config: MemberConfig) -> None:
 def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
     """Go on with the member's recording, so that it agrees with what is on disk."""
     from canvass.cli.member_trace import forget_last_step, last_states, next_numbers
+    from canvass.cluster.timing import Timing
     from canvass.node.resume import resumption
     from canvass.traces.recorder import RunRecorder
     from canvass.traces.schema import Run
+    from canvass.traces.timeouts import settings_of
 
     i = config.member_id
     run = Run(
@@ -164,7 +166,12 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
         run_id=config.run_id,
         revision=config.revision,
         member_count=config.member_count,
-        source={"kind": "processes", "services": config.services, "clock": config.clock},
+        source={
+            "kind": "processes",
+            "services": config.services,
+            "clock": config.clock,
+            "timeouts": settings_of(Timing().divided(config.clock)),
+        },
     )
     path = Path(config.run_folder) / f"member-{i}.ndjson"
     last, previous = last_states(path)

@@ -98,13 +98,19 @@ def record_run(options: Options, folder: Path) -> RunResult:
     """Do one run and record it in a folder of its own within ``folder``."""
     from canvass.traces.recorder import RunRecorder
     from canvass.traces.schema import Run
+    from canvass.traces.timeouts import settings_of
 
     run = Run(
         schema="canvass.run/1",
         run_id=run_id_of(options),
         revision=cast(Literal["1.49", "1.50", "hardened"], options.revision),
         member_count=options.member_count,
-        source={"kind": "simulation", "seed": options.seed, "options": asdict(options)},
+        source={
+            "kind": "simulation",
+            "seed": options.seed,
+            "options": asdict(options),
+            "timeouts": settings_of(options.timing),
+        },
     )
     with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
         members = [recorder.member(i) for i in range(options.member_count)]

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, result_console, write_json
+from canvass.cli.output import EXIT_ERROR, CommandError, result_console, write_json
 
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
     from canvass.conformance.judge import Judge
+    from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.screen import Unit
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
 
@@ -41,6 +42,17 @@ class Engine(str, Enum):
     """Each distinct step by state graphs and TLC's kept answers, then causality and monitors."""
     TLC = "tlc"
     """TLC alone, which looks for the behaviour: independent of the above, and slow."""
+
+
+class TimingMode(str, Enum):
+    """What becomes of steps whose free inputs a run's times contradict."""
+
+    WARN = "warn"
+    """They are shown; verdict and exit code stay."""
+    ERROR = "error"
+    """They are shown, and the exit code is 1."""
+    OFF = "off"
+    """Nobody asks."""
 
 
 class VerifyFormat(str, Enum):
@@ -88,6 +100,21 @@ def register(app: typer.Typer) -> None:
         heap: Annotated[
             str | None, typer.Option(metavar="SIZE", help="Java heap with --engine tlc: 4g, 512m.")
         ] = None,
+        timing: Annotated[
+            TimingMode,
+            typer.Option(
+                help="Steps that the run's times contradict: show them, fail, or do not ask."
+            ),
+        ] = TimingMode.WARN,
+        setting: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--set",
+                metavar="PROPERTY=TIME",
+                help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s, for"
+                " --timing. Default: as run.json says, else Aeron's default.",
+            ),
+        ] = None,
         output: Annotated[
             VerifyFormat, typer.Option("--format", help="For a person, a machine or a CI server.")
         ] = VerifyFormat.HUMAN,
@@ -100,8 +127,10 @@ def register(app: typer.Typer) -> None:
 
         Exit code 0: all conform. 1: one diverges. 2: one is malformed and none diverges, or nothing
         was checked, or TLC could not run. 3: steps are missing, and what is there conforms. 130:
-        interrupted.
+        interrupted. Timing warnings change none of these, unless --timing error is given.
         """
+        from msgspec.structs import replace
+
         from canvass.cli.given import need_runs
         from canvass.cli.judging import make_judge
         from canvass.cli.stages import Stages
@@ -114,6 +143,7 @@ def register(app: typer.Typer) -> None:
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
         need_runs(paths, "canvass verify")
+        options = _timing_options(timing, setting or ())
         judge = make_judge(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
         far = VerifyProgress(total=len(units))
@@ -123,14 +153,26 @@ def register(app: typer.Typer) -> None:
             if engine is Engine.TLC:
                 found = _check_with_tlc(units, timeout, heap, far.read)
             elif jobs > 1 and len(units) > 1:
-                found = check_in_processes(units, judge, jobs, far.read, far.ask)
+                found = check_in_processes(units, judge, jobs, far.read, far.ask, options)
             else:
-                found = check_units(units, judge, far.read, far.ask)
+                found = check_units(units, judge, far.read, far.ask, options)
+        found = replace(found, timing_fails=timing is TimingMode.ERROR)
         if html is None and output is not VerifyFormat.HTML:
             _write(found, judge, output)
         else:
             _write_page(found, judge, output, html)
         raise typer.Exit(found.exit_code)
+
+
+def _timing_options(mode: TimingMode, settings: Sequence[str]) -> TimingOptions:
+    from canvass.conformance.run_timing import TimingOptions
+    from canvass.traces.timeouts import SettingFault, parse_setting
+
+    try:
+        given = dict(map(parse_setting, settings))
+    except SettingFault as fault:
+        raise CommandError(f"--set: {fault}") from None
+    return TimingOptions(asks=mode is not TimingMode.OFF, given=given)
 
 
 def _check_with_tlc(
@@ -218,10 +260,12 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     from canvass.cli.divergence import show_divergence
     from canvass.conformance.report import (
         about,
+        meaning,
         run_names,
         shared_id_remark,
         show_command,
         summary,
+        timing_lines,
     )
     from canvass.conformance.verdict import shared_ids
 
@@ -240,7 +284,17 @@ def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explan
     hidden = len(wrong) - len(explained)
     if hidden > 0:
         console.print(Text(f"\n{hidden} more runs diverge; verify one alone for its report."))
+    for run, run_name in zip(runs, names, strict=True):
+        for warning in run.timing[:MAX_REPORTS]:
+            said, compared = timing_lines(warning)
+            console.print()
+            console.print(Text("timing ", "yellow"), Text(f"{run_name}, {said}"), sep="")
+            console.print(Text(f"       {compared}"))
+        if len(run.timing) > MAX_REPORTS:
+            console.print(Text(f"\n{len(run.timing) - MAX_REPORTS} more in --format json"))
     console.print()
     for shared in shared_ids(runs)[:MAX_REPORTS]:
         console.print(Text(shared_id_remark(shared.run_id, len(shared.paths), shared.paths)))
+    if meant := meaning(runs):
+        console.print(Text(meant))
     console.print(Text(summary(counts)))

@@ -115,7 +115,7 @@ def watch(
     """
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
-    from canvass.explanation.timeouts import SettingFault, parse_setting
+    from canvass.traces.timeouts import SettingFault, parse_setting
 
     try:
         settings = dict(parse_setting(text) for text in setting or ())

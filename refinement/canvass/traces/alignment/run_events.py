@@ -10,7 +10,12 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.actions import Action
-from canvass.traces.aeron_log.records import ElectionStateChange, Line, RoleChange
+from canvass.traces.aeron_log.records import (
+    ElectionStateChange,
+    Line,
+    NewElection,
+    RoleChange,
+)
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import Event, Input, Run, Send, Source, encode
@@ -86,6 +91,7 @@ class _MemberEvents:
                     lines.files[records[0].file],
                     tuple(record.line for record in records),
                     form.names(_observed(step, records)),
+                    _reason(records),
                 )
             yield Event(
                 self._number,
@@ -106,6 +112,14 @@ def _input_of(step: Emitted, form: WireForm) -> Input:
         return form.input(step.given, NULL_VALUE, "")
     number = step.number if step.number >= 0 else _UNSENT
     return form.input(step.given, step.sender, f"{step.sender}:{number}")
+
+
+def _reason(records: list[Line]) -> str:
+    """Why an election began or its state changed, as the lines say."""
+    given = (
+        record.reason for record in records if isinstance(record, ElectionStateChange | NewElection)
+    )
+    return next(filter(None, given), "")
 
 
 def _observed(step: Emitted, records: list[Line]) -> list[str]:

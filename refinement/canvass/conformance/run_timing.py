@@ -1,0 +1,184 @@
+"""What a run's times and its free inputs come to: warnings, and counts of what was inferred.
+
+`canvass.conformance.timing` asks along each member's stream. Here its doubts become warnings. It
+asks of imported runs, and of those for which ``run.json`` or the user names timeouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from canvass.conformance.steps import rules_of
+from canvass.conformance.timing import Doubt, MemberTiming
+from canvass.conformance.verdict import Choice, TimeoutSource, TimingWarning
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.columns import EventColumns
+from canvass.traces.layout import INPUT_INDEX, STATE_INDEX
+from canvass.traces.schema import Run, Source
+from canvass.traces.timeouts import DEFAULTS, timeouts_of
+
+IMPORTED: Final = "aeron-log"
+"""The kind of source that imported runs name in ``run.json``."""
+MAX_DOUBTS: Final = 1_000
+"""Doubts of one run of which the spec is asked."""
+
+_BALLOTS: Final = (
+    Action.CANVASS,
+    Action.NOMINATE,
+    Action.CANDIDATE_BALLOT,
+    Action.FOLLOWER_BALLOT,
+    Action.LEADER_READY,
+)
+_LEADS: Final = (
+    Action.LEADER_LOG_REPLICATION,
+    Action.LEADER_REPLAY,
+    Action.LEADER_READY,
+    Action.UPDATE_LEADER_POSITION,
+)
+TIMERS, ELECTIONS, ERRORS, ACTIVE = "timeouts", "elections begun", "errors", "active sets"
+
+
+@dataclass(frozen=True, slots=True)
+class TimingOptions:
+    """How runs are asked.
+
+    Parameters
+    ----------
+    asks
+        Whether the timing monitor runs; free inputs are counted in any case.
+    given
+        Timeouts that the user gives, in nanoseconds; they come before those of ``run.json``.
+    """
+
+    asks: bool = True
+    given: Mapping[str, int] = field(default_factory=dict)
+
+
+class RunTiming:
+    """Takes the events of a run, member by member.
+
+    Parameters
+    ----------
+    run
+        What ``run.json`` says.
+    options
+        How it is asked.
+
+    Raises
+    ------
+    SettingFault
+        If ``run.json`` names a timeout that is none.
+    """
+
+    def __init__(self, run: Run, options: TimingOptions) -> None:
+        named = timeouts_of(run)
+        self._rules = rules_of(run)
+        self._timeouts = {**DEFAULTS, **named, **options.given}
+        self._source = {
+            name: TimeoutSource.GIVEN
+            if name in options.given
+            else TimeoutSource.RUN
+            if name in named
+            else TimeoutSource.DEFAULT
+            for name in DEFAULTS
+        }
+        self._is_imported = run.source.get("kind") == IMPORTED
+        # A recorder may write any number as the time, unless it says which timeouts go with it.
+        self._asks = options.asks and bool(self._is_imported or named or options.given)
+        self._member: MemberTiming | None = None
+        self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
+        self._doubts: list[Doubt] = []
+        self._choices = {name: [0, 0] for name in (TIMERS, ELECTIONS, ERRORS, ACTIVE)}
+
+    def take(
+        self, member: int, columns: EventColumns, sources: Sequence[Source | None] | None
+    ) -> None:
+        """Take the next events of a member; another one's come after all of them."""
+        self._count(columns, sources)
+        if not self._asks:
+            return
+        if self._member is None or self._member.member_id != member:
+            self.end()
+            self._member = MemberTiming(self._rules, member, self._timeouts, self._is_imported)
+        self._note(self._member.take(columns, sources))
+
+    def end(self) -> None:
+        """Say that a member has no more events."""
+        if self._member is not None:
+            self._note(self._member.end())
+        self._member = None
+
+    def _note(self, doubts: Iterable[Doubt]) -> None:
+        for doubt in doubts:
+            if not doubt.instead:
+                self._warn(doubt)
+            elif len(self._doubts) < MAX_DOUBTS:
+                self._doubts.append(doubt)
+
+    def _warn(self, doubt: Doubt) -> None:
+        key = (doubt.rule.value, doubt.member, doubt.action, doubt.setting)
+        first = self._first.get(key)
+        if first is None:
+            self._first[key] = TimingWarning(
+                rule=doubt.rule,
+                member=doubt.member,
+                step=doubt.step,
+                action=doubt.action.value,
+                text=doubt.text,
+                setting=doubt.setting,
+                timeout_ns=self._timeouts[doubt.setting],
+                timeout_source=self._source[doubt.setting],
+            )
+        else:
+            self._first[key] = structs.replace(first, count=first.count + 1)
+
+    def _count(self, columns: EventColumns, sources: Sequence[Source | None] | None) -> None:
+        own = slice(columns.context, len(columns))
+        action, inputs = columns.action[own], columns.inputs[own]
+        shown = np.full(len(action), not self._is_imported)
+        if sources is not None and self._is_imported:
+            shown = np.array([source is not None for source in sources], dtype=np.bool_)
+
+        def of(*actions: Action) -> NDArray[np.bool_]:
+            return np.isin(action, [ACTIONS.index(each) for each in actions])
+
+        place = STATE_INDEX["election_state"]
+        before = columns.predecessor[own]
+        moves = (before >= 0) & (columns.state[own, place] != columns.state[before, place])
+        late = of(*_BALLOTS) & (inputs[:, INPUT_INDEX["timeout"]] != 0) & moves
+        for name, where, is_shown in (
+            (TIMERS, late, shown),
+            (ELECTIONS, of(Action.ENTER_ELECTION), shown),
+            (ERRORS, of(Action.ELECTION_ERROR), shown),
+            (ACTIVE, of(*_LEADS) & (not self._rules.is_149), shown & (not self._is_imported)),
+        ):
+            self._choices[name][0] += int(np.count_nonzero(where & is_shown))
+            self._choices[name][1] += int(np.count_nonzero(where & ~is_shown))
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Give how many inputs of each kind were shown or recorded, and how many inferred."""
+        return tuple(
+            Choice(name, shown, inferred)
+            for name, (shown, inferred) in self._choices.items()
+            if shown or inferred
+        )
+
+    @property
+    def doubts(self) -> Sequence[Doubt]:
+        """What is in doubt, unless the spec allows the step with another input."""
+        return self._doubts
+
+    def settled(self, unexplained: Iterable[Doubt]) -> tuple[TimingWarning, ...]:
+        """Give all warnings by member and step; of the doubts those that the spec left open."""
+        for doubt in unexplained:
+            self._warn(doubt)
+        self._doubts = []
+        return tuple(sorted(self._first.values(), key=lambda one: (one.member, one.step)))

@@ -1,0 +1,382 @@
+"""The timing monitor: do a run's times bear out what the spec leaves free?
+
+The spec is untimed. Whether a deadline has passed, who was heard of lately, and when an election
+begins are inputs of a step, so that a run with any timing conforms. Where a run has times, this
+asks of each such input whether the member's own clock agrees. What it finds is a warning and never
+part of the verdict. Clocks of different members are never compared.
+
+A recorded event has its time. In an imported run a step that no line shows has none: it lies
+between the lines before and after it, and a step with lines may have read its clock at any time
+since the line before. A warning is given only if no time in between fits. Inferred sets of active
+members are not asked about: the moment of such a step is inferred as well.
+
+`TimingRule` names what is asked. `MemberTiming` asks it along one member's stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.cluster.quorum import is_quorum
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import SLOW_TICK_NS
+from canvass.conformance.member_times import NEVER_NS, Interval, Latest, Rows, rows_of_batch
+from canvass.conformance.verdict import TimingRule
+from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.columns import EventColumns
+from canvass.traces.schema import Source
+from canvass.traces.timeouts import ELECTION, HEARTBEAT_TIMEOUT, STARTUP_CANVASS, TERMINATION
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+LOG_RESOLUTION_NS: Final = 1_000_000
+"""A cluster's clock has milliseconds."""
+_DRIFT: Final = 1_000
+"""The cluster's clock and that of the log may run apart by a thousandth: a wall clock is slewed."""
+
+_TIMER_ERRORS: Final = (
+    "timeout awaiting commit position",
+    "failed to send catchup position",
+    "failed to join catchup log",
+    "failed to join live log",
+    "ready follower failed to notify leader",
+    "log replication has not progressed",
+    "no catchup progress",
+)
+"""Errors that Aeron raises a heartbeat timeout after the state was entered, or later."""
+GRACEFUL: Final = "graceful_closed_leader_id"
+"""The field of the state that says whose log stream ended in good order."""
+_HEARTBEAT_LOST: Final = "leader heartbeat timeout"
+_QUORUM_LOST: Final = "inactive follower quorum"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A step whose input the times contradict.
+
+    Attributes
+    ----------
+    step
+        Of the member.
+    setting
+        The timeout that was compared with.
+    instead
+        For each input that the times allow: the values of its fields, or of `GRACEFUL`, that differ
+        from those of the step. If the spec allows the same step with one of them, the times
+        contradict nothing. Empty if the step itself is the claim.
+    """
+
+    rule: TimingRule
+    member: int
+    step: int
+    action: Action
+    setting: str
+    text: str
+    instead: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(slots=True)
+class MemberTiming:
+    """Asks along the stream of one member, batch by batch.
+
+    Parameters
+    ----------
+    rules, member_id
+        Whose stream it is.
+    timeouts
+        Nanoseconds of each property.
+    inferred
+        Whether the run was imported: inputs are inferred then, and so are the times of steps that
+        no line shows.
+    """
+
+    rules: Rules
+    member_id: int
+    timeouts: Mapping[str, int]
+    inferred: bool
+    _heard: list[Latest] = field(init=False)
+    _acked: list[Latest] = field(init=False)
+    _entered: Latest = field(default_factory=Latest)
+    _leader: Latest = field(default_factory=Latest)
+    _log: Latest = field(default_factory=Latest)
+    _asked: Latest = field(default_factory=Latest)
+    _first_canvass: Latest = field(default_factory=Latest)
+    _in_order: Latest = field(default_factory=Latest)
+    _held: list[Rows] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        members = range(self.rules.member_count)
+        self._heard = [Latest() for _ in members]
+        self._acked = [Latest() for _ in members]
+
+    def take(
+        self, columns: EventColumns, sources: Sequence[Source | None] | None
+    ) -> Iterator[Doubt]:
+        """Take the next events; give what is in doubt of them, or of those that were held back."""
+        self._held.append(rows_of_batch(columns, sources))
+        if not self.inferred:
+            yield from self._ask(self._held.pop())
+
+    def end(self) -> Iterator[Doubt]:
+        """Give what is in doubt of an imported stream, of which all lines are known now."""
+        if self._held:
+            yield from self._ask(Rows.joined(self._held))
+            self._held = []
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    def _ask(self, rows: Rows) -> Iterator[Doubt]:
+        if not len(rows.step):
+            return
+        at = rows.intervals(inferred=self.inferred)
+        restarts, unknown = rows.is_of(Action.RESTART), ~rows.continues
+        entered = self._entered.before(rows.changes, at, restarts, unknown)
+        first = self._first_canvass.flags(
+            restarts, rows.leaves("CANVASS") | rows.enters("CLOSED"), unknown
+        )
+        leader = self._leader.before(self._from_leader(rows), at, restarts, unknown)
+        log = self._log.before(self._about_log(rows), at, restarts, unknown)
+        counted = self._counts_sender(rows)
+        heard = [
+            latest.upto(counted & (rows.peer == j), at, restarts, unknown)
+            for j, latest in enumerate(self._heard)
+        ]
+        yield from self._early_timeouts(rows, at, entered, first, leader)
+        if self.inferred:
+            yield from self._elections(rows, at, log, heard)
+            yield from self._errors(rows, at, entered)
+        else:
+            yield from self._late_timeouts(rows, at, entered, first, leader)
+            yield from self._followers_that_stay(rows, at, log)
+            yield from self._active_sets(rows, at, heard)
+            yield from self._terminations(rows, at, restarts, unknown)
+
+    def _slack_ns(self, timeout_ns: int) -> int:
+        return LOG_RESOLUTION_NS + timeout_ns // _DRIFT if self.inferred else 0
+
+    def _not_yet(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
+        """Whether less than a timeout has passed since, at whatever times."""
+        return at.last - since.first < timeout_ns - self._slack_ns(timeout_ns)
+
+    def _passed(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
+        """Whether a timeout has passed since, at whatever times."""
+        return at.first - since.last >= timeout_ns + self._slack_ns(timeout_ns)
+
+    def _deadlines(
+        self, rows: Rows, entered: Interval, first: Ints, leader: Interval
+    ) -> Iterator[tuple[Flags, Interval, str, str]]:
+        """Give the deadlines of election states: where each is read, and since when it runs."""
+        canvasses = rows.is_of(Action.CANVASS)
+        ballots = rows.is_of(Action.CANDIDATE_BALLOT, Action.FOLLOWER_BALLOT)
+        ready = rows.is_of(Action.LEADER_READY) & self.rules.is_149
+        yield canvasses & (first == 1), entered, STARTUP_CANVASS, "it began to canvass"
+        yield canvasses & (first == 0), leader, HEARTBEAT_TIMEOUT, "it last heard a leader"
+        yield ballots, entered, ELECTION, "the ballot began"
+        yield ready, entered, HEARTBEAT_TIMEOUT, "it was ready to lead"
+
+    def _early_timeouts(
+        self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
+    ) -> Iterator[Doubt]:
+        """Ask of steps of an election that take a deadline for passed."""
+        closed = [
+            (row, "eos=true" in reason) for row, reason in rows.reasons(Action.ENTER_ELECTION)
+        ]
+        graceful = np.zeros(len(rows.step), dtype=np.bool_)
+        graceful[[row for row, in_order in closed if in_order]] = True
+        began = rows.is_of(Action.ENTER_ELECTION, Action.RESTART)
+        in_order = self._in_order.flags(graceful, began & ~graceful, ~rows.continues)
+        for where, since, setting, of in self._deadlines(rows, entered, first, leader):
+            early = where & rows.timeout & self._not_yet(at, since, self.timeouts[setting])
+            for row in np.flatnonzero(early).tolist():
+                others: list[dict[str, Any]] = [{"timeout": False}]
+                if in_order[row] == 1:
+                    # Whether its leader closed in good order is inferred: then it counts for none.
+                    others += [
+                        {"timeout": False, GRACEFUL: j} for j in range(self.rules.member_count)
+                    ]
+                yield self._doubt(
+                    TimingRule.EARLY_TIMEOUT, rows, row, setting,
+                    f"takes the timeout for passed {at.most(since, row)} after {of}",
+                    tuple(others),
+                )  # fmt: skip
+
+    def _late_timeouts(
+        self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
+    ) -> Iterator[Doubt]:
+        """Ask of recorded steps of an election that take a deadline for open."""
+        for where, since, setting, of in self._deadlines(rows, entered, first, leader):
+            late = where & ~rows.timeout & self._passed(at, since, self.timeouts[setting])
+            for row in np.flatnonzero(late).tolist():
+                yield self._doubt(
+                    TimingRule.LATE_TIMEOUT, rows, row, setting,
+                    f"takes the timeout for open {at.least(since, row)} after {of}",
+                    ({"timeout": True},),
+                )  # fmt: skip
+        late = rows.is_of(Action.NOMINATE) & ~rows.timeout
+        late &= self._passed(at, entered, max(1, self.timeouts[ELECTION] // 2))
+        for row in np.flatnonzero(late).tolist():
+            yield self._doubt(
+                TimingRule.LATE_TIMEOUT, rows, row, ELECTION,
+                f"still nominates {at.least(entered, row)} after it began, which takes half of the"
+                " timeout at most",
+                ({"timeout": True},),
+            )  # fmt: skip
+
+    def _active_sets(self, rows: Rows, at: Interval, heard: list[Interval]) -> Iterator[Doubt]:
+        """Ask who was counted as active: all whom the leader heard of lately, and nobody else."""
+        if self.rules.is_149:
+            return  # All members are counted there.
+        reads = rows.is_of(
+            Action.LEADER_LOG_REPLICATION, Action.LEADER_REPLAY, Action.LEADER_READY,
+            Action.UPDATE_LEADER_POSITION,
+        )  # fmt: skip
+        timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
+        for j, since in enumerate(heard):
+            if j == self.member_id:
+                continue
+            counted = (rows.active >> j & 1) == 1
+            silent = reads & counted & self._passed(at, since, timeout_ns)
+            for row in np.flatnonzero(silent).tolist():
+                of = f"last heard of {at.least(since, row)} before"
+                if int(since.last[row]) == NEVER_NS:
+                    of = "not heard of since the start"
+                yield self._doubt(
+                    TimingRule.SILENT_COUNTED, rows, row, HEARTBEAT_TIMEOUT,
+                    f"counts member {j} as active, {of}",
+                )  # fmt: skip
+            left_out = reads & ~counted & self._not_yet(at, since, timeout_ns)
+            for row in np.flatnonzero(left_out).tolist():
+                yield self._doubt(
+                    TimingRule.HEARD_LEFT_OUT, rows, row, HEARTBEAT_TIMEOUT,
+                    f"leaves out member {j}, last heard of {at.most(since, row)} before",
+                )  # fmt: skip
+
+    def _elections(
+        self, rows: Rows, at: Interval, log: Interval, heard: list[Interval]
+    ) -> Iterator[Doubt]:
+        """Ask of elections whose reason is a timeout: why others begin, no clock tells."""
+        timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
+        lost = self._not_yet(at, log, timeout_ns)
+        for row, reason in rows.reasons(Action.ENTER_ELECTION):
+            if reason == _HEARTBEAT_LOST and lost[row]:
+                yield self._doubt(
+                    TimingRule.LEADER_HEARD, rows, row, HEARTBEAT_TIMEOUT,
+                    f"begins an election {at.most(log, row)} after it last heard its leader",
+                )  # fmt: skip
+            if reason != _QUORUM_LOST:
+                continue
+            active = [
+                j
+                for j, since in enumerate(heard)
+                if j != self.member_id and self._not_yet(at, since, timeout_ns)[row]
+            ]
+            if is_quorum(len(active) + 1, self.rules.member_count):
+                yield self._doubt(
+                    TimingRule.QUORUM_HEARD, rows, row, HEARTBEAT_TIMEOUT,
+                    "steps down for want of a quorum, though it just heard of members"
+                    f" {', '.join(map(str, active))}",
+                )  # fmt: skip
+
+    def _errors(self, rows: Rows, at: Interval, entered: Interval) -> Iterator[Doubt]:
+        early = self._not_yet(at, entered, self.timeouts[HEARTBEAT_TIMEOUT])
+        for row, reason in rows.reasons(Action.ELECTION_ERROR):
+            if early[row] and any(error in reason for error in _TIMER_ERRORS):
+                yield self._doubt(
+                    TimingRule.EARLY_ERROR, rows, row, HEARTBEAT_TIMEOUT,
+                    f"{reason}: {at.most(entered, row)} after the state was entered",
+                )  # fmt: skip
+
+    def _followers_that_stay(self, rows: Rows, at: Interval, log: Interval) -> Iterator[Doubt]:
+        """Ask of a follower's reports: the slow tick before one looks for the leader."""
+        stays = rows.is_of(Action.UPDATE_FOLLOWER_POSITION) & (rows.termination_position == -1)
+        since = log.later(SLOW_TICK_NS)
+        for row in np.flatnonzero(
+            stays & self._passed(at, since, self.timeouts[HEARTBEAT_TIMEOUT])
+        ).tolist():
+            yield self._doubt(
+                TimingRule.LATE_TIMEOUT, rows, row, HEARTBEAT_TIMEOUT,
+                f"still follows {at.least(log, row)} after it last heard its leader",
+            )  # fmt: skip
+
+    def _terminations(
+        self, rows: Rows, at: Interval, restarts: Flags, unknown: Flags
+    ) -> Iterator[Doubt]:
+        asked = self._asked.before(rows.is_of(Action.INITIATE_TERMINATION), at, restarts, unknown)
+        acks = rows.is_of(Action.ON_TERMINATION_ACK) & (rows.message_term == rows.module_term)
+        acked = [
+            latest.before(acks & (rows.peer == j), at, restarts, unknown)
+            for j, latest in enumerate(self._acked)
+        ]
+        ends = rows.is_of(Action.TERMINATE) & rows.had("role", "LEADER")
+        ends &= self._not_yet(at, asked, self.timeouts[TERMINATION])
+        for row in np.flatnonzero(ends).tolist():
+            missing = [
+                j
+                for j, each in enumerate(acked)
+                if j != self.member_id and each.last[row] < asked.first[row]
+            ]
+            if missing:
+                yield self._doubt(
+                    TimingRule.EARLY_TERMINATION, rows, row, TERMINATION,
+                    f"ends {at.most(asked, row)} after it asked the members to, without the"
+                    f" acknowledgement of {', '.join(map(str, missing))}",
+                )  # fmt: skip
+
+    def _doubt(
+        self,
+        rule: TimingRule,
+        rows: Rows,
+        row: int,
+        setting: str,
+        text: str,
+        instead: tuple[dict[str, Any], ...] = (),
+    ) -> Doubt:
+        action = ACTIONS[int(rows.action[row])]
+        return Doubt(rule, self.member_id, int(rows.step[row]), action, setting, text, instead)
+
+    # --- which messages set which clock: as in `canvass.cluster.clocks` ---------------------------
+
+    def _from_leader(self, rows: Rows) -> Flags:
+        """Messages after which a member waits a heartbeat timeout before it stands."""
+        said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
+        said = said & (rows.message_term >= rows.module_term)
+        if self.rules.is_hardened("HZ3"):
+            said &= ~rows.had("election_state", "CANVASS") | (
+                rows.message_term >= rows.candidate_term
+            )
+        return said
+
+    def _about_log(self, rows: Rows) -> Flags:
+        """Messages of its leader to a follower, and the end of its election."""
+        closed = rows.had("election_state", "CLOSED") & rows.had("role", "FOLLOWER")
+        said = rows.is_of(Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
+        said &= rows.message_leader == rows.leader
+        said |= rows.is_of(Action.ON_TERMINATION_POSITION)
+        ours = said & closed & (rows.message_term == rows.module_term)
+        return np.asarray(ours | rows.enters("CLOSED"))
+
+    def _counts_sender(self, rows: Rows) -> Flags:
+        """Messages after which their sender counts as heard of."""
+        closed = rows.had("election_state", "CLOSED")
+        leads = closed & rows.had("role", "LEADER")
+        elects = ~closed & ~rows.had("election_state", "INIT")
+        canvass = rows.is_of(Action.ON_CANVASS_POSITION)
+        noted = leads & (rows.message_log_term <= rows.module_term) & (not self.rules.is_149)
+        append = rows.is_of(Action.ON_APPEND_POSITION)
+        term = np.where(elects, rows.leadership_term, rows.module_term)
+        vote = rows.is_of(Action.ON_VOTE) & rows.had("election_state", "CANDIDATE_BALLOT")
+        vote &= (rows.message_candidate_term == rows.candidate_term) & (
+            rows.message_candidate == self.member_id
+        )
+        known = (elects | leads) & rows.had("module_state", "ACTIVE")
+        counted: Flags = known & (
+            (canvass & (elects | noted)) | (append & (rows.message_term <= term)) | (vote & elects)
+        )
+        return counted

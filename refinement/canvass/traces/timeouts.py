@@ -1,0 +1,134 @@
+"""The timeouts of a cluster: Aeron's properties, how they are written, and those that a run names.
+
+A run may say which timeouts its members have: ``source.timeouts`` of ``run.json``, each property
+with its duration. What it does not say has Aeron's default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from canvass.cluster.timing import Timing
+from canvass.traces.schema import Run, encode
+
+ELECTION: Final = "aeron.cluster.election.timeout"
+STATUS: Final = "aeron.cluster.election.status.interval"
+STARTUP_CANVASS: Final = "aeron.cluster.startup.canvass.timeout"
+HEARTBEAT_TIMEOUT: Final = "aeron.cluster.leader.heartbeat.timeout"
+HEARTBEAT_INTERVAL: Final = "aeron.cluster.leader.heartbeat.interval"
+TERMINATION: Final = "aeron.cluster.termination.timeout"
+
+_FIELDS: Final = {
+    ELECTION: "election_timeout_ns",
+    STATUS: "election_status_interval_ns",
+    STARTUP_CANVASS: "startup_canvass_timeout_ns",
+    HEARTBEAT_TIMEOUT: "leader_heartbeat_timeout_ns",
+    HEARTBEAT_INTERVAL: "leader_heartbeat_interval_ns",
+    TERMINATION: "termination_timeout_ns",
+}
+DEFAULTS: Final = {name: int(getattr(Timing(), field)) for name, field in _FIELDS.items()}
+"""Aeron's own, of ``ConsensusModule.Configuration``."""
+
+_UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_DURATION: Final = re.compile(r"([0-9]{1,12})(ns|us|ms|s)")
+_KEY: Final = "timeouts"
+CONFIG_FILE: Final = "config.json"
+"""Beside event logs: ``{"properties": {...}}``, the system properties of the members."""
+
+
+class SettingFault(ValueError):
+    """A timeout that the user gave is none."""
+
+
+def parse_setting(text: str) -> tuple[str, int]:
+    """Read ``PROPERTY=DURATION``, the duration with its unit, as Aeron writes it.
+
+    Raises
+    ------
+    SettingFault
+        If the property is none of a timeout, or the duration has no unit.
+    """
+    name, _, value = text.partition("=")
+    if name not in DEFAULTS:
+        raise SettingFault(f"{name!r} is none of {', '.join(DEFAULTS)}")
+    return name, _duration_ns(value)
+
+
+def _duration_ns(value: object) -> int:
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise SettingFault(f"{value!r} is no duration such as 500ms or 2s")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def duration_text(value_ns: int) -> str:
+    """Write a duration as Aeron does, in the largest unit that needs no fraction."""
+    unit = next(unit for unit in reversed(_UNITS) if value_ns % _UNITS[unit] == 0)
+    return f"{value_ns // _UNITS[unit]}{unit}"
+
+
+def settings_of(timing: Timing) -> dict[str, str]:
+    """Give all timeouts as ``run.json`` names them."""
+    return {name: duration_text(getattr(timing, field)) for name, field in _FIELDS.items()}
+
+
+def named_in(properties: object) -> dict[str, int]:
+    """Give the timeouts among some properties; others are passed over.
+
+    Raises
+    ------
+    SettingFault
+        If these are no properties, or a timeout has no duration.
+    """
+    if not isinstance(properties, Mapping):
+        raise SettingFault("there are no properties")
+    return {name: _duration_ns(properties[name]) for name in DEFAULTS if name in properties}
+
+
+def timeouts_of(run: Run) -> dict[str, int]:
+    """Give the timeouts that a run names.
+
+    Raises
+    ------
+    SettingFault
+        If ``source.timeouts`` does not hold durations.
+    """
+    return named_in(run.source.get(_KEY, {}))
+
+
+def beside(logs: Path) -> dict[str, int]:
+    """Give the timeouts that ``config.json`` in a folder of event logs names; none without it.
+
+    Raises
+    ------
+    SettingFault
+        If the file names a timeout that is no duration, or is not what it should be.
+    """
+    path = logs / CONFIG_FILE
+    try:
+        found: Any = msgspec.json.decode(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, msgspec.DecodeError) as error:
+        raise SettingFault(f"{path}: {error}") from None
+    try:
+        return named_in(found.get("properties", {}) if isinstance(found, dict) else found)
+    except SettingFault as fault:
+        raise SettingFault(f"{path}: {fault}") from None
+
+
+def with_timeouts(run: Run, timeouts: Mapping[str, int]) -> Run:
+    """Give a run that names timeouts."""
+    named = {name: duration_text(value_ns) for name, value_ns in timeouts.items()}
+    return msgspec.structs.replace(run, source={**run.source, _KEY: named})
+
+
+def note_timeouts(run_file: Path, timeouts: Mapping[str, int]) -> None:
+    """Write timeouts into a ``run.json``."""
+    run = msgspec.json.decode(run_file.read_bytes(), type=Run)
+    run_file.write_bytes(encode(with_timeouts(run, timeouts)) + b"\n")

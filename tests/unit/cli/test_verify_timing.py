@@ -1,0 +1,116 @@
+"""Timing warnings of ``canvass verify`` and the timeouts that ``canvass import aeron`` notes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from canvass.cli.main import run
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.timeouts import beside, note_timeouts
+
+pytestmark = pytest.mark.usefixtures("without_tlc")
+
+SAMPLE = Path(__file__).parents[3] / "samples" / "aeron" / "b-leader-killed"
+HEARTBEAT = "aeron.cluster.leader.heartbeat.timeout"
+"""2 s in the captured cluster."""
+WRONG = ("--set", f"{HEARTBEAT}=10s")
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("imported") / "run"
+    import_logs([SAMPLE], out)
+    note_timeouts(out / "run.json", beside(SAMPLE))
+    return out
+
+
+def test_a_run_with_true_times_is_said_to_conform_with_some_timing(
+    imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(imported), "--timing", "error"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "CONFORMS: allowed by the rules of 1.50 with some timing; left free by the" in shown
+    assert "timeouts 11, elections begun 4, active sets" in shown
+    assert "timing warning" not in shown
+
+
+def test_warnings_change_the_exit_code_only_if_asked_to(
+    imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(imported), *WRONG]) == 0
+    shown = capsys.readouterr().out
+    assert "8 timing warnings" in shown
+    assert f"{HEARTBEAT} is 10s, given [LEADER_HEARD]" in shown
+
+    assert run(["verify", str(imported), *WRONG, "--timing", "error"]) == 1
+    capsys.readouterr()
+    assert run(["verify", str(imported), *WRONG, "--timing", "off"]) == 0
+    assert "timing warning" not in capsys.readouterr().out
+
+
+def test_every_form_of_report_has_the_warnings(
+    imported: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    words = ["verify", str(imported), *WRONG, "--timing", "error"]
+
+    assert run([*words, "--format", "json", "--html", str(page)]) == 1
+    report = json.loads(capsys.readouterr().out)
+    (checked,) = report["runs"]
+    assert (report["ok"], checked["verdict"]) == (False, "CONFORMS")
+    assert {one["rule"] for one in checked["timing"]} == {"LEADER_HEARD", "EARLY_TIMEOUT"}
+    assert checked["timing"][0]["timeoutNs"] == 10_000_000_000
+    assert {one["name"] for one in checked["choices"]} >= {"timeouts", "active sets"}
+    assert "Timing warnings" in page.read_text()
+
+    run([*words, "--format", "sarif"])
+    log = json.loads(capsys.readouterr().out)
+    result = log["runs"][0]["results"][0]
+    assert (result["ruleId"], result["level"]) == ("TIMING/LEADER_HEARD", "warning")
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("member-0.ndjson")
+    assert place["region"]["startLine"] == checked["timing"][0]["step"] + 1
+
+    run([*words, "--format", "junit"])
+    suite = ElementTree.fromstring(capsys.readouterr().out)
+    assert suite.get("failures") == "1"
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert failure.get("type") == "TIMING/LEADER_HEARD"
+
+
+def test_a_timeout_that_is_none_is_refused(
+    imported: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(imported), "--set", "aeron.cluster.election.timeout=1"]) == 2
+    assert "canvass: --set: '1' is no duration" in capsys.readouterr().err
+
+
+def test_the_import_notes_the_timeouts_beside_the_logs(tmp_path: Path) -> None:
+    sample = SAMPLE.parent / "a-clean-startup"
+    words = ["import", "aeron", str(sample), "--out", str(tmp_path / "run")]
+
+    assert run([*words, "--set", f"{HEARTBEAT}=3s"]) == 0
+
+    noted = json.loads((tmp_path / "run" / "run.json").read_bytes())["source"]["timeouts"]
+    assert noted[HEARTBEAT] == "3s"
+    assert noted["aeron.cluster.startup.canvass.timeout"] == "5s"
+
+
+def test_timeouts_beside_the_logs_that_are_none_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for path in (SAMPLE.parent / "a-clean-startup").glob("member-*"):
+        (logs / path.name).write_bytes(path.read_bytes())
+    (logs / "config.json").write_text('{"properties": {"aeron.cluster.election.timeout": 1}}')
+
+    assert run(["import", "aeron", str(logs), "--out", str(tmp_path / "run")]) == 2
+    assert "config.json: 1 is no duration" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,305 @@
+"""The timing monitor: silent of runs with true times, and what it says if times are made false."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from canvass.cli.simulate_runs import record_run
+from canvass.conformance.check import check_units
+from canvass.conformance.run_timing import TimingOptions
+from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
+from canvass.simulation.options import Options, swarm
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.run import RunFolder
+from canvass.traces.streams import StreamFile
+from canvass.traces.timeouts import (
+    ELECTION,
+    HEARTBEAT_TIMEOUT,
+    STARTUP_CANVASS,
+    beside,
+    note_timeouts,
+)
+from support import judging
+
+_S = 1_000_000_000
+Event = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated")
+    options = swarm(Options(member_count=3, seed=1, steps=1_500, revision="1.50"))
+    record_run(options, folder)
+    return next(folder.iterdir())
+
+
+CHECKER: Final = judging.core_judge()
+"""Of all tests here, as it remembers its answers."""
+
+
+def timed(path: Path, **options: Any) -> RunVerdict:
+    return check_units([path], CHECKER, timing=TimingOptions(**options)).runs[0]
+
+
+def changed(path: Path, out: Path, change: Callable[[int, list[Event]], None]) -> Path:
+    """A copy of a run whose streams a function has changed."""
+    out.mkdir()
+    run = RunFolder(path)
+    (out / "run.json").write_bytes((path / "run.json").read_bytes())
+    for member, file in run.streams.items():
+        events = [json.loads(line) for line in _lines(file)]
+        change(member, events)
+        (out / f"member-{member}.ndjson").write_text(
+            "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+        )
+    return out
+
+
+def _lines(file: Path) -> list[bytes]:
+    with StreamFile(file) as source:
+        parts = []
+        while part := source.read(1 << 20):
+            parts.append(bytes(part))
+    return b"".join(parts).splitlines()
+
+
+def _rules(verdict: RunVerdict) -> set[TimingRule]:
+    return {warning.rule for warning in verdict.timing}
+
+
+def _first(events: list[Event], action: str, **given: Any) -> int:
+    return next(
+        k
+        for k, event in enumerate(events)
+        if event["action"] == action
+        and all(event["input"].get(name) == value for name, value in given.items())
+        and k > 0
+        and event["state"]["electionState"] != events[k - 1]["state"]["electionState"]
+    )
+
+
+def test_a_simulated_run_has_no_warning(simulated: Path) -> None:
+    verdict = timed(simulated)
+
+    assert verdict.verdict is Verdict.CONFORMS
+    assert not verdict.timing
+    assert {choice.name for choice in verdict.choices} >= {"timeouts", "active sets"}
+    assert all(not choice.inferred for choice in verdict.choices)
+
+
+def test_a_ballot_that_ends_too_early_is_warned_of(simulated: Path, tmp_path: Path) -> None:
+    """All later times of the member are shifted: only this one distance shrinks."""
+
+    def hurry(_: int, events: list[Event]) -> None:
+        try:
+            at = _first(events, "CandidateBallot", timeout=True)
+        except StopIteration:
+            return
+        entered = next(
+            k
+            for k in range(at, 0, -1)
+            if events[k]["state"]["electionState"] != events[k - 1]["state"]["electionState"]
+            and events[k]["state"]["electionState"] == "CANDIDATE_BALLOT"
+        )
+        shift = (events[at]["timeNs"] - events[entered]["timeNs"]) * 2 // 3
+        for event in events[at:]:
+            event["timeNs"] -= shift
+
+    verdict = timed(changed(simulated, tmp_path / "run", hurry))
+
+    assert verdict.verdict is Verdict.CONFORMS
+    assert TimingRule.EARLY_TIMEOUT in _rules(verdict)
+    early = next(one for one in verdict.timing if one.rule is TimingRule.EARLY_TIMEOUT)
+    assert (early.setting, early.action) == (ELECTION, "CandidateBallot")
+    assert early.timeout_source is TimeoutSource.RUN
+    assert "after the ballot began" in early.text
+
+
+def test_a_first_canvass_that_is_too_short_is_warned_of(simulated: Path) -> None:
+    verdict = timed(simulated, given={STARTUP_CANVASS: 3_600 * _S})
+
+    early = [one for one in verdict.timing if one.setting == STARTUP_CANVASS]
+    assert {one.rule for one in early} <= {TimingRule.EARLY_TIMEOUT}
+    assert all(one.timeout_source is TimeoutSource.GIVEN for one in early)
+
+
+def test_a_leader_that_counts_silent_members_is_warned_of(simulated: Path, tmp_path: Path) -> None:
+    """The leader's reports stay as they are, and its cycles are an hour later."""
+
+    def delay(_: int, events: list[Event]) -> None:
+        for event in events:
+            if event["action"] == "UpdateLeaderPosition":
+                event["timeNs"] += 3_600 * _S
+
+    verdict = timed(changed(simulated, tmp_path / "run", delay))
+
+    silent = next(one for one in verdict.timing if one.rule is TimingRule.SILENT_COUNTED)
+    assert silent.setting == HEARTBEAT_TIMEOUT
+    assert silent.action == "UpdateLeaderPosition"
+    assert "as active, last heard of 36" in silent.text
+    assert silent.count > 1
+
+
+def test_a_leader_that_leaves_out_a_member_is_warned_of(simulated: Path, tmp_path: Path) -> None:
+    def alone(member: int, events: list[Event]) -> None:
+        for event in events:
+            if event["action"] == "UpdateLeaderPosition":
+                event["input"]["active"] = [member]
+
+    verdict = timed(changed(simulated, tmp_path / "run", alone))
+
+    assert TimingRule.HEARD_LEFT_OUT in _rules(verdict)
+
+
+def test_a_follower_that_stays_without_its_leader_is_warned_of(
+    simulated: Path, tmp_path: Path
+) -> None:
+    def delay(_: int, events: list[Event]) -> None:
+        for event in events:
+            if event["action"] == "UpdateFollowerPosition":
+                event["timeNs"] += 3_600 * _S
+
+    verdict = timed(changed(simulated, tmp_path / "run", delay))
+
+    late = next(one for one in verdict.timing if one.action == "UpdateFollowerPosition")
+    assert late.rule is TimingRule.LATE_TIMEOUT
+    assert "still follows" in late.text
+
+
+def test_a_candidate_that_waits_too_long_is_warned_of(simulated: Path, tmp_path: Path) -> None:
+    def slow(_: int, events: list[Event]) -> None:
+        for event in events:
+            if event["action"] == "Nominate" and not event["input"].get("timeout"):
+                event["timeNs"] += 3_600 * _S
+
+    verdict = timed(changed(simulated, tmp_path / "run", slow))
+
+    assert any("still nominates" in one.text for one in verdict.timing)
+
+
+def test_a_run_that_names_no_timeouts_is_not_asked(simulated: Path, tmp_path: Path) -> None:
+    copy = changed(simulated, tmp_path / "run", lambda _, events: _at_once(events))
+    run = json.loads((copy / "run.json").read_bytes())
+    del run["source"]["timeouts"]
+    (copy / "run.json").write_text(json.dumps(run))
+
+    assert not timed(copy).timing
+    assert timed(copy, given={ELECTION: _S}).timing
+
+
+def _at_once(events: list[Event]) -> None:
+    for event in events:
+        event["timeNs"] = 0
+
+
+def test_without_the_question_there_is_no_warning(simulated: Path, tmp_path: Path) -> None:
+    copy = changed(simulated, tmp_path / "run", lambda _, events: _at_once(events))
+
+    assert timed(copy).timing
+    off = timed(copy, asks=False)
+    assert not off.timing
+    assert off.choices
+
+
+def test_a_timeout_that_is_none_makes_the_run_malformed(simulated: Path, tmp_path: Path) -> None:
+    copy = changed(simulated, tmp_path / "run", lambda _, __: None)
+    run = json.loads((copy / "run.json").read_bytes())
+    run["source"]["timeouts"][ELECTION] = "soon"
+    (copy / "run.json").write_text(json.dumps(run))
+
+    verdict = timed(copy)
+    assert verdict.verdict is Verdict.MALFORMED
+    assert "'soon' is no duration" in verdict.reason
+
+
+# --- imported runs --------------------------------------------------------------------------------
+
+SAMPLE: Final = Path(__file__).parents[3] / "samples" / "aeron" / "b-leader-killed"
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("imported") / "run"
+    import_logs([SAMPLE], out)
+    note_timeouts(out / "run.json", beside(SAMPLE))
+    return out
+
+
+def test_a_captured_cluster_has_no_warning(imported: Path) -> None:
+    verdict = timed(imported)
+
+    assert verdict.verdict is Verdict.CONFORMS
+    assert not verdict.timing
+    choices = {choice.name: choice for choice in verdict.choices}
+    assert choices["active sets"].inferred > 100
+    assert choices["timeouts"].shown
+
+
+def test_defaults_that_the_cluster_did_not_have_are_seen(imported: Path, tmp_path: Path) -> None:
+    """The captured cluster has a heartbeat timeout of 2 s, Aeron's default is 10 s."""
+    verdict = timed(imported, given={HEARTBEAT_TIMEOUT: 10 * _S})
+
+    assert verdict.verdict is Verdict.CONFORMS
+    heard = next(one for one in verdict.timing if one.rule is TimingRule.LEADER_HEARD)
+    assert (heard.action, heard.timeout_ns) == ("EnterElection", 10 * _S)
+    assert "after it last heard its leader" in heard.text
+
+
+def test_an_election_too_early_is_warned_of(imported: Path, tmp_path: Path) -> None:
+    """The times from the election on are shifted back to the last word of the leader."""
+
+    def hurry(_: int, events: list[Event]) -> None:
+        for at, event in enumerate(events):
+            lost = event.get("source", {}).get("reason") == "leader heartbeat timeout"
+            if event["action"] == "EnterElection" and lost:
+                shift = _S
+                for later in events[at:]:
+                    later["timeNs"] -= shift
+                return
+
+    verdict = timed(changed(imported, tmp_path / "run", hurry))
+
+    assert TimingRule.LEADER_HEARD in _rules(verdict)
+
+
+def test_a_step_may_have_read_its_clock_since_the_line_before(
+    imported: Path, tmp_path: Path
+) -> None:
+    """A ballot that seems short is possible if the line before it is old: the member had paused."""
+
+    def pause(_: int, events: list[Event]) -> None:
+        for at, event in enumerate(events):
+            entered = event["state"]["electionState"] == "CANDIDATE_BALLOT"
+            if event["action"] == "Nominate" and entered:
+                shift = 5 * _S
+                for later in events[at:]:
+                    later["timeNs"] += shift
+
+    assert not timed(changed(imported, tmp_path / "run", pause)).timing
+
+
+def test_an_error_before_its_timeout_is_warned_of(tmp_path: Path) -> None:
+    """Simulated errors come at any time: as an imported run they claim to be timeouts."""
+    record_run(swarm(Options(member_count=3, seed=6, steps=600, revision="1.50")), tmp_path)
+    (failing,) = tmp_path.iterdir()
+
+    def claim(member: int, events: list[Event]) -> None:
+        for event in events:
+            event["source"] = {"file": f"member-{member}.log", "lines": [1], "observed": []}
+            if event["action"] == "ElectionError":
+                event["source"]["reason"] = "WARN - failed to join live log"
+
+    copy = changed(failing, tmp_path / "run", claim)
+    run = json.loads((copy / "run.json").read_bytes())
+    run["source"]["kind"] = "aeron-log"
+    (copy / "run.json").write_text(json.dumps(run))
+
+    verdict = timed(copy)
+    early = next(one for one in verdict.timing if one.rule is TimingRule.EARLY_ERROR)
+    assert early.action == "ElectionError"
+    assert early.text.startswith("WARN - failed to join live log: ")
