@@ -91,7 +91,7 @@ def pytest_terminal_summary(
             terminalreporter.section("THE PAGE WAS NOT TESTED", red=True, bold=True)
             terminalreporter.line(f"{count} tests drive the page of canvass browse, and {lacking}")
     passed = terminalreporter.stats.get("passed", [])
-    if not CAPTURES.is_dir() and any("/aeron_import/" in report.nodeid for report in passed):
+    if not CAPTURES.is_dir() and any("/alignment/" in report.nodeid for report in passed):
         terminalreporter.section("captured clusters")
         terminalreporter.line("Those that are committed were tried; there are no others here.")
 

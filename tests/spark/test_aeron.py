@@ -13,7 +13,7 @@ from canvass.conformance.judge import Judge
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import captures
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Captured logs that tests import, wherever they are, and how proposals are checked without the
+"""Captured logs that tests import, wherever they are, and how alignments are checked without the
 checker: each step against the core, each receipt against its send.
 """
 
@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from canvass.cluster.core import step as core_step
-from canvass.traces.aeron_import.proposal import Proposal
-from canvass.traces.aeron_import.proposing import Imported, propose
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.alignment.alignment import Alignment, align
+from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.outcome import ImportSummary, summarise
+from canvass.traces.alignment.run_events import MemberCounts, RunWriter
 
 _ROOT = Path(__file__).parents[2]
 OTHERS = _ROOT.parent / "shared" / "aeron-traces"
@@ -56,10 +60,50 @@ def truth_of(path: Path, name: str) -> Path:
     return next((place for place in places if place.is_file()), places[-1])
 
 
+@dataclass(frozen=True)
+class Aligned:
+    """An alignment, and what each member does in it."""
+
+    found: Alignment
+    members: dict[int, LiveMember]
+
+
+def align_logs(logs: ClusterLogs) -> Aligned:
+    """Align logs that are in memory, and keep the steps."""
+    members: dict[int, LiveMember] = {}
+
+    def keep(live: LiveMember) -> MemberCounts:
+        members[live.member_id] = live
+        return MemberCounts(live.windows.trajectory.lines.files)
+
+    return Aligned(align(logs, keep), members)
+
+
 @cache
-def imported(path: Path) -> Imported:
-    """The logs of a folder, made into proposals; once for all tests that look at them."""
-    return propose(read_cluster([path]))
+def aligned(path: Path) -> Aligned:
+    """The alignment of the logs in a folder; once for all tests that look at it."""
+    return align_logs(read_cluster([path]))
+
+
+def import_records(logs: ClusterLogs, out: Path) -> ImportSummary:
+    """Write the run of logs that are in memory, and say what became of them."""
+    with closing(RunWriter(out)) as run:
+        found = align(logs, run.write)
+        revision, count = found.rules.revision, found.rules.member_count
+        run.finish(run_id="records", revision=revision, member_count=count, initial="empty")
+    return summarise(found, "records", 1)
+
+
+def times_of(live: LiveMember) -> list[int]:
+    """The time of the last line up to each step of a member."""
+    records = live.windows.trajectory.lines.records
+    latest = records[0].time_ns
+    times = []
+    for step in live.emitted:
+        if step.lines:
+            latest = max(latest, records[step.lines.stop - 1].time_ns)
+        times.append(latest)
+    return times
 
 
 @cache
@@ -86,39 +130,38 @@ def logs_of_nodes(lines: Mapping[int, list[LogRecord]]) -> ClusterLogs:
     return ClusterLogs(members, (), ())
 
 
-def wrong_steps(found: Imported) -> list[str]:
-    """What the core does not do of the proposed steps, and receipts without a send."""
+def wrong_steps(found: Aligned) -> list[str]:
+    """What the core does not do of the steps of an alignment, and receipts without a send."""
     return [
         problem
-        for proposal in found.proposals.values()
-        for problem in (*_steps_not_of_core(found, proposal), *_receipts_not_sent(found, proposal))
+        for live in found.members.values()
+        for problem in (*_steps_not_of_core(found, live), *_receipts_not_sent(found, live))
     ]
 
 
-def _steps_not_of_core(found: Imported, proposal: Proposal) -> Iterator[str]:
-    before = proposal.found
-    for number, step in enumerate(proposal.steps):
-        outcome = core_step(found.rules, proposal.member_id, before, step.action, step.given)
+def _steps_not_of_core(found: Aligned, live: LiveMember) -> Iterator[str]:
+    before = live.windows.before
+    for number, step in enumerate(live.emitted):
+        outcome = core_step(found.found.rules, live.member_id, before, step.action, step.given)
         sends = () if outcome is None else tuple((s.to, s.message) for s in outcome.sends)
         if outcome is None or outcome.next != step.state or sends != step.sends:
-            yield f"member {proposal.member_id}, step {number}: {step.action}"
+            yield f"member {live.member_id}, step {number}: {step.action}"
         before = step.state
 
 
-def _receipts_not_sent(found: Imported, proposal: Proposal) -> Iterator[str]:
+def _receipts_not_sent(found: Aligned, live: LiveMember) -> Iterator[str]:
     sent = {
-        (sender.member_id, step.first + place): send
-        for sender in found.proposals.values()
-        for step in sender.steps
+        (i, step.first + place): send
+        for i, sender in found.members.items()
+        for step in sender.emitted
         for place, send in enumerate(step.sends)
     }
     latest: dict[int, int] = {}
-    for number, step in enumerate(proposal.steps):
-        delivery = step.delivery
-        if delivery is None:
+    for number, step in enumerate(live.emitted):
+        message = step.given.message
+        if message is None:
             continue
-        expected = (proposal.member_id, delivery.message)
-        in_order = delivery.number > latest.get(delivery.sender, -1)
-        latest[delivery.sender] = delivery.number
-        if sent.get((delivery.sender, delivery.number)) != expected or not in_order:
-            yield f"member {proposal.member_id}, step {number}: nobody sent {delivery.message}"
+        in_order = step.number > latest.get(step.sender, -1)
+        latest[step.sender] = step.number
+        if sent.get((step.sender, step.number)) != (live.member_id, message) or not in_order:
+            yield f"member {live.member_id}, step {number}: nobody sent {message}"

@@ -29,9 +29,9 @@ from canvass.node.control import ControlToggle, ModuleControlState
 from canvass.simulation.options import Faults, Options, rng_of
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import RunResult, Simulator
-from canvass.traces.aeron_import.evidence import STARTED
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
+from canvass.traces.alignment.member_lines import NODE_STARTED
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
 
@@ -308,7 +308,7 @@ class _Writer:
         self._acks, self._module, self._ended = 0, "INIT", False
         position = after.snapshot_log_position
         self._ack(position, 40)
-        self._new_election(after, STARTED)
+        self._new_election(after, NODE_STARTED)
         self._change("INIT", after, after, "")
         self._state("ACTIVE", "started")
 

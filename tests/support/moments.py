@@ -8,7 +8,7 @@ from canvass.cluster.quorum import quorum_size
 from canvass.distance.moment import Moment
 from canvass.distance.of_run import RunMoments
 from canvass.simulation.scenario.contents import is_prefix
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import FINDING
 
 

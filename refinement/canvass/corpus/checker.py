@@ -46,9 +46,9 @@ from canvass.graph.artifact import open_keys
 from canvass.graph.lookup import KeyTable
 from canvass.graph.oracle import Answer
 from canvass.graph.steps import Step
-from canvass.traces.aeron_import.importer import ImportFault, import_logs
-from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.alignment.importer import ImportFault, import_logs
+from canvass.traces.alignment.outcome import ImportSummary
 from canvass.traces.errors import TraceError
 from canvass.traces.schema import Run, encode
 

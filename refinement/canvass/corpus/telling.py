@@ -15,7 +15,7 @@ from canvass.conformance.screen import RunState
 from canvass.conformance.verdict import Divergence, DivergenceClass, RunVerdict, Verdict
 from canvass.corpus.plan import Unit
 from canvass.corpus.rows import Row, RowKind
-from canvass.traces.aeron_import.summary import ImportSummary
+from canvass.traces.alignment.outcome import ImportSummary
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.schema import Run
 

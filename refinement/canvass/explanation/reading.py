@@ -9,9 +9,11 @@ from pathlib import Path
 
 from canvass.explanation.recorded import logs_of_run, states_of_run
 from canvass.explanation.states import MemberStates, States
-from canvass.explanation.timeline import Timeline, make_timeline
-from canvass.traces.aeron_import.proposing import ImportFault, propose
+from canvass.explanation.timeline import MemberTimeline, Timeline, make_timeline
 from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
+from canvass.traces.alignment.alignment import ImportFault, align
+from canvass.traces.alignment.live import LiveMember
+from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.run import RUN_FILE, RunFolder
 
 
@@ -55,17 +57,35 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
 
 def infer_states(logs: ClusterLogs, timeline: Timeline) -> tuple[States | None, str]:
     """Import logs, and take the states of the steps; none if nothing can be made of them."""
+    members: dict[int, MemberStates] = {}
+
+    def keep(live: LiveMember) -> MemberCounts:
+        if live.member_id in timeline.members and live.emitted:
+            members[live.member_id] = _states_of(live, timeline.members[live.member_id])
+        return MemberCounts(live.windows.trajectory.lines.files)
+
     try:
-        imported = propose(logs)
+        found = align(logs, keep)
     except ImportFault as fault:
         return None, str(fault)
-    members = {}
-    for member_id, proposal in imported.proposals.items():
-        if member_id in timeline.members and proposal.steps:
-            shift = timeline.members[member_id].offset_ns - proposal.evidence.offset_ns
-            times = [step.time + shift for step in proposal.steps]
-            members[member_id] = MemberStates(times, [step.state for step in proposal.steps])
     why = ""
-    if imported.failure is not None or imported.stopped is not None:
+    if found.false_lines or found.stopped:
         why = "the import does not explain every line; states end before the first it does not"
     return States(members, inferred=True), why
+
+
+def _states_of(live: LiveMember, timeline: MemberTimeline) -> MemberStates:
+    """The states of a member's steps. A step that no line shows has the time of the next line."""
+    times = {
+        (record.file, record.line): time
+        for record, time in zip(timeline.records, timeline.times, strict=True)
+    }
+    records = live.windows.trajectory.lines.records
+    found: list[int] = []
+    latest = timeline.times[-1]
+    for step in reversed(live.emitted):
+        if step.lines:
+            record = records[step.lines.stop - 1]
+            latest = min(latest, times[record.file, record.line])
+        found.append(latest)
+    return MemberStates(found[::-1], [step.state for step in live.emitted])

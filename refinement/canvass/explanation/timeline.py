@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from canvass.cluster.quorum import quorum_size
+from canvass.explanation.clocks import align_clocks
 from canvass.explanation.evidence import Evidence
-from canvass.traces.aeron_import.clocks import align
-from canvass.traces.aeron_import.evidence import evidence_of, is_stamped
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -21,6 +20,7 @@ from canvass.traces.aeron_log.records import (
     CanvassPosition,
     ClusterEvent,
     CommitPosition,
+    DamagedLine,
     ElectionStateChange,
     LifeStart,
     Line,
@@ -215,21 +215,33 @@ def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) 
     missing
         Members that others name, and whose logs are not there.
     """
-    found = {member_id: evidence_of(log) for member_id, log in logs.items()}
-    known = {member_id: one for member_id, one in found.items() if one.records}
-    offsets = align(known) if len(known) > 1 else dict.fromkeys(known, 0)
+    found = {member_id: _lines_of(log) for member_id, log in logs.items()}
+    known = {member_id: lines for member_id, lines in found.items() if lines}
+    offsets = align_clocks(known) if len(known) > 1 else dict.fromkeys(known, 0)
     members = {}
-    for member_id, one in known.items():
-        times = _times(one.records, offsets[member_id])
-        lacks_start = not isinstance(one.records[0], LifeStart)
-        timeline = MemberTimeline(
-            member_id, one.files, one.records, times, offsets[member_id], lacks_start
-        )
+    for member_id, lines in known.items():
+        files = tuple(path.name for path in logs[member_id].files)
+        times = _times(lines, offsets[member_id])
+        lacks_start = not isinstance(lines[0], LifeStart)
+        timeline = MemberTimeline(member_id, files, lines, times, offsets[member_id], lacks_start)
         timeline.attempts = list(_attempts(timeline))
         members[member_id] = timeline
     silent = set(logs) - set(known)
     ids = tuple(sorted({*logs, *missing} - {NULL_VALUE}))
     return Timeline(members, ids, tuple(sorted({*missing, *silent} - {NULL_VALUE})))
+
+
+def _lines_of(log: MemberLog) -> list[Line]:
+    """The lines of the cluster component, process headers, and what cannot be read."""
+    kinds = (ClusterEvent, LifeStart, TruncatedLine, DamagedLine)
+    return [record for record in log.records if isinstance(record, kinds)]
+
+
+def is_stamped(record: Line) -> bool:
+    """Whether the stamp of a record says when it was written."""
+    if not isinstance(record, TruncatedLine):
+        return True
+    return not isinstance(record, DamagedLine) and record.time_ns != 0
 
 
 def named_members(records: Iterable[LogRecord]) -> set[int]:

@@ -148,13 +148,14 @@ def test_a_log_of_two_members_is_refused(tmp_path: Path) -> None:
 def test_a_folder_gives_its_members_and_says_what_is_missing(tmp_path: Path) -> None:
     write(tmp_path, "member-0.log", LOG)
     write(tmp_path, "member-2.log.gz", LOG.replace(b"memberId=0", b"memberId=2"))
-    write(tmp_path, "config.json", b"{}")
+    for name in ("config.json", "service-1.log", "member-1.log.bz2", "member1.log"):
+        write(tmp_path, name, b"{}")
     logs = read_cluster([tmp_path])
 
     assert list(logs.members) == [0, 2]
     assert logs.members[2].member_id == 2
     assert logs.missing == (1,)
-    assert logs.ignored == ("config.json",)
+    assert logs.ignored == ("member-1.log.bz2", "member1.log")
 
 
 def test_a_log_that_is_a_link_or_a_pipe_is_refused_and_not_missing(tmp_path: Path) -> None:

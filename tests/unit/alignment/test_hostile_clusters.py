@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.aeron_import.summary import CONTRADICTED, EXPLAINED, INCOMPLETE
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment import alignment
 from canvass.traces.alignment.importer import ImportFault, import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
 from support.aeron_hostile_clusters import hostile_clusters
 from support.aeron_runs import SAMPLES, lines_of, write_logs
 

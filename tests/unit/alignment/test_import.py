@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from canvass.cli.main import run
-from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.alignment.importer import import_logs
-from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from canvass.traces.alignment.outcome import ImportSummary
+from support.aeron_runs import SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 
-CALM, KILLED = SAMPLES
+CALM = SAMPLES[0]
 PRODUCTION = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
 
 Logs = dict[int, list[str]]
@@ -33,22 +31,6 @@ def verdict_of(logs: Logs, folder: Path) -> tuple[ImportSummary, str]:
 def index_of(lines: list[str], *texts: str) -> int:
     """The index of the first line that has some texts."""
     return next(k for k, line in enumerate(lines) if all(text in line for text in texts))
-
-
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_a_true_log_is_explained_and_conforms(path: Path, tmp_path: Path) -> None:
-    summary, verdict = verdict_of(logs_of(path), tmp_path)
-
-    assert (summary.outcome, summary.missing, verdict) == ("EXPLAINED", [], "CONFORMS")
-    assert all(member.lines == member.accounted for member in summary.members)
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
-def test_all_captures_are_explained_and_conform(path: Path, tmp_path: Path) -> None:
-    summary, verdict = verdict_of(logs_of(path), tmp_path)
-
-    assert (summary.outcome, verdict) == ("EXPLAINED", "CONFORMS")
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -113,14 +95,6 @@ def test_a_message_that_nobody_sent_is_contradicted_at_its_receipt(tmp_path: Pat
     assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
     assert summary.contradiction is not None
     assert (summary.contradiction.member_id, summary.contradiction.line) == (0, at + 1)
-
-
-def test_the_command_takes_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [str(KILLED), "--out", str(tmp_path / "run"), "--format", "json"]
-    code = run(["import", "aeron", *paths, "--engine", "alignment"])
-
-    assert code == 0
-    assert json.loads(capsys.readouterr().out)["outcome"] == "EXPLAINED"
 
 
 @pytest.mark.parametrize("seed", range(3))

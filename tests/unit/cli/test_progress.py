@@ -11,7 +11,7 @@ from canvass.cli.stages import Stages
 from canvass.cli.verify_progress import VerifyProgress
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import SAMPLES
 from support.driven_cluster import record_run
 from support.judging import core_judge
@@ -94,12 +94,10 @@ def test_checking_tells_how_far_it_is_and_what_tlc_is_asked(tmp_path: Path) -> N
     assert asked == [found.counts.asked_of_oracle]
 
 
-def test_an_import_tells_what_it_reads_explains_and_writes(tmp_path: Path) -> None:
+def test_an_import_names_what_it_reads_and_aligns(tmp_path: Path) -> None:
     said: list[str] = []
 
     import_logs([SAMPLES[0]], tmp_path / "run", say=said.append)
 
     assert said[:3] == [f"reading the log of member {k} ({k + 1} of 3)" for k in range(3)]
-    assert said[3].startswith("explaining ")
-    assert said[3].endswith(" lines of member 0")
-    assert said[-1] == "writing the run"
+    assert said[3:] == ["aligning the logs and writing the run"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from canvass.traces.publish import FOLDER, published
 from canvass.traces.run import Corpus
 from support import corruptions

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader, decode_run
 from canvass.traces.publish import FOLDER

@@ -182,7 +182,7 @@ class Opener:
         title = logs.resolve().name
 
         def make() -> RunSource:
-            from canvass.traces.aeron_import.importer import import_logs
+            from canvass.traces.alignment.importer import import_logs
             from canvass.traces.schema import RUN_ID_PATTERN
 
             if self._scratch is None:

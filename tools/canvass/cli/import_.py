@@ -1,12 +1,11 @@
 """``canvass import aeron``: make a run of the event logs of a real cluster.
 
-Only the shape of the command and of what it prints; the work is in `canvass.traces.aeron_import`.
+Only the shape of the command and of what it prints; the work is in `canvass.traces.alignment`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,17 +22,10 @@ from canvass.cli.output import (
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
-    from canvass.traces.aeron_import.summary import ImportSummary
+    from canvass.traces.alignment.outcome import ImportSummary
 
 EXIT_INCOMPLETE = 3
 """The run is written, and something is missing from it."""
-
-
-class Engine(str, Enum):
-    """The algorithms that infer the steps."""
-
-    RULES = "rules"
-    ALIGNMENT = "alignment"
 
 
 def register(app: typer.Typer) -> None:
@@ -82,9 +74,6 @@ def aeron(
             + ". Default: that of the release that wrote them.",
         ),
     ] = "",
-    engine: Annotated[
-        Engine, typer.Option("--engine", help="The algorithm that infers the steps.")
-    ] = Engine.RULES,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,10 +95,9 @@ def aeron(
     """
     from canvass.cli.given import need_logs
     from canvass.cli.stages import Stages
-    from canvass.traces.aeron_import import importer as rules
-    from canvass.traces.aeron_import.summary import CONTRADICTED, INCOMPLETE
     from canvass.traces.aeron_log.vocabulary import events_named
-    from canvass.traces.alignment import importer as alignment
+    from canvass.traces.alignment.importer import import_logs
+    from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE
     from canvass.traces.timeouts import note_timeouts
 
     try:
@@ -121,7 +109,6 @@ def aeron(
         raise typer.BadParameter(reason, param_hint="--revision")
     need_logs(logs)
     timeouts = _timeouts(logs, setting or ())
-    import_logs = alignment.import_logs if engine is Engine.ALIGNMENT else rules.import_logs
     with Stages() as stages:
         summary = import_logs(
             logs, out, effort=effort, events=enabled, revision=revision, say=stages.stage
@@ -180,7 +167,7 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
     if summary.ignored:
         more = f" and {len(summary.ignored) - _SHOWN} more" if len(summary.ignored) > _SHOWN else ""
         names = ", ".join(visible(name) for name in summary.ignored[:_SHOWN])
-        console.print(f"not read, as the names are not of logs: {names}{more}")
+        console.print(f"not read, as the name is not that of a log: {names}{more}")
     if summary.foreign_lines:
         console.print(f"lines that are not the log's: {summary.foreign_lines}")
     for sentence in summary.missing[:_SHOWN]:
@@ -192,8 +179,19 @@ def _print(summary: ImportSummary, out: Path, effort: int) -> None:
         console.print(f"not explained: {place.file}:{place.line}: {place.reason}")
     if summary.stopped is not None:
         console.print(f"--effort {effort * 10} searches longer for an explanation")
+    console.print(f"observed: {_shares(summary)}")
     lines = sum(member.lines for member in summary.members)
     console.print(
         f"{summary.outcome}: {lines} lines in {summary.seconds:.2f} s"
         f" ({summary.lines_per_second} lines/s), written to {out}"
+    )
+
+
+def _shares(summary: ImportSummary) -> str:
+    """How much of the run lines show. No share is rounded up to all of it."""
+    return ", ".join(
+        f"{100 * one.observed // one.total} % of {one.total:,} {name}"
+        if one.total
+        else f"no {name}"
+        for name, one in summary.observed.items()
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.naming import LogName, parse_log_name
+from canvass.traces.aeron_log.naming import LogName, is_similar_name, parse_log_name
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -101,7 +101,7 @@ class ClusterLogs:
     missing
         Members that others have heard of, and whose log is not there.
     ignored
-        Names in the folder that are no member's log.
+        Names in the folder that are almost those of members' logs; their files are not read.
     """
 
     members: dict[int, MemberLog]
@@ -257,7 +257,7 @@ def read_cluster(
 
 
 def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
-    """Files of each member, and what else is there."""
+    """Files of each member, and names that are almost those of logs."""
     groups: dict[int, list[Path]] = {}
     taken: set[LogName] = set()
     ignored = []
@@ -269,7 +269,8 @@ def _folder(folder: Path) -> tuple[list[list[Path]], tuple[str, ...]]:
     for path in paths:
         name = parse_log_name(path.name)
         if name is None:
-            ignored.append(path.name)
+            if is_similar_name(path.name):
+                ignored.append(path.name)
             continue
         _check_member(name.member_id, path)
         if path.is_symlink():

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple
 _NAME: Final = re.compile(r"member-([0-9]{1,18})\.log(?:\.([0-9]{1,9}))?(?:\.gz|\.zst)?")
 
 
+_SIMILAR: Final = re.compile(r"member.*log.*", re.IGNORECASE)
+
+
 class LogName(NamedTuple):
     """What the name of a log says."""
 
@@ -27,3 +30,8 @@ def parse_log_name(name: str) -> LogName | None:
 def is_log_name(name: str) -> bool:
     """Tell whether a file has the name of a member's log."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_similar_name(name: str) -> bool:
+    """Tell whether the name of a file is almost that of a member's log: somebody may mean one."""
+    return _NAME.fullmatch(name) is None and _SIMILAR.fullmatch(name) is not None

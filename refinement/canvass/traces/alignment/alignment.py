@@ -13,7 +13,6 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.aeron_import.proposing import ImportFault
 from canvass.traces.aeron_log.logs import ClusterLogs, members_named
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import NOTHING_SENT, Matching, Receipt, match
@@ -43,8 +42,6 @@ SEARCH: Final = 1_000_000
 """Steps that the core is asked for after the first solution, until the best one so far is taken."""
 CHOICES: Final = 3
 """Other receipts that are tried in the place of one."""
-
-
 SEGMENT: Final = 8_000
 """Lines of the fastest log that are aligned together in logs that are read in pieces."""
 AHEAD: Final = 4
@@ -54,6 +51,10 @@ STUCK: Final = 4
 """A segment of whose lines less than one in so many are met is tried again with more lines."""
 LARGEST: Final = 8
 """So many times more lines are tried at most."""
+
+
+class ImportFault(Exception):
+    """The logs cannot be made into a run; the message is one line."""
 
 
 @dataclass(slots=True)
@@ -95,8 +96,6 @@ class Alignment:
         Lines that no step prints, or that stand in another's place; the run ends with the first.
     stopped
         Where the search limit was reached; the run ends there.
-    begins_within
-        A log begins within the life of its member.
     """
 
     rules: Rules
@@ -106,7 +105,6 @@ class Alignment:
     gaps: list[Remark] = field(default_factory=list)
     false_lines: list[Remark] = field(default_factory=list)
     stopped: list[Remark] = field(default_factory=list)
-    begins_within: bool = False
 
 
 @dataclass(slots=True)

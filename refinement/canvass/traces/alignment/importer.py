@@ -5,17 +5,14 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from canvass.traces.aeron_import.attempt import Say, no_words
-from canvass.traces.aeron_import.proposing import ImportFault
-from canvass.traces.aeron_import.summary import ImportSummary
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.alignment.alignment import align
-from canvass.traces.alignment.outcome import summarise
+from canvass.traces.alignment.alignment import ImportFault, align
+from canvass.traces.alignment.outcome import ImportSummary, summarise
 from canvass.traces.alignment.run_events import RunWriter
 
 __all__ = ["ImportFault", "import_logs"]
@@ -32,7 +29,7 @@ def import_logs(
     effort: int = 1,
     events: Collection[str] | None = None,
     revision: str = "",
-    say: Say = no_words,
+    say: Callable[[str], object] = lambda _: None,
 ) -> ImportSummary:
     """Import the logs of a cluster into a new run folder.
 
@@ -69,14 +66,14 @@ def import_logs(
     gc.disable()
     try:
         logs = read_cluster(paths, say=say, kept=KEPT_LINES)
-        say("aligning the logs")
+        say("aligning the logs and writing the run")
         with closing(RunWriter(out)) as run:
             found = align(logs, run.write, effort=effort, events=events, revision=revision)
             run.finish(
                 run_id=run_id,
                 revision=found.rules.revision,
                 member_count=found.rules.member_count,
-                initial="unknown" if found.begins_within else "empty",
+                initial="empty",
             )
     finally:
         if collecting:

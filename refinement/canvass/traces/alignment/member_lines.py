@@ -134,7 +134,7 @@ class LineReader:
     """
 
     def __init__(self, log: MemberLog, vocabulary: Vocabulary) -> None:
-        files = tuple(str(path) for path in log.files)
+        files = tuple(path.name for path in log.files)
         self.lines = MemberLines(log.member_id, files, [], [], vocabulary)
         self.is_ended = False
         self._records = iter(log.every_record())

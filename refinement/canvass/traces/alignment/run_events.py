@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from canvass.traces.aeron_log.records import (
     RoleChange,
 )
 from canvass.traces.alignment.live import Emitted, LiveMember
+from canvass.traces.alignment.observed import ObservedMember, positions_of
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.schema import Event, Input, Run, Send, Source, encode
 from canvass.traces.wire_form import WireForm
@@ -41,6 +43,8 @@ class MemberCounts:
         Lines of its log that are met.
     received
         How many of its messages others have received.
+    shown
+        What lines show of it.
     """
 
     files: tuple[str, ...]
@@ -49,13 +53,14 @@ class MemberCounts:
     sends: int = 0
     accounted: int = 0
     received: int = 0
+    shown: ObservedMember = field(default_factory=ObservedMember)
 
 
 class _MemberEvents:
     """The events of one member, segment after segment."""
 
-    def __init__(self, live: LiveMember) -> None:
-        self.counts = MemberCounts(live.windows.trajectory.lines.files)
+    def __init__(self, live: LiveMember, shown: ObservedMember) -> None:
+        self.counts = MemberCounts(live.windows.trajectory.lines.files, shown=shown)
         self._form, self._member_id = WireForm(), live.member_id
         self._number = -1
         lines = live.windows.trajectory.lines
@@ -72,6 +77,8 @@ class _MemberEvents:
         beside = live.windows.trajectory.lines.beside
         counts.accounted += sum(1 for index, _ in beside if index <= reached)
         counts.received = live.received
+        counts.shown.reach(live.windows.before, (step.state for step in emitted))
+        counts.shown.begin_segment()
 
     def events(self, live: LiveMember) -> Iterator[Event]:
         """The events of a segment in order; a number is left out where lines are missing."""
@@ -147,6 +154,7 @@ class RunWriter:
     def __init__(self, out: Path) -> None:
         self._out = out
         self._members: dict[int, _MemberEvents] = {}
+        self._shown: defaultdict[int, ObservedMember] = defaultdict(ObservedMember)
         self._writers: dict[int, EventWriter] = {}
 
     def write(self, live: LiveMember) -> MemberCounts:
@@ -154,15 +162,26 @@ class RunWriter:
         i = live.member_id
         if i not in self._members:
             self._out.mkdir(parents=True, exist_ok=True)
-            self._members[i] = _MemberEvents(live)
+            self._members[i] = _MemberEvents(live, self._shown[i])
             # The events are made of values of the core and of parsed lines: they are not read back.
             self._writers[i] = EventWriter(self._out / f"member-{i}.ndjson", i, check=False)
         member = self._members[i]
         events = member.events(live)
         while batch := list(islice(events, _BATCH)):
             self._writers[i].write(batch)
+        self._note_shown(live)
         member.count(live)
         return member.counts
+
+    def _note_shown(self, live: LiveMember) -> None:
+        """Note what the lines of a segment of a member show, of itself and of senders."""
+        records = live.windows.trajectory.lines.records
+        for step in live.emitted:
+            for index in step.lines:
+                self._shown[live.member_id].show(positions_of(records[index]))
+            message = step.given.message
+            if message is not None and step.lines and step.sender >= 0:
+                self._shown[step.sender].receipt(message)
 
     def close(self) -> None:
         """Close the files of the members."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.conformance.verdict import Verdict
-from canvass.traces.aeron_import.importer import import_logs
+from canvass.traces.alignment.importer import import_logs
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,11 +1,10 @@
-"""How the clocks of hosts are put on one, asked of `align` with a few lines of each member."""
+"""How the clocks of hosts are put on one, asked of `align_clocks` with a few lines."""
 
 from __future__ import annotations
 
 import pytest
 
-from canvass.traces.aeron_import.clocks import align
-from canvass.traces.aeron_import.evidence import MemberEvidence
+from canvass.explanation.clocks import align_clocks
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import Line
 
@@ -16,12 +15,15 @@ LATER = 5_000
 """Milliseconds by which the second host's processes were started later; no host is that slow."""
 
 
-def member(member_id: int, *lines: Line) -> MemberEvidence:
-    return MemberEvidence(member_id, ("",), list(lines))
+Member = tuple[int, list[Line]]
 
 
-def offsets(*found: MemberEvidence) -> dict[int, int]:
-    return align({one.member_id: one for one in found})
+def member(member_id: int, *lines: Line) -> Member:
+    return member_id, list(lines)
+
+
+def offsets(*members: Member) -> dict[int, int]:
+    return align_clocks(dict(members))
 
 
 def started(time: int, wall_ms: int) -> records.LifeStart:
@@ -95,11 +97,11 @@ def test_of_both_directions_the_middle_is_taken() -> None:
 # Commit positions.
 
 
-def leader(*lines: Line) -> MemberEvidence:
+def leader(*lines: Line) -> Member:
     return member(0, started(0, LATER), *lines)
 
 
-def follower(position: int) -> MemberEvidence:
+def follower(position: int) -> Member:
     """Who heard of a commit position on a clock of its own, which its wall clock puts too early."""
     wall = LATER + (FAR - 40 * MS) // MS - FAR // MS
     return member(1, started(-FAR, wall), committed(-FAR + 50 * MS, 1, position, leader=0))

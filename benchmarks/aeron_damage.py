@@ -1,9 +1,12 @@
-"""Compare the two importers of Aeron's logs: on logs as they are, on copies out of which a block of
-lines was cut, and on copies with one false number.
+"""Import captured logs, copies out of which a block of lines was deleted, and copies with one false
+number, and count the outcomes.
 
-Run with `python benchmarks/aeron_differential.py FOLDER... [--copies N] [--seed S] [--production]`.
-Printed is a line for each log on which the outcomes differ, and a table of how often each pair of
-outcomes came. A contradiction counts as met if it names the line that is false, or the next one.
+Run with `python benchmarks/aeron_damage.py [FOLDER...] [--copies N] [--seed S] [--production]`.
+Without a FOLDER the captures that tests use are taken. Printed are the copies whose outcome is not
+the one that is wanted, and a table of outcomes. Wanted is `EXPLAINED` for logs as they are,
+anything but `CONTRADICTED` for a deleted block, and `CONTRADICTED` at the false line or the next
+one for a false number. Not each false number contradicts something: some fields are compared with
+nothing.
 """
 
 from __future__ import annotations
@@ -11,17 +14,20 @@ from __future__ import annotations
 import argparse
 import gzip
 import re
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Final
 
-from canvass.traces.aeron_import.importer import import_logs as import_by_rules
-from canvass.traces.aeron_import.summary import CONTRADICTED, ImportSummary
-from canvass.traces.alignment.importer import import_logs as import_by_alignment
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED
+from support.aeron_runs import captures
 
 Logs = dict[int, list[str]]
 Copy = tuple[str, Logs, tuple[int, int] | None]
@@ -86,49 +92,51 @@ def copies(logs: Logs, count: int, random: Random) -> Iterator[Copy]:
         yield with_false_number(logs, random)
 
 
-def outcome_of(
-    import_logs: Callable[[list[Path], Path], ImportSummary], logs: Logs, at: tuple[int, int] | None
-) -> tuple[str, float]:
-    """What an importer says, with whether it names a false line, and how long it took."""
-    begun = time.perf_counter()
+def outcome_of(logs: Logs, at: tuple[int, int] | None) -> str:
+    """What the import says, with whether it names a false line."""
     with tempfile.TemporaryDirectory() as folder:
         for member_id, lines in logs.items():
             path = Path(folder) / f"member-{member_id}.log"
             path.write_text("\n".join(lines) + "\n")
         summary = import_logs([Path(folder)], Path(folder) / "run")
     found = summary.contradiction
-    outcome = summary.outcome
-    if outcome == CONTRADICTED and at is not None and found is not None:
-        named = found.member_id == at[0] and at[1] <= found.line <= at[1] + 1
-        outcome += " there" if named else " elsewhere"
-    return outcome, time.perf_counter() - begun
+    if at is None or found is None:
+        return summary.outcome
+    named = found.member_id == at[0] and at[1] <= found.line <= at[1] + 1
+    return f"{summary.outcome} {'there' if named else 'elsewhere'}"
+
+
+def is_wanted(kind: str, outcome: str) -> bool:
+    """Whether an outcome is right for logs of a kind."""
+    if kind == "true":
+        return outcome == EXPLAINED
+    if kind == "false number":
+        return outcome == f"{CONTRADICTED} there"
+    return not outcome.startswith(CONTRADICTED)
 
 
 def main() -> None:
-    """Print what differs, and the table."""
+    """Print what is not as it should be, and the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("folders", type=Path, nargs="+")
+    arguments.add_argument("folders", type=Path, nargs="*")
     arguments.add_argument("--copies", type=int, default=5)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--production", action="store_true")
     given = arguments.parse_args()
-    table: Counter[tuple[str, str, str]] = Counter()
-    seconds = [0.0, 0.0]
-    for folder in given.folders:
+    table: Counter[tuple[str, str]] = Counter()
+    begun = time.perf_counter()
+    for folder in given.folders or captures():
         logs = logs_of(folder, production=given.production)
         for what, copy, at in copies(logs, given.copies, Random(f"{given.seed} {folder.name}")):
-            old, old_seconds = outcome_of(import_by_rules, copy, at)
-            new, new_seconds = outcome_of(import_by_alignment, copy, at)
-            seconds[0] += old_seconds
-            seconds[1] += new_seconds
-            kind = "true" if what == "as it is" else "false number" if at else "block cut"
-            table[kind, old, new] += 1
-            if old != new:
-                print(f"{folder.name}, {what}: rules {old}, alignment {new}", flush=True)
-    print(f"{'logs':14}{'rules':26}{'alignment':26}count")
-    for (kind, old, new), count in sorted(table.items()):
-        print(f"{kind:14}{old:26}{new:26}{count}")
-    print(f"time: rules {seconds[0]:.1f} s, alignment {seconds[1]:.1f} s")
+            kind = "true" if what == "as it is" else "false number" if at else "deleted block"
+            outcome = outcome_of(copy, at)
+            table[kind, outcome] += 1
+            if not is_wanted(kind, outcome):
+                print(f"{folder.name}, {what}: {outcome}", flush=True)
+    print(f"{'logs':16}{'outcome':26}count")
+    for (kind, outcome), count in sorted(table.items()):
+        print(f"{kind:16}{outcome:26}{count}")
+    print(f"{table.total()} imports in {time.perf_counter() - begun:.0f} s")
 
 
 if __name__ == "__main__":

@@ -4,20 +4,16 @@ Each host has a monotonic clock of its own. What is known is that a message is r
 sent, and of some messages after what in the sender's log they were sent: a request for votes after
 its ballot was opened, a vote after the request, a commit position after the reports that make it.
 In both directions between two members that gives an interval for the difference of their clocks;
-its middle is taken. Where one end is missing the wall clocks of the headers stand in. If that does
-not do, what is only likely is believed as well: that a commit position follows reports of its term.
-
-Nothing but the quality of the proposal may depend on the result.
+its middle is taken. Where one end is missing the wall clocks of the headers stand in.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from canvass.cluster.quorum import quorum_size
-from canvass.traces.aeron_import.evidence import MemberEvidence
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import LifeStart, Line
 
@@ -29,8 +25,7 @@ _SAME_START_NS: Final = 100_000_000
 while members run moves it by a few milliseconds.
 """
 
-_ODD: Final = 50
-"""Of so many commit positions one may have been made by another report than it seems."""
+Lines: TypeAlias = Sequence[Line]
 
 Bounds: TypeAlias = dict[tuple[int, int], int]
 """For a sender and a receiver the least that the receiver's clock is to be moved against the
@@ -38,57 +33,46 @@ sender's, so that nothing is received before it was sent.
 """
 
 
-def align(members: Mapping[int, MemberEvidence], *, likely: bool = False) -> dict[int, int]:
+def align_clocks(members: Mapping[int, Lines]) -> dict[int, int]:
     """Give for each member what is to be added to its clock.
 
     Parameters
     ----------
     members
-        What was logged.
-    likely
-        Whether to go by what is only likely, too.
+        The lines of each member.
     """
     if _one_host(members):
         return dict.fromkeys(members, 0)
     bounds = find_bounds(members)
-    if likely:
-        for (i, j), least in likely_commits(members).items():
-            back = bounds.get((j, i))
-            if back is None or least < -back:
-                bounds[i, j] = max(least, bounds.get((i, j), least))
     if all(bound <= 0 for bound in bounds.values()) and _overlap(members):
         return dict.fromkeys(members, 0)
     return _offsets(members, bounds)
 
 
-def _wall_offset(evidence: MemberEvidence) -> int:
+def _wall_offset(lines: Lines) -> int:
     """What is to be added to a member's clock to make it the wall clock, by its first header."""
-    for record in evidence.records:
+    for record in lines:
         if isinstance(record, LifeStart):
             return record.wall_time_ms * 1_000_000 - record.time_ns
     return 0
 
 
-def _one_host(members: Mapping[int, MemberEvidence]) -> bool:
+def _one_host(members: Mapping[int, Lines]) -> bool:
     """Whether the headers say that all members ran on one host: no two hosts are started at times
     that are so near to each other.
     """
-    walls = [wall for evidence in members.values() if (wall := _wall_offset(evidence))]
+    walls = [wall for lines in members.values() if (wall := _wall_offset(lines))]
     near = not walls or max(walls) - min(walls) < _SAME_START_NS
     return near and (len(walls) == len(members) or _overlap(members))
 
 
-def _overlap(members: Mapping[int, MemberEvidence]) -> bool:
+def _overlap(members: Mapping[int, Lines]) -> bool:
     """Whether the stamps of all members are of one time."""
-    spans = [
-        (evidence.records[0].time_ns, evidence.records[-1].time_ns)
-        for evidence in members.values()
-        if evidence.records
-    ]
+    spans = [(lines[0].time_ns, lines[-1].time_ns) for lines in members.values() if lines]
     return max((a for a, _ in spans), default=0) <= min((b for _, b in spans), default=0)
 
 
-def _offsets(members: Mapping[int, MemberEvidence], bounds: Bounds) -> dict[int, int]:
+def _offsets(members: Mapping[int, Lines], bounds: Bounds) -> dict[int, int]:
     """Move one member after the other against those that have been moved, the best known first."""
     waiting = list(members)
     offsets = {waiting[0]: 0}
@@ -116,15 +100,12 @@ def _between(forth: int | None, back: int | None, wall: int) -> int:
     return wall
 
 
-def find_bounds(members: Mapping[int, MemberEvidence]) -> Bounds:
+def find_bounds(members: Mapping[int, Lines]) -> Bounds:
     """What messages say of each two clocks."""
-    sent = {
-        member_id: earliest_sends(record for _, record in evidence.others)
-        for member_id, evidence in members.items()
-    }
+    sent = {member_id: earliest_sends(lines) for member_id, lines in members.items()}
     bounds: Bounds = {}
-    for receiver, evidence in members.items():
-        for record in evidence.records:
+    for receiver, lines in members.items():
+        for record in lines:
             key = None if type(record) is records.CommitPosition else key_of(record)
             if key is None:
                 continue
@@ -197,12 +178,12 @@ def _reports_in(record: records.ElectionStateChange) -> bool:
     return record.new_state in ("FOLLOWER_LOG_REPLICATION", "FOLLOWER_READY")
 
 
-def _bound_commits(members: Mapping[int, MemberEvidence], bounds: Bounds) -> None:
+def _bound_commits(members: Mapping[int, Lines], bounds: Bounds) -> None:
     """A commit position is sent after the reports of a quorum, of whatever term they are."""
     needed = quorum_size(max(members) + 1) - 1
-    reached = {leader: _reports(evidence, needed) for leader, evidence in members.items()}
-    for receiver, evidence in members.items():
-        for record in evidence.records:
+    reached = {leader: _reports(lines, needed) for leader, lines in members.items()}
+    for receiver, lines in members.items():
+        for record in lines:
             if not isinstance(record, records.CommitPosition) or record.log_position <= 0:
                 continue
             leader = record.leader_member_id
@@ -214,50 +195,13 @@ def _bound_commits(members: Mapping[int, MemberEvidence], bounds: Bounds) -> Non
                 bounds[leader, receiver] = max(known, least)
 
 
-def likely_commits(members: Mapping[int, MemberEvidence]) -> Bounds:
-    """As `_bound_commits`, if only reports of the leader's own term made positions; few are odd."""
-    needed = quorum_size(max(members) + 1) - 1
-    found: Bounds = {}
-    for leader, evidence in members.items():
-        made = _made_positions(evidence, needed)
-        for receiver, other in members.items():
-            leasts = sorted(
-                (
-                    made[record.leadership_term_id, record.log_position] - record.time_ns
-                    for record in other.records
-                    if isinstance(record, records.CommitPosition)
-                    and record.leader_member_id == leader != receiver
-                    and (record.leadership_term_id, record.log_position) in made
-                ),
-                reverse=True,
-            )
-            if leasts:
-                found[leader, receiver] = leasts[len(leasts) // _ODD]
-    return found
-
-
-def _made_positions(leader: MemberEvidence, needed: int) -> dict[tuple[int, int], int]:
-    """For each term and position when so many others had reported it first, in that term."""
-    made: dict[tuple[int, int], int] = {}
-    last: dict[int, dict[int, int]] = {}
-    for record in leader.records:
-        if isinstance(record, records.AppendPosition):
-            term = record.leadership_term_id
-            reported = last.setdefault(term, {})
-            reported[record.follower_member_id] = record.log_position
-            if 0 < needed <= len(reported):
-                position = sorted(reported.values(), reverse=True)[needed - 1]
-                made.setdefault((term, position), record.time_ns)
-    return made
-
-
-def _reports(leader: MemberEvidence, needed: int) -> tuple[list[int], list[int]]:
+def _reports(leader: Lines, needed: int) -> tuple[list[int], list[int]]:
     """Rising positions that so many others have reported, and when it was so first."""
     last: dict[int, int] = {}
     positions: list[int] = []
     times: list[int] = []
     kinds = records.AppendPosition | records.CanvassPosition | records.Vote
-    for record in leader.records:
+    for record in leader:
         if isinstance(record, kinds):
             last[record.follower_member_id] = record.log_position
             if 0 < needed <= len(last):

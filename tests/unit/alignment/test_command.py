@@ -43,7 +43,8 @@ def test_a_line_that_cannot_be_read_is_named_with_the_reason(
     place = next(k for k, line in enumerate(logs[1]) if " VOTE " in line)
     logs[1][place] = re.sub(r"logPosition=\d+", "logPosition=99999999999999999999", logs[1][place])
     folder = write_logs(tmp_path / "logs", logs)
-    (folder / "config.json").write_text("garbage")
+    (folder / "config.json").write_text("{}")
+    (folder / "member-1.log.old").write_text("garbage")
 
     code = run(["import", "aeron", str(folder), "--out", str(tmp_path / "run")])
 
@@ -53,21 +54,23 @@ def test_a_line_that_cannot_be_read_is_named_with_the_reason(
     assert code == 3
     assert f"missing: {where}: not a 64-bit integer: " in shown
     assert "(BAD_VALUE)" in shown
-    assert "not read, as the names are not of logs: config.json\n" in shown
+    assert "config.json" not in shown
+    assert "not read, as the name is not that of a log: member-1.log.old\n" in shown
 
 
 def test_of_many_lines_that_are_missing_some_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
-    logs[2] = [line for k, line in enumerate(logs[2]) if k < 60 or k % 5]
+    logs[2][60:90] = [line[:60] for line in logs[2][60:90]]
     run(["import", "aeron", str(write_logs(tmp_path / "logs", logs)), "--out", str(tmp_path / "a")])
     shown = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("missing: ") for line in shown) == 21
     paths = [str(tmp_path / "logs"), "--out", str(tmp_path / "b"), "--format", "json"]
     run(["import", "aeron", *paths])
     missing = json.loads(capsys.readouterr().out)["missing"]
 
-    assert sum(line.startswith("missing: lines are missing") for line in shown) == 20
+    assert sum(line.startswith(f"missing: {tmp_path}") for line in shown) == 20
     assert f"missing: {len(missing) - 20} more (--format json has all)" in shown
 
 
@@ -87,3 +90,38 @@ def test_an_output_that_is_there_already(
 
     assert code == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_what_share_of_the_run_lines_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the lines of a follower's reports their messages are inferred."""
+    logs = {member_id: list(lines_of(CAPTURE, member_id)) for member_id in range(3)}
+    few = {i: [one for one in lines if " APPEND_" not in one] for i, lines in logs.items()}
+    shares = []
+    for name, shown in (("all", logs), ("few", few)):
+        folder, out = write_logs(tmp_path / name, shown), str(tmp_path / f"{name}-run")
+        run(["import", "aeron", str(folder), "--out", out, "--format", "json"])
+        summary = json.loads(capsys.readouterr().out)
+        shares.append(summary["observed"])
+        members, messages = summary["members"], summary["observed"]["messages"]
+
+        assert summary["observed"]["steps"] == {
+            "observed": sum(member["observed"] for member in members),
+            "total": sum(member["steps"] for member in members),
+        }
+        assert messages["total"] == sum(member["sends"] for member in members)
+        assert messages["observed"] <= sum(member["receivedSends"] for member in members)
+
+    whole, part = shares
+    assert 0.9 < whole["messages"]["observed"] / whole["messages"]["total"] <= 1
+    assert part["messages"]["observed"] < 0.6 * whole["messages"]["observed"]
+
+
+def test_the_share_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["import", "aeron", str(CAPTURE), "--out", str(tmp_path / "run")])
+    pattern = (
+        r"observed: \d+ % of [\d,]+ steps, \d+ % of [\d,]+ messages, \d+ % of [\d,]+ positions"
+    )
+
+    assert any(re.fullmatch(pattern, line) for line in capsys.readouterr().out.splitlines())

@@ -1,0 +1,68 @@
+"""Copies of logs in which one line is false are contradicted there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED
+from support.aeron_corruptions import KINDS, FalseCopy, Logs, spread
+from support.aeron_hostile import HostileCluster
+from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
+from support.aeron_text import texts_of
+
+SEVERAL = 3
+MANY = 8
+
+
+def logs_of(path: Path) -> Logs:
+    return {member_id: lines_of(path, member_id) for member_id in range(3)}
+
+
+def not_named(copies: list[FalseCopy], folder: Path) -> list[str]:
+    """Copies that are not contradicted by their false line."""
+    found: list[str] = []
+    for number, copy in enumerate(copies):
+        logs = write_logs(folder / f"logs-{number}", copy.logs)
+        summary = import_logs([logs], folder / f"run-{number}")
+        place = summary.contradiction
+        if summary.outcome != CONTRADICTED or place is None:
+            found.append(f"{copy}: {summary.outcome}, {summary.missing[:1]}")
+        # A false line may be possible by itself, and contradict only the next one.
+        elif place.member_id != copy.member_id or place.line - copy.line not in (0, 1):
+            found.append(f"{copy}: {place.file}:{place.line}: {place.reason}")
+    return found
+
+
+DECIDED = ("second vote", "refusal", "commit beyond")
+"""The kinds that are named wherever they are. For the others missing lines are an explanation that
+costs less, or the alignment does not compare the line (docs/theory/alignment.md).
+"""
+
+
+@pytest.mark.parametrize("kind", DECIDED)
+def test_a_false_copy_of_a_sample(kind: str, tmp_path: Path) -> None:
+    copies = spread(KINDS[kind](logs_of(SAMPLES[0])), SEVERAL)
+
+    assert not_named(copies, tmp_path) == []
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("kind", DECIDED[:2])
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+def test_a_false_copy_of_each_capture(path: Path, kind: str, tmp_path: Path) -> None:
+    assert not_named(spread(KINDS[kind](logs_of(path)), MANY), tmp_path) == []
+
+
+def test_there_is_something_of_each_kind() -> None:
+    """A kind of falsehood that finds no place in any capture would be tested by nothing."""
+    cluster = HostileCluster(1, 3, "tails")
+    cluster.run(10_000)
+    lines = {i: node.lines for i, node in enumerate(cluster.nodes)}
+    logs = [*(logs_of(path) for path in captures()), texts_of(lines)]
+
+    assert set(KINDS) == {
+        kind for kind in KINDS if any(next(KINDS[kind](one), None) for one in logs)
+    }

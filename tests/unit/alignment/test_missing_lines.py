@@ -1,0 +1,114 @@
+"""Logs out of which lines were cut are not contradicted; what they must have had is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from canvass.traces.aeron_log.logs import read_cluster
+from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
+from canvass.traces.facts import FactKind
+from canvass.traces.run import RunFolder
+from support.aeron_hostile import HostileCluster
+from support.aeron_runs import SAMPLES, captures, import_records, logs_of_nodes
+from support.checked_runs import checked
+
+Lines = dict[int, list[LogRecord]]
+
+
+def captured(path: Path) -> Lines:
+    logs = read_cluster([path])
+    return {member_id: log.records for member_id, log in logs.members.items()}
+
+
+def without(lines: Lines, member_id: int, at: int, count: int = 1) -> Lines:
+    mine = lines[member_id]
+    return {**lines, member_id: mine[:at] + mine[at + count :]}
+
+
+def said_of(lines: Lines, folder: Path) -> ImportSummary:
+    """What the import says; the checker accuses nobody where the import does not."""
+    summary = import_records(logs_of_nodes(lines), folder)
+
+    assert summary.outcome in (EXPLAINED, INCOMPLETE), summary.contradiction
+    assert checked(folder).verdict.value != "DIVERGES", summary.missing
+    return summary
+
+
+@pytest.mark.parametrize(
+    ("member_id", "at"),
+    [
+        pytest.param(0, 128, id="a leader's election closes"),
+        pytest.param(2, 387, id="a follower's election closes"),
+        pytest.param(2, 35, id="the commit position up to which an entry is processed"),
+        pytest.param(0, 439, id="what ends a catch-up"),
+        pytest.param(0, 438, id="an entry in a catch-up"),
+        pytest.param(0, 300, id="what ends another's catch-up"),
+    ],
+)
+def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Path) -> None:
+    summary = said_of(without(captured(SAMPLES[1]), member_id, at), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert summary.missing
+
+
+BLOCKS = {
+    "the opening of the last leader's term, and its close": ("s1-with-sends", 0, 458, 14),
+    "the end of a process and the beginning of the next": ("d-snapshot-restart", 0, 896, 15),
+    "the beginning of a process": ("d-snapshot-restart", 2, 640, 6),
+    "that of one that hears nobody again": ("h-operator-actions", 2, 365, 8),
+    "two votes, and the role that they gave": ("h-operator-actions", 0, 16, 3),
+}
+
+
+@pytest.mark.night
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        pytest.param(path, (member_id, at, count), id=what)
+        for what, (name, member_id, at, count) in BLOCKS.items()
+        for path in captures()
+        if path.name == name
+    ],
+)
+def test_a_block_of_lines(path: Path, block: tuple[int, int, int], tmp_path: Path) -> None:
+    summary = said_of(without(captured(path), *block), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+
+
+def made_up(seed: int) -> Lines:
+    cluster = HostileCluster(seed, 3 if seed % 3 else 5)
+    cluster.run(8_000)
+    return {i: node.lines for i, node in enumerate(cluster.nodes)}
+
+
+@pytest.mark.parametrize(
+    ("seed", "member_id", "at", "count"),
+    [
+        pytest.param(5, 2, 140, 10, id="no earlier process sends what was received in the gap"),
+        pytest.param(30, 4, 112, 100, id="a snapshot was taken in the gap"),
+        pytest.param(35, 2, 90, 40, id="much is lacking within a short time"),
+        pytest.param(41, 1, 47, 40, id="what comes after does not fit either"),
+    ],
+)
+def test_a_gap_in_the_log_of_a_made_up_member_contradicts_nothing(
+    seed: int, member_id: int, at: int, count: int, tmp_path: Path
+) -> None:
+    said_of(without(made_up(seed), member_id, at, count), tmp_path / "run")
+
+
+def test_the_log_of_a_member_that_is_not_there_makes_the_run_incomplete(tmp_path: Path) -> None:
+    for absent in range(2):
+        lines = captured(SAMPLES[0])
+        del lines[absent]
+        logs = logs_of_nodes(lines)
+        run = tmp_path / f"run-{absent}"
+        summary = import_records(type(logs)(logs.members, (absent,), ()), run)
+        facts = RunFolder(run).load().facts
+
+        assert summary.outcome == INCOMPLETE, summary.contradiction
+        assert (FactKind.MISSING_STREAM, absent) in {(one.kind, one.member_id) for one in facts}
