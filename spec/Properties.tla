@@ -219,7 +219,8 @@ CountedHaveTheLog ==
             says(j) == CountedPosition(s, term, s.recordedPosition, s.members[j])
         IN  Counts(s) /\ p > s.commitPosition =>
                 \A j \in Members \ {i} :
-                    says(j) >= p => IsPrefix(SubSeq(log[i], 1, Min(p, Len(log[i]))), log[j])
+                    says(j) >= p /\ (UpstreamFix => s.members[j].leadershipTermId = term)
+                        => IsPrefix(SubSeq(log[i], 1, Min(p, Len(log[i]))), log[j])
 
 RestartsKeepTheLog ==
     \A i \in Members :
