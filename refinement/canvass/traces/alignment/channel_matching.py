@@ -34,6 +34,11 @@ ROUNDS: Final = 400
 _PROCESSES: Final = frozenset({ElectionState.FOLLOWER_REPLAY, ElectionState.FOLLOWER_CATCHUP})
 """The states in which a follower processes the log as far as it is known to be committed."""
 
+SCANS: Final = 20
+"""So many times the steps of a sender are looked through for the receipts of one channel, that is
+for as many without a window; what comes after them in the channel is not looked for.
+"""
+
 ChannelKey: TypeAlias = tuple[int, int]
 NOTHING_SENT: Final[Mapping[ChannelKey, list[tuple[int, Message]]]] = MappingProxyType({})
 
@@ -249,11 +254,17 @@ def _after(place: int) -> int:
 
 
 def _match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
-    place = 0
+    place, count = 0, len(windows.steps)
+    left = SCANS * (count + len(receipts))
     for receipt in receipts:
-        found = windows.first(max(place, receipt.floor), to, receipt.message)
-        receipt.earliest = -1 if found is None else found
+        receipt.earliest = -1
+        if left < 0:
+            continue
+        start = max(place, receipt.floor)
+        found = windows.first(start, to, receipt.message)
+        left -= (count if found is None else found // SLOTS) - start // SLOTS
         if found is not None:
+            receipt.earliest = found
             place = _after(found)
 
 
