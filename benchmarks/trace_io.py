@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from canvass.cluster.member import ElectionState, ModuleState, Role
-from canvass.traces import wire
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.messages import AppendPosition, CommitPosition
 from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
 from canvass.traces.column_builder import from_events
@@ -34,9 +34,7 @@ from canvass.traces.schema import (
     Send,
     encode,
     encode_lines,
-    to_cluster_input,
-    to_cluster_member,
-    to_cluster_message,
+    to_core_input,
 )
 from canvass.traces.validate import column_problem
 
@@ -44,13 +42,12 @@ ROUNDS = 5
 RUN = Run("canvass.run/1", "bench", "1.50", 3)
 
 
-def state(position: int, step: int) -> wire.Member:
+def state(position: int, step: int) -> Member:
     """A leader in its term, somewhere in its log."""
-    return wire.Member(
+    return Member(
         persisted_candidate_term_id=3,
         recording_log=tuple(
-            wire.TermEntry(term, term * 1024, (term + 1) * 1024 if term < 2 else -1)
-            for term in range(3)
+            TermEntry(term, term * 1024, (term + 1) * 1024 if term < 2 else -1) for term in range(3)
         ),
         recorded_position=position,
         snapshot_leadership_term_id=-1,
@@ -68,7 +65,7 @@ def state(position: int, step: int) -> wire.Member:
         termination_leadership_term_id=-1,
         leader_member_id=0,
         members=tuple(
-            wire.MemberRecord(3, max(0, position - 64 * ((k + step) % 3)), 3, 1, True, False)
+            MemberRecord(3, max(0, position - 64 * ((k + step) % 3)), 3, 1, True, False)
             for k in range(3)
         ),
         election_state=ElectionState.CLOSED,
@@ -92,12 +89,12 @@ def event(step: int) -> Event:
     position = 64 * (step // 3)
     sends: tuple[Send, ...] = ()
     if step % 3 == 0:
-        heard = wire.AppendPosition(3, position, 1, 0)
+        heard = AppendPosition(3, position, 1, 0)
         action, given = Action.ON_APPEND_POSITION, Input(1, f"1:{step}", heard)
     elif step % 3 == 1:
         action = Action.UPDATE_LEADER_POSITION
         given = Input(commit_interval=True, active=(0, 1, 2))
-        said = wire.CommitPosition(3, position, 0)
+        said = CommitPosition(3, position, 0)
         sends = tuple(Send(peer, f"0:{2 * step + peer}", said) for peer in (1, 2))
     else:
         action, given = Action.APPEND_ENTRY, Input(position=position)
@@ -155,10 +152,10 @@ def main() -> None:
             (
                 one.time_ns,
                 one.action.value,
-                to_cluster_member(one.state),
-                to_cluster_input(one.input),
+                one.state,
+                to_core_input(one.input),
                 one.input,
-                [(send.to, to_cluster_message(send.message)) for send in one.sends],
+                [(send.to, send.message) for send in one.sends],
             )
             for one in events
         ]

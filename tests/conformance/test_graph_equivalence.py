@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.core import ACTIONS as HANDLERS
 from canvass.cluster.member import ElectionState, Input, Member

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.graph.artifact import Graph

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role
 from canvass.cluster.rules import Rules

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.graph.oracle import Ruleset, ask

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.core import Handler

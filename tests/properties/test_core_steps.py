@@ -13,9 +13,9 @@ from itertools import takewhile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from canvass.cluster import effects as kinds
-from canvass.cluster.copies import replace
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.effects import Effect, Send
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, TermEntry

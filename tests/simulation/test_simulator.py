@@ -17,7 +17,7 @@ from canvass.simulation.options import Faults, Options, swarm
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder
-from canvass.traces.schema import to_cluster_input, to_cluster_member, to_wire_message
+from canvass.traces.schema import to_core_input
 
 STEPS = 1_000
 SEEDS = range(24)
@@ -209,12 +209,12 @@ def test_each_recorded_step_is_one_of_the_core(recorded: list[LoadedRun]) -> Non
         for i, events in one.events.items():
             state = persistent_member(rules)
             for event in events:
-                outcome = step(rules, i, state, event.action.value, to_cluster_input(event.input))
+                outcome = step(rules, i, state, event.action.value, to_core_input(event.input))
                 assert outcome is not None
                 state = outcome.next
-                sends = [(send.to, to_wire_message(send.message)) for send in outcome.sends]
+                sends = [(send.to, send.message) for send in outcome.sends]
                 assert (state, sends) == (
-                    to_cluster_member(event.state),
+                    event.state,
                     [(send.to, send.message) for send in event.sends],
                 )
 

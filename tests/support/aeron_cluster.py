@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from canvass.cluster.core import step as core_step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
@@ -154,7 +156,7 @@ class AeronCluster:
             name = type(message).__name__
             values = {
                 "sender_member_id" if key == "member_id" else key: getattr(message, key)
-                for key in message.__dataclass_fields__
+                for key in message.__struct_fields__
             }
             kind = getattr(records, name)
             for key in kind.__struct_fields__[4:]:

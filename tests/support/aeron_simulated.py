@@ -328,7 +328,7 @@ class _Writer:
         kind = getattr(records, type(message).__name__)
         values = {
             "sender_member_id" if name == "member_id" else name: getattr(message, name)
-            for name in message.__dataclass_fields__
+            for name in message.__struct_fields__
         }
         for name in kind.__struct_fields__[4:]:
             values.setdefault(name, "" if name == "catchup_endpoint" else 0)

@@ -7,9 +7,11 @@ state, and a rule that is broken shows sooner. Numbers are small, so that they o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from canvass.cluster.core import ACTIONS
 from canvass.cluster.member import (

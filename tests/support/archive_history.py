@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from canvass.archive.archive import Archive, Change, Snapshot
 from canvass.cluster.member import TermEntry
 
@@ -75,9 +77,9 @@ HISTORY: tuple[Operation, ...] = (
     snapshot(b"first"),
     change(-1, 1),
     record(b"e", b"f" * 90, b"g"),
-    change(4, 2, replace(FIRST, log_position=1056), TermEntry(2, 1056, -1)),
+    change(4, 2, msgspec.structs.replace(FIRST, log_position=1056), TermEntry(2, 1056, -1)),
     record(b"h" * 300),
     snapshot(b"second"),
-    change(1, -1, replace(FIRST, log_position=96)),
+    change(1, -1, msgspec.structs.replace(FIRST, log_position=96)),
     record(b"i"),
 )

@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
@@ -61,13 +62,13 @@ class _SteadyCluster(DrivenCluster):
         everybody = frozenset(range(len(self.nodes)))
         for length in _ENTRIES:
             grown = self.nodes[leader].state.publication_position + length
-            self.take(leader, "AppendEntry", replace(NO_INPUT, position=grown))
+            self.take(leader, "AppendEntry", msgspec.structs.replace(NO_INPUT, position=grown))
             for i in everybody:
-                self.take(i, "RecordLog", replace(NO_INPUT, position=grown))
+                self.take(i, "RecordLog", msgspec.structs.replace(NO_INPUT, position=grown))
                 if i != leader:
                     self.take(i, "UpdateFollowerPosition", NO_INPUT)
             self.settle()
-            due = replace(NO_INPUT, active=everybody, commit_interval=True)
+            due = msgspec.structs.replace(NO_INPUT, active=everybody, commit_interval=True)
             self.take(leader, "UpdateLeaderPosition", due)
             self.settle()
             for i in everybody:

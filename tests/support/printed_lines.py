@@ -32,7 +32,7 @@ def _flat(cells: Sequence[object]) -> str:
 def _message(message: Message | None) -> list[int]:
     if message is None:
         return [-1]
-    values = [int(getattr(message, name)) for name in message.__dataclass_fields__]
+    values = [int(getattr(message, name)) for name in message.__struct_fields__]
     return [MESSAGE_TYPES.index(type(message)), *values]
 
 

@@ -5,8 +5,9 @@ corrupted ones.
 from __future__ import annotations
 
 import random
-from dataclasses import fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.member import (
@@ -68,11 +69,13 @@ def random_log(numbers: Numbers) -> tuple[TermEntry, ...]:
 def random_state(numbers: Numbers, members: int) -> Member:
     rng = numbers.rng
     values: dict[str, Any] = {
-        field.name: numbers.number(field.name, members)
-        for field in fields(Member)
-        if field.type == "int"
+        name: numbers.number(name, members)
+        for name, kept in Member.__annotations__.items()
+        if kept == "Int64"
     }
-    values |= {f.name: rng.random() < 0.5 for f in fields(Member) if f.type == "bool"}
+    values |= {
+        name: rng.random() < 0.5 for name, kept in Member.__annotations__.items() if kept == "bool"
+    }
     values["module_state"] = rng.choice([ModuleState.ACTIVE] * 9 + [ModuleState.CLOSED])
     values["role"] = rng.choice(list(Role))
     values["election_state"] = rng.choice([*ElectionState, *[ElectionState.CLOSED] * 10])
@@ -94,7 +97,7 @@ def random_state(numbers: Numbers, members: int) -> Member:
 def random_message(numbers: Numbers, message_type: type[Message], members: int) -> Message:
     values: list[Any] = [
         numbers.number(name, members, 0 if kind(name) is Kind.MEMBER else -1)
-        for name in message_type.__dataclass_fields__
+        for name in message_type.__struct_fields__
     ]
     if message_type is Vote:
         values[-1] = numbers.rng.random() < 0.5
@@ -170,7 +173,7 @@ def corrupted(numbers: Numbers, step: Step) -> Step:
         return replace(step, sends=(*step.sends, (rng.randrange(members), message)))
     if choice == 2:
         return replace(step, after=replace(step.after, recording_log=random_log(numbers)))
-    name = rng.choice([field.name for field in fields(Member) if field.type == "int"])
+    name = rng.choice([name for name, kept in Member.__annotations__.items() if kept == "Int64"])
     changed: dict[str, Any] = {name: numbers.number(name, members)}
     return replace(step, after=replace(step.after, **changed))
 

@@ -7,13 +7,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 from canvass.cluster.member import (
+    NULL_RECORD,
     ElectionState,
     Member,
     MemberRecord,
     ModuleState,
     Role,
+    TermEntry,
 )
-from canvass.traces import wire
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.traces.actions import Action
 from canvass.traces.limits import MAX_ID_DIGITS, MAX_INT, MIN_INT
 from canvass.traces.schema import (
@@ -24,7 +26,6 @@ from canvass.traces.schema import (
     Run,
     Send,
     Source,
-    to_wire_member,
 )
 
 INT64 = st.one_of(
@@ -56,17 +57,17 @@ def message_ids(sender: int) -> st.SearchStrategy[str]:
     return st.integers(0, 10**MAX_ID_DIGITS - 1).map(lambda number: f"{sender}:{number}")
 
 
-MESSAGES = st.one_of([structs(kind) for kind in wire.MESSAGE_TYPES])
+MESSAGES = st.one_of([structs(kind) for kind in MESSAGE_TYPES])
 
 
-def states(member_count: int) -> st.SearchStrategy[wire.Member]:
+def states(member_count: int) -> st.SearchStrategy[Member]:
     """Member states of any content."""
     return structs(
-        wire.Member,
-        members=st.lists(
-            structs(wire.MemberRecord), min_size=member_count, max_size=member_count
-        ).map(tuple),
-        recording_log=st.lists(structs(wire.TermEntry), max_size=3).map(tuple),
+        Member,
+        members=st.lists(structs(MemberRecord), min_size=member_count, max_size=member_count).map(
+            tuple
+        ),
+        recording_log=st.lists(structs(TermEntry), max_size=3).map(tuple),
     )
 
 
@@ -149,15 +150,15 @@ def run_of(run_id: str = "run-1", member_count: int = 3, **fields: Any) -> Run:
 
 def initial_member(member_count: int = 3) -> Member:
     """A member at its first start."""
-    numbers = {name: -1 for name, kept in wire.Member.__annotations__.items() if kept == "Int64"}
-    flags = {name: False for name, kept in wire.Member.__annotations__.items() if kept == "bool"}
+    numbers = {name: -1 for name, kept in Member.__annotations__.items() if kept == "Int64"}
+    flags = {name: False for name, kept in Member.__annotations__.items() if kept == "bool"}
     return Member(
         **numbers,  # type: ignore[arg-type]
         **flags,
         recording_log=(),
         module_state=ModuleState.ACTIVE,
         role=Role.FOLLOWER,
-        members=(MemberRecord(),) * member_count,
+        members=(NULL_RECORD,) * member_count,
         election_state=ElectionState.INIT,
     )
 
@@ -170,6 +171,6 @@ def plain_event(step: int, **fields: Any) -> Event:
         "action": Action.RESTART if step == 0 else Action.ELECTION_INIT,
         "input": Input(),
         "sends": (),
-        "state": to_wire_member(initial_member()),
+        "state": initial_member(),
     }
     return Event(**(given | fields))

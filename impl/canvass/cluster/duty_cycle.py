@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from canvass.cluster import core
-from canvass.cluster.copies import replace
 from canvass.cluster.election_work import ElectionWork
 from canvass.cluster.member import NO_INPUT, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote

@@ -8,7 +8,8 @@ states that lead are in `canvass.cluster.election_leader`, those that follow in
 
 from __future__ import annotations
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import AdvanceCommit, Effects, PersistCandidateTerm, TruncateLog
 from canvass.cluster.member import (
     ElectionState,

@@ -7,7 +7,8 @@ is known to be committed, catches up with the current term and joins the live lo
 
 from __future__ import annotations
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import (
     AddCatchupDestination,
     Effects,

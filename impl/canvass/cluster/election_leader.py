@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import (
     AppendNewLeadershipTermEvent,
     Effects,

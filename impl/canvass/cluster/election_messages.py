@@ -7,7 +7,8 @@ concerns the election is ignored. The messages about catch-up and termination ar
 
 from __future__ import annotations
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import PersistCandidateTerm, Send, StopCatchupReplay
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (

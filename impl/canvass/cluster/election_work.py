@@ -6,8 +6,9 @@ Clocks become facts here (`canvass.cluster.clocks`). What a step means is decide
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input
 from canvass.cluster.messages import NULL_VALUE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import Effects
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import CommitPosition

@@ -6,117 +6,130 @@ Nothing here decides anything. Left out, because no protocol rule of the model r
 ``isStartup`` and ``catchupEndpoint``.
 
 Terms and positions are integers; -1 (`NULL_VALUE`) means none. Positions are bytes from the start
-of the log.
+of the log. Every integer is signed 64-bit, whatever it means: a position that no cluster can have
+is for the checker to reject, not for a reader of traces.
+
+The classes are the messages of the trace format too: `msgspec` reads and writes them, with the
+field names of the SBE schema (`canvass.cluster.names.wire_name`), the type first.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
+
+from canvass.cluster.names import wire_name
 
 NULL_VALUE: Final = -1
+MIN_INT: Final = -(1 << 63)
+MAX_INT: Final = (1 << 63) - 1
+"""Positions, terms and times are signed 64-bit, as Aeron's are."""
+Int64: TypeAlias = Annotated[int, Meta(ge=MIN_INT, le=MAX_INT)]
 CATCHUP_FLAG: Final = 1
 """Bit 0 of ``AppendPosition.flags``: the sender is in FOLLOWER_CATCHUP."""
 
 
-@dataclass(frozen=True, slots=True)
-class CanvassPosition:
+class _Message(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename=wire_name,
+    tag_field="type",
+    tag=True,
+    gc=False,
+):
+    """A message; its JSON object says its type first."""
+
+
+class CanvassPosition(_Message, frozen=True):
     """What the sender has recorded, published every canvass interval (SBE id 50)."""
 
-    log_leadership_term_id: int
-    log_position: int
-    leadership_term_id: int
-    follower_member_id: int
+    log_leadership_term_id: Int64
+    log_position: Int64
+    leadership_term_id: Int64
+    follower_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class RequestVote:
+class RequestVote(_Message, frozen=True):
     """A candidate asks for a vote in ``candidate_term_id`` (SBE id 51)."""
 
-    log_leadership_term_id: int
-    log_position: int
-    candidate_term_id: int
-    candidate_member_id: int
+    log_leadership_term_id: Int64
+    log_position: Int64
+    candidate_term_id: Int64
+    candidate_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class Vote:
+class Vote(_Message, frozen=True):
     """A voter's answer; log term and position are the voter's own (SBE id 52)."""
 
-    candidate_term_id: int
-    log_leadership_term_id: int
-    log_position: int
-    candidate_member_id: int
-    follower_member_id: int
+    candidate_term_id: Int64
+    log_leadership_term_id: Int64
+    log_position: Int64
+    candidate_member_id: Int64
+    follower_member_id: Int64
     vote: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NewLeadershipTerm:
+class NewLeadershipTerm(_Message, frozen=True):
     """A leader announces its term and what follows a log term in its log (SBE id 53)."""
 
-    log_leadership_term_id: int
-    next_leadership_term_id: int
-    next_term_base_log_position: int
-    next_log_position: int
-    leadership_term_id: int
-    term_base_log_position: int
-    log_position: int
-    commit_position: int
-    leader_member_id: int
+    log_leadership_term_id: Int64
+    next_leadership_term_id: Int64
+    next_term_base_log_position: Int64
+    next_log_position: Int64
+    leadership_term_id: Int64
+    term_base_log_position: Int64
+    log_position: Int64
+    commit_position: Int64
+    leader_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class AppendPosition:
+class AppendPosition(_Message, frozen=True):
     """How much of the log the sender has recorded (SBE id 54)."""
 
-    leadership_term_id: int
-    log_position: int
-    follower_member_id: int
-    flags: int
+    leadership_term_id: Int64
+    log_position: Int64
+    follower_member_id: Int64
+    flags: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class CommitPosition:
+class CommitPosition(_Message, frozen=True):
     """The quorum position, as the leader computed it (SBE id 55)."""
 
-    leadership_term_id: int
-    log_position: int
-    leader_member_id: int
+    leadership_term_id: Int64
+    log_position: Int64
+    leader_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class CatchupPosition:
+class CatchupPosition(_Message, frozen=True):
     """A follower asks the leader to replay its log from ``log_position`` (SBE id 56)."""
 
-    leadership_term_id: int
-    log_position: int
-    follower_member_id: int
+    leadership_term_id: Int64
+    log_position: Int64
+    follower_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class StopCatchup:
+class StopCatchup(_Message, frozen=True):
     """The leader tells a follower that it has caught up (SBE id 57)."""
 
-    leadership_term_id: int
-    follower_member_id: int
+    leadership_term_id: Int64
+    follower_member_id: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class TerminationPosition:
+class TerminationPosition(_Message, frozen=True):
     """The leader asks for termination at ``log_position`` (SBE id 75)."""
 
-    leadership_term_id: int
-    log_position: int
+    leadership_term_id: Int64
+    log_position: Int64
 
 
-@dataclass(frozen=True, slots=True)
-class TerminationAck:
+class TerminationAck(_Message, frozen=True):
     """A follower has terminated at ``log_position`` (SBE id 76)."""
 
-    leadership_term_id: int
-    log_position: int
-    member_id: int
+    leadership_term_id: Int64
+    log_position: Int64
+    member_id: Int64
 
 
 Message: TypeAlias = (
@@ -144,3 +157,4 @@ MESSAGE_TYPES: Final[tuple[type[Message], ...]] = (
     TerminationPosition,
     TerminationAck,
 )
+"""All message types; the index is the code in columns."""

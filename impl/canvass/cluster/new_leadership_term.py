@@ -6,7 +6,8 @@ term learns from it whether to cut its log, to copy a term, or to follow.
 
 from __future__ import annotations
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import TruncateLog
 from canvass.cluster.election_messages import forget_graceful_closed_leader
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role

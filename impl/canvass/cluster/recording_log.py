@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import NULL_VALUE
 

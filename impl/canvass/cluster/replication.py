@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import (
     AdvanceCommit,
     AppendToLog,

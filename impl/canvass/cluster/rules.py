@@ -6,8 +6,9 @@ every member of a cluster must be given the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from canvass.cluster.messages import NULL_VALUE
 
@@ -21,8 +22,7 @@ HARDENED: Final = "hardened"
 """The name of the newest revision with every hardening in force."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True, gc=False):
     """The constants of the spec: ``MemberCount``, ``Revision``, ``Hardening`` and
     ``AppointedLeaderId``.
 

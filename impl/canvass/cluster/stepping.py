@@ -6,9 +6,10 @@ When which step is taken is decided in `canvass.cluster.election_work` and
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from canvass.cluster import core
 from canvass.cluster.clocks import Clocks
-from canvass.cluster.copies import replace
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.ports import Port, StepFunction

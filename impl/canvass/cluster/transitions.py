@@ -6,7 +6,8 @@ go on. When a transition is due is decided elsewhere.
 
 from __future__ import annotations
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import (
     AdvanceCommit,
     CloseLogPublication,
@@ -22,7 +23,15 @@ from canvass.cluster.effects import (
     StopReplay,
     StopReplication,
 )
-from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.member import (
+    NULL_RECORD,
+    ElectionState,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome, record_terms
 from canvass.cluster.recording_log import ensure_coherent
@@ -63,7 +72,7 @@ def persistent_member(
         termination_position=NULL_VALUE,
         termination_leadership_term_id=NULL_VALUE,
         leader_member_id=NULL_VALUE,
-        members=(MemberRecord(),) * rules.member_count,
+        members=(NULL_RECORD,) * rules.member_count,
         election_state=ElectionState.CLOSED,
         log_leadership_term_id=NULL_VALUE,
         leadership_term_id=NULL_VALUE,
@@ -95,7 +104,7 @@ def disk(rules: Rules, s: Member) -> Member:
 
 def forget_records(members: tuple[MemberRecord, ...]) -> tuple[MemberRecord, ...]:
     """Forget what was known of the members, but not which catch-up replays run."""
-    return tuple(MemberRecord(catchup_replay=record.catchup_replay) for record in members)
+    return tuple(replace(NULL_RECORD, catchup_replay=record.catchup_replay) for record in members)
 
 
 def with_record(

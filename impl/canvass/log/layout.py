@@ -1,4 +1,4 @@
-"""Dataclasses in bytes: a header that names the type, a block of fixed fields, then texts and data.
+"""Values in bytes: a header that names the type, a block of fixed fields, then texts and data.
 
 The rules are those of Aeron's simple binary encoding: little endian, a header of block length,
 template id, schema id and version, fields in the order of the class without gaps, and at the end
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import fields
 from enum import IntEnum
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
@@ -37,7 +36,7 @@ class _Layout:
 
     def __init__(self, template_id: int, kind: type[Any], short: frozenset[str]) -> None:
         hints = get_type_hints(kind)
-        names = [field.name for field in fields(kind)]
+        names = list(hints)
         self.template_id, self.kind = template_id, kind
         self.variable = [(name, hints[name]) for name in names if hints[name] in (str, bytes)]
         fixed = [name for name in names if hints[name] not in (str, bytes)]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from canvass.aeron_driver.comparison import RECORDING_LOG, field_names
 from canvass.aeron_driver.stream import StreamLayout
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
-from canvass.traces import wire
 from canvass.traces.layout import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
@@ -62,7 +62,7 @@ def short_state(layout: StreamLayout, cells: Sequence[int]) -> str:
 
 def message_of(cells: Sequence[int]) -> str:
     """Show a message: its type and its fields."""
-    message = wire.MESSAGE_TYPES[int(cells[0])]
+    message = MESSAGE_TYPES[int(cells[0])]
     fields = ", ".join(
         f"{wire_name(name)} {cells[1 + MESSAGE_FIELDS.index(name)]}"
         for name in message.__struct_fields__

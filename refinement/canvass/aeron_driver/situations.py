@@ -7,10 +7,11 @@ reference core's, which takes exactly the spec's steps.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.hidden import HIDDEN
@@ -81,11 +82,11 @@ def situations(revision: str) -> list[Given]:
 
 def _member(revision: str, **fields: object) -> Member:
     base = persistent_member(Rules.of(revision, _MEMBERS))
-    return replace(base, module_state=ModuleState.ACTIVE, **fields)  # type: ignore[arg-type]
+    return replace(base, module_state=ModuleState.ACTIVE, **fields)
 
 
 def _leaders(revision: str) -> Iterator[Given]:
-    record = MemberRecord(1, 2, 1, 1, ballot_sent=True)
+    record = MemberRecord(1, 2, 1, 1, ballot_sent=True, catchup_replay=False)
     behind = replace(record, log_position=1)
     leader = _member(
         revision,

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from canvass.aeron_driver.compilation import FIELDS_FILE, Driver
 from canvass.aeron_driver.errors import DriverError
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
 from canvass.tlc.java import clean_environment
-from canvass.traces import wire
 from canvass.traces.layout import (
     ACTION_NAMES,
     INPUT_COLUMNS,
@@ -129,7 +129,7 @@ class StreamLayout:
             " ".join(("message", *MESSAGE_FIELDS)),
             " ".join(("actions", *ACTION_NAMES)),
         ]
-        for message in wire.MESSAGE_TYPES:
+        for message in MESSAGE_TYPES:
             names = [f"{wire_name(name)} {name}" for name in message.__struct_fields__]
             lines.append(" ".join(("type", message.__name__, *names)))
         fields = FIELDS_FILE.read_text(encoding="utf-8").splitlines()

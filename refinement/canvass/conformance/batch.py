@@ -13,7 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role
+from canvass.cluster.member import (
+    NULL_RECORD,
+    ElectionState,
+    Member,
+    ModuleState,
+    Role,
+)
 from canvass.cluster.messages import NULL_VALUE
 from canvass.graph.steps import record_cells, state_cells
 from canvass.traces.columns import EventColumns, Ints, predecessors
@@ -121,7 +127,7 @@ def new_member(member_count: int) -> Member:
         termination_position=NULL_VALUE,
         termination_leadership_term_id=NULL_VALUE,
         leader_member_id=NULL_VALUE,
-        members=(MemberRecord(),) * member_count,
+        members=(NULL_RECORD,) * member_count,
         election_state=ElectionState.CLOSED,
         log_leadership_term_id=NULL_VALUE,
         leadership_term_id=NULL_VALUE,

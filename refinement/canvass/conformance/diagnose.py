@@ -7,12 +7,13 @@ fails. Who is right is not decided here: graph, cache and TLC decide steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from msgspec import structs
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import HARDENED

@@ -7,9 +7,10 @@ imported run, which of several inputs the import chose says nothing of the clust
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.conformance.run_timing import RunTiming

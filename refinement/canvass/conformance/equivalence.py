@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -79,9 +79,9 @@ class Mismatch:
         if self.expected is None or self.actual is None:
             return ()
         differing = [
-            field.name
-            for field in fields(Member)
-            if getattr(self.expected[0], field.name) != getattr(self.actual[0], field.name)
+            name
+            for name in Member.__struct_fields__
+            if getattr(self.expected[0], name) != getattr(self.actual[0], name)
         ]
         return (*differing, *(["sends"] if self.expected[1] != self.actual[1] else []))
 
@@ -216,7 +216,7 @@ def _part(outcome: Expected, name: str) -> str:
 
 def _shown(value: Member | Input) -> str:
     """Give the fields of a state or input that are not null."""
-    given = ((field.name, getattr(value, field.name)) for field in fields(value))
+    given = ((name, getattr(value, name)) for name in value.__struct_fields__)
     shown = [
         f"{name}={getattr(part, 'value', part)!r}"
         for name, part in given

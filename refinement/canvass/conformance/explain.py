@@ -7,10 +7,10 @@ verdict, and a failing oracle costs the alternatives only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
@@ -158,11 +158,11 @@ def _differences(
 
 
 def _flat(state: Member) -> Iterator[tuple[str, str]]:
-    for name in state.__dataclass_fields__:
+    for name in state.__struct_fields__:
         value = getattr(state, name)
         if name == "members":
             for j, record in enumerate(value):
-                for field in record.__dataclass_fields__:
+                for field in record.__struct_fields__:
                     yield f"members[{j}].{wire_name(field)}", _text(getattr(record, field))
         elif name == "recording_log":
             for k, entry in enumerate(value):
@@ -175,7 +175,7 @@ def _flat(state: Member) -> Iterator[tuple[str, str]]:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    names = getattr(value, "__dataclass_fields__", None)
+    names = getattr(value, "__struct_fields__", None)
     if names is not None:
         parts = (f"{wire_name(name)}={_text(getattr(value, name))}" for name in names)
         return f"{type(value).__name__}({', '.join(parts)})"

@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.conformance.kernel_content import content_hashes
-from canvass.traces import wire
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 
@@ -42,7 +42,7 @@ Spans: TypeAlias = Parts[tuple[int, int]]
 """Spans of rows: the first one and the one after the last; they rise."""
 _COLUMNS: Final = [STATE_INDEX[name] for name in KEPT]
 
-_TYPES: Final = [message.__name__ for message in wire.MESSAGE_TYPES]
+_TYPES: Final = [message.__name__ for message in MESSAGE_TYPES]
 _VOTE: Final = _TYPES.index("Vote")
 _COMMIT: Final = _TYPES.index("CommitPosition")
 _TERM: Final = _TYPES.index("NewLeadershipTerm")

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.conformance.tlc_engine_rows import (
     SMALL_OFFSET,
@@ -26,7 +26,6 @@ from canvass.conformance.tlc_engine_rows import (
     rows_of,
 )
 from canvass.tlc import TlcError
-from canvass.traces import wire
 from canvass.traces.columns import Ints
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.layout import (
@@ -49,8 +48,7 @@ NEVER_RECEIVED, NEVER_SENT = -1, -2
 _RESTART: Final = ACTION_NAMES.index("Restart")
 _PEER, _ID = MESSAGE_INDEX["peer"], MESSAGE_INDEX["id"]
 _FIELDS: Final = tuple(
-    tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__)
-    for message in wire.MESSAGE_TYPES
+    tuple(MESSAGE_INDEX[name] for name in message.__struct_fields__) for message in MESSAGE_TYPES
 )
 """For each message type the columns of its fields, in the order of ``Encoding.tla``."""
 

@@ -12,19 +12,16 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from canvass.cluster.member import Member
+from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.conformance.steps import Example
 from canvass.graph.steps import Step
-from canvass.traces import wire
 from canvass.traces.actions import Action
 from canvass.traces.schema import (
     Input,
-    to_cluster_input,
-    to_cluster_member,
-    to_cluster_message,
-    to_wire_input,
-    to_wire_member,
-    to_wire_message,
+    to_core_input,
+    to_trace_input,
 )
 
 _KEY: Final = struct.Struct(">QQ")
@@ -32,7 +29,7 @@ _KEY: Final = struct.Struct(">QQ")
 
 class _Sent(Struct, frozen=True, array_like=True):
     to: int
-    message: wire.Message
+    message: Message
 
 
 class _Question(Struct, frozen=True):
@@ -46,8 +43,8 @@ class _Question(Struct, frozen=True):
     barred: bool
     action: Action
     input: Input
-    before: wire.Member
-    after: wire.Member
+    before: Member
+    after: Member
     sends: tuple[_Sent, ...]
 
 
@@ -77,10 +74,10 @@ def to_question(example: Example) -> tuple[bytes, bytes]:
         member=step.member,
         barred=step.barred,
         action=step.action,
-        input=to_wire_input(step.input),
-        before=to_wire_member(step.before),
-        after=to_wire_member(step.after),
-        sends=tuple(_Sent(to, to_wire_message(message)) for to, message in step.sends),
+        input=to_trace_input(step.input),
+        before=step.before,
+        after=step.after,
+        sends=tuple(_Sent(to, message) for to, message in step.sends),
     )
     return key_bytes(example.key), _ENCODER.encode(question)
 
@@ -103,11 +100,11 @@ def to_example(key: bytes, question: bytes) -> Example:
         ),
         Step(
             member=asked.member,
-            before=to_cluster_member(asked.before),
+            before=asked.before,
             action=asked.action,
-            input=to_cluster_input(asked.input),
-            after=to_cluster_member(asked.after),
-            sends=tuple((sent.to, to_cluster_message(sent.message)) for sent in asked.sends),
+            input=to_core_input(asked.input),
+            after=asked.after,
+            sends=tuple((sent.to, sent.message) for sent in asked.sends),
             barred=asked.barred,
         ),
         key_of(key),

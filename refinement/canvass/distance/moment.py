@@ -19,7 +19,6 @@ from canvass.cluster.rules import Rules
 from canvass.graph.renaming import map_message, map_state, ranks
 from canvass.simulation.scenario.contents import Log, length
 from canvass.traces.layout import Kind, kind
-from canvass.traces.schema import to_wire_member, to_wire_message
 
 UnderWay = tuple[int, int, Message]
 """Sender, receiver and message."""
@@ -150,7 +149,7 @@ class Moment:
     def _messages(self, sender: int, receiver: int) -> Iterator[Any]:
         for i, j, message in self.under_way:
             if (i, j) == (sender, receiver):
-                yield msgspec.to_builtins(to_wire_message(message))
+                yield msgspec.to_builtins(message)
 
 
 def _matters(moment: Moment, _sender: int, receiver: int, message: Message) -> bool:
@@ -161,7 +160,7 @@ def _matters(moment: Moment, _sender: int, receiver: int, message: Message) -> b
 
 
 def _state_value(state: Member) -> dict[str, Any]:
-    value: dict[str, Any] = msgspec.to_builtins(to_wire_member(state))
+    value: dict[str, Any] = msgspec.to_builtins(state)
     value["members"] = dict(enumerate(value["members"]))
     value["recordingLog"] = tuple(value["recordingLog"])
     return value

@@ -10,27 +10,40 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from canvass.cluster.member import Member
+from canvass.cluster.messages import (
+    AppendPosition,
+    CanvassPosition,
+    CatchupPosition,
+    CommitPosition,
+    Message,
+    NewLeadershipTerm,
+    RequestVote,
+    StopCatchup,
+    TerminationAck,
+    TerminationPosition,
+    Vote,
+)
 from canvass.explanation.states import MemberStates, States
-from canvass.traces import wire
 from canvass.traces.actions import Action
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.run import LoadedRun
-from canvass.traces.schema import Event, to_cluster_member
+from canvass.traces.schema import Event
 
 _CLOSED: Final = "CLOSED"
-_RECORDS: Final[dict[type[wire.Message], type[records.ClusterEvent]]] = {
-    wire.CanvassPosition: records.CanvassPosition,
-    wire.RequestVote: records.RequestVote,
-    wire.Vote: records.Vote,
-    wire.NewLeadershipTerm: records.NewLeadershipTerm,
-    wire.AppendPosition: records.AppendPosition,
-    wire.CommitPosition: records.CommitPosition,
-    wire.CatchupPosition: records.CatchupPosition,
-    wire.StopCatchup: records.StopCatchup,
-    wire.TerminationPosition: records.TerminationPosition,
-    wire.TerminationAck: records.TerminationAck,
+_RECORDS: Final[dict[type[Message], type[records.ClusterEvent]]] = {
+    CanvassPosition: records.CanvassPosition,
+    RequestVote: records.RequestVote,
+    Vote: records.Vote,
+    NewLeadershipTerm: records.NewLeadershipTerm,
+    AppendPosition: records.AppendPosition,
+    CommitPosition: records.CommitPosition,
+    CatchupPosition: records.CatchupPosition,
+    StopCatchup: records.StopCatchup,
+    TerminationPosition: records.TerminationPosition,
+    TerminationAck: records.TerminationAck,
 }
 _ABSENT: Final[dict[str, object]] = {
     "protocol_version": records.NULL_VALUE,
@@ -73,13 +86,13 @@ def states_of_run(run: LoadedRun, offsets: dict[int, int]) -> States:
     for member_id, events in run.events.items():
         offset = offsets.get(member_id, 0)
         times = [event.time_ns + offset for event in events]
-        members[member_id] = MemberStates(times, [to_cluster_member(e.state) for e in events])
+        members[member_id] = MemberStates(times, [e.state for e in events])
     inferred = run.run.source.get("kind") == "aeron-log"
     return States(members, inferred)
 
 
 def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
-    before: wire.Member | None = None
+    before: Member | None = None
     for number, event in enumerate(events, 1):
         place = (0, number, event.time_ns)
         if event.action is Action.RESTART:
@@ -91,7 +104,7 @@ def _records(member_id: int, events: tuple[Event, ...]) -> Iterator[LogRecord]:
 
 
 def _received(
-    place: tuple[int, int, int], member_id: int, message: wire.Message
+    place: tuple[int, int, int], member_id: int, message: Message
 ) -> records.ClusterEvent:
     kind = _RECORDS[type(message)]
     values = [
@@ -101,14 +114,14 @@ def _received(
     return kind(*place, member_id, *values)
 
 
-def _value(name: str, message: wire.Message) -> object:
+def _value(name: str, message: Message) -> object:
     if name == "sender_member_id":
         return getattr(message, "member_id", records.NULL_VALUE)
     return _ABSENT[name]
 
 
 def _changes(
-    place: tuple[int, int, int], member_id: int, event: Event, before: wire.Member | None
+    place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
 ) -> Iterator[LogRecord]:
     after, action = event.state, event.action
     if action is Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT:
@@ -140,7 +153,7 @@ def _changes(
 
 
 def _truncation(
-    place: tuple[int, int, int], member_id: int, before: wire.Member, after: wire.Member
+    place: tuple[int, int, int], member_id: int, before: Member, after: Member
 ) -> records.TruncateLogEntry:
     return records.TruncateLogEntry(
         *place,
@@ -158,7 +171,7 @@ def _truncation(
 
 
 def _new_election(
-    place: tuple[int, int, int], member_id: int, event: Event, before: wire.Member | None
+    place: tuple[int, int, int], member_id: int, event: Event, before: Member | None
 ) -> records.NewElection:
     after = event.state
     if event.action is Action.RESTART:

@@ -34,7 +34,7 @@ _PEER: Final = MESSAGE_INDEX["peer"]
 _LEADER: Final = STATE_INDEX["leader_member_id"]
 _GRACEFUL: Final = STATE_INDEX["graceful_closed_leader_id"]
 _MESSAGE_PLACES: Final = tuple(
-    tuple(MESSAGE_INDEX[name] for name in kind.__dataclass_fields__) for kind in MESSAGE_TYPES
+    tuple(MESSAGE_INDEX[name] for name in kind.__struct_fields__) for kind in MESSAGE_TYPES
 )
 
 

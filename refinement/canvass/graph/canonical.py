@@ -19,8 +19,10 @@ is allowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from canvass.cluster.member import (
     NO_INPUT,
@@ -311,7 +313,7 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
 
     def relative(message: Message) -> Iterator[int]:
         yield MESSAGE_TYPES.index(type(message))
-        for name in message.__dataclass_fields__:
+        for name in message.__struct_fields__:
             value = int(getattr(message, name))
             yield _mention(step.member, peer, value) if kind_of(name) is Kind.MEMBER else value
 
@@ -335,7 +337,7 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
 
 
 def _members_named(message: Message) -> list[int]:
-    names = message.__dataclass_fields__
+    names = message.__struct_fields__
     return [getattr(message, name) for name in names if kind_of(name) is Kind.MEMBER]
 
 
@@ -407,5 +409,5 @@ def _kept_cells(state: Member, kept: frozenset[str]) -> Iterator[int]:
 def _sent_cells(message: Message) -> Iterator[int]:
     cells = message_cells(message)
     yield cells[0]
-    for name in message.__dataclass_fields__:
+    for name in message.__struct_fields__:
         yield cells[1 + MESSAGE_FIELDS.index(name)]

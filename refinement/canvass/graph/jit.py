@@ -40,7 +40,7 @@ _SOURCES: Final = (
     ),
     *sorted(_OWN.glob("kernel*.py")),
     *sorted((_OWN.parent / "conformance").glob("kernel*.py")),
-    *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits", "wire")),
+    *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
 _parts = set[Callable[..., object]]()

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.member import Member
 from canvass.cluster.transitions import persistent_member
 from canvass.graph.arranging import state_id
 from canvass.graph.artifact import Graph, open_graph
@@ -29,10 +30,9 @@ from canvass.graph.salt import salt_of
 from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
 from canvass.tlc import Function, Value, from_python
-from canvass.traces import wire
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.names import wire_name
-from canvass.traces.schema import to_wire_input, to_wire_member, to_wire_message
+from canvass.traces.schema import to_trace_input
 
 _CHUNK: Final = 1 << 17
 
@@ -50,7 +50,7 @@ class MemberView(Adjacency):
 
     kind: Kind = "member"
     actions = ACTION_NAMES
-    fields = tuple(wire_name(name) for name in wire.Member.__struct_fields__)
+    fields = tuple(wire_name(name) for name in Member.__struct_fields__)
 
     def __init__(self, graph: Graph, folder: Path) -> None:
         self.graph = graph
@@ -169,7 +169,7 @@ class MemberView(Adjacency):
     def tree(self, row: int) -> Tree:
         """Give a state as the trace format writes it."""
         state = self.graph.member(self.artifact_row(row))
-        tree: Tree = msgspec.to_builtins(to_wire_member(state))
+        tree: Tree = msgspec.to_builtins(state)
         return tree
 
     def edge(self, edge: int) -> EdgeView:
@@ -183,9 +183,9 @@ class MemberView(Adjacency):
             source=self.row_of(int(graph.source[edge])),
             target=self.row_of(int(graph.target[edge])),
             action=action.value,
-            given=msgspec.to_builtins(to_wire_input(given)),
+            given=msgspec.to_builtins(to_trace_input(given)),
             sends=[
-                {"to": receiver, "message": msgspec.to_builtins(to_wire_message(message))}
+                {"to": receiver, "message": msgspec.to_builtins(message)}
                 for receiver, message in graph.sends_of(int(graph.sent[edge]))
             ],
         )

@@ -178,7 +178,7 @@ def _cells(step: Step) -> list[int]:
 def _message(message: Message | None) -> list[int]:
     if message is None:
         return [NULL_VALUE]
-    fields = [int(getattr(message, name)) for name in message.__dataclass_fields__]
+    fields = [int(getattr(message, name)) for name in message.__struct_fields__]
     return [MESSAGE_TYPES.index(type(message)), *fields]
 
 

@@ -24,7 +24,7 @@ NO_TARGET: Final = -1
 _INPUT, _STATE, _RESULTS, _DISABLED, _OUTCOME = range(5)
 _NOT_ENABLED, _NO_CHANGE, _CHANGE, _NOT_ASKED = range(4)
 _NO_BRACKETS: Final = str.maketrans("", "", '<> "')
-_MESSAGE_SIZES: Final = tuple(1 + len(kind.__dataclass_fields__) for kind in MESSAGE_TYPES)
+_MESSAGE_SIZES: Final = tuple(1 + len(kind.__struct_fields__) for kind in MESSAGE_TYPES)
 
 
 def cells_of(line: str) -> list[int]:

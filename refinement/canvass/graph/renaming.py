@@ -7,19 +7,21 @@ said by `canvass.traces.layout.kind`; why it keeps a step allowed, in `canvass.g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.graph.steps import Step
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=Struct)
 
 
 def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
     """Rename the numbers of a message, each by the name of its field."""
-    given = {name: getattr(message, name) for name in message.__dataclass_fields__}
+    given = {name: getattr(message, name) for name in message.__struct_fields__}
     values: list[Any] = [
         value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
     ]
@@ -29,11 +31,11 @@ def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
 def _map_fields(value: _T, rename: Callable[[str, int], int]) -> _T:
     """Rename the numbers among the fields of a state, record, entry or input."""
     changes: dict[str, Any] = {}
-    for field in fields(value):  # type: ignore[arg-type]
-        given = getattr(value, field.name)
+    for name in value.__struct_fields__:
+        given = getattr(value, name)
         if type(given) is int:
-            changes[field.name] = rename(field.name, given)
-    return replace(value, **changes)  # type: ignore[type-var]
+            changes[name] = rename(name, given)
+    return replace(value, **changes)
 
 
 def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
 from canvass.cluster import messages
 from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
@@ -31,8 +33,7 @@ Sends = tuple[tuple[int, Message], ...]
 """Receiver and message, in the order of sending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True, gc=False):
     """One step: a member in a state takes an action on an input; state and sends follow.
 
     ``barred`` says that another member is the appointed leader: this one may not nominate itself.
@@ -109,7 +110,7 @@ ERASED_STATE: Final = tuple(
 ERASED_RECORD: Final = tuple(0 if name in FLAG_COLUMNS else NULL_VALUE for name in MEMBER_COLUMNS)
 
 _FIELD_PLACES: Final = tuple(
-    tuple(MESSAGE_FIELDS.index(name) for name in message.__dataclass_fields__)
+    tuple(MESSAGE_FIELDS.index(name) for name in message.__struct_fields__)
     for message in MESSAGE_TYPES
 )
 
@@ -120,7 +121,7 @@ def message_cells(message: Message | None) -> list[int]:
     if message is not None:
         code = MESSAGE_TYPES.index(type(message))
         cells[0] = code
-        for place, name in zip(_FIELD_PLACES[code], message.__dataclass_fields__, strict=True):
+        for place, name in zip(_FIELD_PLACES[code], message.__struct_fields__, strict=True):
             cells[1 + place] = int(getattr(message, name))
     return cells
 

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.graph.canonical import LEADER_STATES
 from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, frame_of
 from canvass.graph.regimes import LOG, Lookup, Regime
 from canvass.graph.steps import ERASED_RECORD, ERASED_STATE
-from canvass.traces import wire
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,
@@ -125,7 +125,7 @@ def tables() -> Tables:
             dtype=np.int64,
         ),
         fields=_lists(
-            [[MESSAGE_INDEX[name] for name in m.__struct_fields__] for m in wire.MESSAGE_TYPES]
+            [[MESSAGE_INDEX[name] for name in m.__struct_fields__] for m in MESSAGE_TYPES]
         ),
         state_kinds=_kinds(STATE_COLUMNS),
         record_kinds=_kinds(MEMBER_COLUMNS),

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
+from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.lanes.model import Record
-from canvass.traces import wire
 from canvass.traces.names import wire_name
 
 ABSENT: Final = "absent"
@@ -44,11 +44,11 @@ class Change(Record, frozen=True):
         return f"{self.field}: {self.before} → {self.after}"
 
 
-def state_changes(before: wire.Member, after: wire.Member) -> tuple[Change, ...]:
+def state_changes(before: Member, after: Member) -> tuple[Change, ...]:
     """Give the fields in which two states differ, the most telling ones first."""
     if before == after:
         return ()
-    names = dict.fromkeys((*_TELLING, *wire.Member.__struct_fields__))
+    names = dict.fromkeys((*_TELLING, *Member.__struct_fields__))
     found: list[Change] = []
     for name in names:
         old, new = getattr(before, name), getattr(after, name)
@@ -65,7 +65,7 @@ def _field_changes(name: str, old: object, new: object) -> Iterator[Change]:
         was = old[place] if place < len(old) else None
         now = new[place] if place < len(new) else None
         path = f"{wire_name(name)}[{place}]"
-        if isinstance(was, wire.MemberRecord) and isinstance(now, wire.MemberRecord):
+        if isinstance(was, MemberRecord) and isinstance(now, MemberRecord):
             for field in was.__struct_fields__:
                 one, two = getattr(was, field), getattr(now, field)
                 if one != two:
@@ -82,7 +82,7 @@ def value_text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, Enum):
         return str(value.value)
-    if isinstance(value, wire.TermEntry):
+    if isinstance(value, TermEntry):
         end = "open" if value.log_position == -1 else str(value.log_position)
         return f"term {value.leadership_term_id}, {value.term_base_log_position} to {end}"
     if isinstance(value, msgspec.Struct):

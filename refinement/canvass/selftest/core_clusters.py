@@ -8,9 +8,10 @@ verified. Which mutants need that is data; why whole members do not show them is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.rules import HAZARDS, Rules

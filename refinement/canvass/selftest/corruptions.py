@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from canvass.cluster.member import Member
+from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import MESSAGE_CAUSALITY
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.selftest.recorded import Lines, RecordedRun
-from canvass.traces import wire
 from canvass.traces.schema import Event, encode
 
 STEP: Final = DivergenceClass.IMPLEMENTATION_STEP
@@ -29,7 +30,7 @@ WRONG_STEP: Final = frozenset({STEP, GAP})
 _WON: Final = "LEADER_LOG_REPLICATION"
 """The state that the winner of a ballot enters."""
 _NUMBERS: Final = tuple(
-    name for name, kind in wire.Member.__annotations__.items() if kind in ("Int64", "wire.Int64")
+    name for name, kind in Member.__annotations__.items() if kind in ("Int64", "Int64")
 )
 
 
@@ -173,7 +174,7 @@ def send_removed(good: RecordedRun, rng: random.Random) -> Result:
     return _wrong_step(good, member, changed, step - 1)
 
 
-def _with_other_number(message: wire.Message, rng: random.Random) -> wire.Message | None:
+def _with_other_number(message: Message, rng: random.Random) -> Message | None:
     names = [
         name
         for name in message.__struct_fields__

@@ -10,9 +10,11 @@ import hashlib
 import random
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, cast
+
+from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role

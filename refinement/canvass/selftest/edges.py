@@ -9,7 +9,7 @@ graphs and tells every mismatch in full.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -154,9 +154,9 @@ def _difference(trials: Trials, action: Action, outcome: Outcome | None, trial: 
     after = trials.states[target]
     if outcome.next != after:
         differing = [
-            field.name
-            for field in fields(Member)
-            if getattr(outcome.next, field.name) != getattr(after, field.name)
+            name
+            for name in Member.__struct_fields__
+            if getattr(outcome.next, name) != getattr(after, name)
         ]
         return f"leads to another {', '.join(differing)}"
     if tuple((send.to, send.message) for send in outcome.sends) != trials.sends[sent]:

@@ -21,9 +21,7 @@ from canvass.traces.schema import (
     Event,
     Run,
     encode,
-    to_cluster_input,
-    to_cluster_member,
-    to_cluster_message,
+    to_core_input,
 )
 
 _EVENTS: Final = msgspec.json.Decoder(Event)
@@ -66,17 +64,17 @@ class RecordedRun:
             return new_member(self.run.member_count)
         key = member, step
         if key not in self._states:
-            self._states[key] = to_cluster_member(self.streams[member][step].state)
+            self._states[key] = self.streams[member][step].state
         return self._states[key]
 
     def allows(self, member: int, before: Member, event: Event) -> bool:
         """Say whether the core takes the step from a state; receivers have no order."""
-        given = to_cluster_input(event.input)
+        given = to_core_input(event.input)
         outcome = core.step(self.rules, member, before, event.action.value, given)
-        if outcome is None or outcome.next != to_cluster_member(event.state):
+        if outcome is None or outcome.next != event.state:
             return False
         asked = sorted(((s.to, s.message) for s in outcome.sends), key=lambda send: send[0])
-        sent = [(send.to, to_cluster_message(send.message)) for send in event.sends]
+        sent = [(send.to, send.message) for send in event.sends]
         return asked == sorted(sent, key=lambda send: send[0])
 
     def is_heard(self, event: Event) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster import core as unbroken
 from canvass.cluster.member import Input, Member, MemberRecord
@@ -83,5 +85,5 @@ def _changed(state: Member, rng: random.Random) -> Member:
     return replace(state, members=(*state.members[:j], record, *state.members[j + 1 :]))
 
 
-def _names(of: type) -> list[str]:
-    return [field.name for field in fields(of) if field.type == "int"]
+def _names(of: type[Struct]) -> list[str]:
+    return [name for name, kind in of.__annotations__.items() if kind == "Int64"]

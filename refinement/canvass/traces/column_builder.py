@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import astuple, replace
 
-from canvass.traces import wire
+from canvass.cluster.member import Member
+from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.layout import (
@@ -35,10 +36,10 @@ from canvass.traces.schema import MEMBER_SETS, Event, Input
 
 _HEAD: Final = ("step", "time_ns", "action")
 _CARRIED: Final = ("row", "peer", "id")
-_TYPES: Final[tuple[type[wire.Message], ...]] = wire.MESSAGE_TYPES
+_TYPES: Final[tuple[type[Message], ...]] = MESSAGE_TYPES
 _ACTIONS: Final = {action: code for code, action in enumerate(ACTIONS)}
 _MASKS: Final = {members: mask_of(members) for members in MEMBER_SETS}
-_FIELDS: Final = wire.Member.__struct_fields__
+_FIELDS: Final = Member.__struct_fields__
 _ENUM_PLACES: Final[tuple[tuple[int, dict[Any, int]], ...]] = tuple(
     (_FIELDS.index(name), {value: code for code, value in enumerate(values)})
     for name, values in STATE_ENUMS.items()
@@ -65,7 +66,7 @@ def _input_row(given: Input) -> bytes:
     )
 
 
-def _state_cells(state: wire.Member) -> list[int]:
+def _state_cells(state: Member) -> list[int]:
     cells = [*astuple(state)]
     for place, codes in _ENUM_PLACES:
         cells[place] = codes[cells[place]]
@@ -103,7 +104,7 @@ class _MessageTable:
         self._count = 0
         self._tables = {kind: _Table((*_CARRIED, *kind.__struct_fields__)) for kind in _TYPES}
 
-    def add(self, carried: Iterable[tuple[wire.Message | None, int, str]]) -> None:
+    def add(self, carried: Iterable[tuple[Message | None, int, str]]) -> None:
         """Add messages, each with the other member and the id, or no messages."""
         row = self._count - 1
         rows: dict[type[Any], list[tuple[int, ...]]] = {kind: [] for kind in _TYPES}

@@ -43,7 +43,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.traces import wire
+from canvass.cluster.member import Member, MemberRecord, TermEntry
+from canvass.cluster.messages import MESSAGE_TYPES, Message, Vote
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     FLAG_COLUMNS,
@@ -120,10 +121,10 @@ def _fields(columns: Sequence[str], cells: Ints) -> dict[str, Any]:
     }
 
 
-def _message(cells: Ints) -> wire.Message:
-    message_type = wire.MESSAGE_TYPES[int(cells[0])]
+def _message(cells: Ints) -> Message:
+    message_type = MESSAGE_TYPES[int(cells[0])]
     values: list[Any] = [int(cells[MESSAGE_INDEX[name]]) for name in message_type.__struct_fields__]
-    if message_type is wire.Vote:
+    if message_type is Vote:
         values[-1] = bool(values[-1])
     return message_type(*values)
 
@@ -141,11 +142,10 @@ def _event(columns: EventColumns, row: int) -> Event:
         facts["from_"], facts["id"] = int(received[1]), message_id_text(int(received[2]))
     lists: dict[str, Any] = {
         "members": tuple(
-            wire.MemberRecord(**_fields(MEMBER_COLUMNS, cells)) for cells in columns.members[row]
+            MemberRecord(**_fields(MEMBER_COLUMNS, cells)) for cells in columns.members[row]
         ),
         "recording_log": tuple(
-            wire.TermEntry(*cells.tolist())
-            for cells in _slice(columns.log, columns.log_offsets, row)
+            TermEntry(*cells.tolist()) for cells in _slice(columns.log, columns.log_offsets, row)
         ),
     }
     return Event(
@@ -157,7 +157,7 @@ def _event(columns: EventColumns, row: int) -> Event:
             Send(int(cells[1]), message_id_text(int(cells[2])), _message(cells))
             for cells in _slice(columns.sends, columns.send_offsets, row)
         ),
-        state=wire.Member(**_fields(STATE_COLUMNS, columns.state[row]), **lists),
+        state=Member(**_fields(STATE_COLUMNS, columns.state[row]), **lists),
         log_checksums=tuple(
             LogChecksum(int(position), f"{int(checksum) & 0xFFFFFFFFFFFFFFFF:016x}")
             for position, checksum in _slice(columns.checksums, columns.checksum_offsets, row)

@@ -1,8 +1,8 @@
 """Which column holds what: the names, codes and kinds of everything that events have in columns.
 
-All of it follows from the dataclasses of `canvass.cluster` and the Structs of
-`canvass.traces.wire`, so that a new field appears in columns by itself. Here are only names and
-numbers; the arrays are in `canvass.traces.columns`, the Arrow schema in `canvass.traces.arrow`.
+All of it follows from the values of `canvass.cluster`, so that a new field appears in columns by
+itself. Here are only names and numbers; the arrays are in `canvass.traces.columns`, the Arrow
+schema in `canvass.traces.arrow`.
 
 Codes are indexes into the tuples below. -1 stands for none, everywhere.
 """
@@ -14,14 +14,14 @@ from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import Final
 
-from canvass.cluster.member import ElectionState, ModuleState, Role
-from canvass.traces import wire
+from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.limits import MAX_ID_DIGITS
 
 NONE: Final = -1
 
-MESSAGE_TYPE_NAMES: Final = tuple(message.__name__ for message in wire.MESSAGE_TYPES)
+MESSAGE_TYPE_NAMES: Final = tuple(message.__name__ for message in MESSAGE_TYPES)
 """The code of a message type is its index here."""
 
 STATE_ENUMS: Final[Mapping[str, tuple[Enum, ...]]] = MappingProxyType(
@@ -43,7 +43,7 @@ ACTION_MESSAGE_CODES: Final = tuple(
 """For each action code the code of the message type that it consumes, -1 for none."""
 
 MESSAGE_FIELDS: Final = tuple(
-    dict.fromkeys(name for message in wire.MESSAGE_TYPES for name in message.__struct_fields__)
+    dict.fromkeys(name for message in MESSAGE_TYPES for name in message.__struct_fields__)
 )
 """Each field that some message type has, once."""
 
@@ -68,14 +68,14 @@ k.
 """
 
 STATE_COLUMNS: Final = tuple(
-    name for name in wire.Member.__struct_fields__ if name not in ("members", "recording_log")
+    name for name in Member.__struct_fields__ if name not in ("members", "recording_log")
 )
 """Columns of the state after the step, without its two lists."""
 
-MEMBER_COLUMNS: Final = wire.MemberRecord.__struct_fields__
+MEMBER_COLUMNS: Final = MemberRecord.__struct_fields__
 """Columns of one record of ``members``."""
 
-LOG_COLUMNS: Final = wire.TermEntry.__struct_fields__
+LOG_COLUMNS: Final = TermEntry.__struct_fields__
 """Columns of one entry of the recording log."""
 
 CHECKSUM_COLUMNS: Final = ("position", "checksum")
@@ -124,8 +124,8 @@ MEMBER_INDEX: Final = index_of(MEMBER_COLUMNS)
 
 FLAG_COLUMNS: Final = frozenset(
     {"interval", "commit_interval", "timeout"}
-    | {name for name, kept in wire.Member.__annotations__.items() if kept == "bool"}
-    | {name for name, kept in wire.MemberRecord.__annotations__.items() if kept == "bool"}
+    | {name for name, kept in Member.__annotations__.items() if kept == "bool"}
+    | {name for name, kept in MemberRecord.__annotations__.items() if kept == "bool"}
 )
 """Columns of input, state and member record that hold truth values, 0 and 1."""
 

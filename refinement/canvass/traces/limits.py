@@ -1,5 +1,5 @@
 """How much a trace may ask of its reader. Every limit of the format is in this table, with its
-reason.
+reason; those of the values themselves are in `canvass.cluster`.
 
 The limits hold for input that nobody vouches for. A run of the size that canvass itself records
 stays far below them.
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
-MAX_MEMBERS: Final = 9
-"""Aeron clusters have 1, 3, 5 or 7 members; 9 leaves room and fits the columns of one event in a
-few cache lines.
-"""
+from canvass.cluster.member import MAX_MEMBERS as MAX_MEMBERS
+from canvass.cluster.member import MAX_RECORDING_LOG as MAX_RECORDING_LOG
+from canvass.cluster.messages import MAX_INT as MAX_INT
+from canvass.cluster.messages import MIN_INT as MIN_INT
 
 MAX_LINE_BYTES: Final = 1 << 20
 """An event with nine members and a long recording log takes about 20 KiB. A line is held in memory
@@ -33,10 +33,6 @@ MAX_TOKENS: Final = 200_000
 MAX_SENDS: Final = 1 << 10
 """Messages sent in one step. A leader sends a few to each of eight peers."""
 
-MAX_RECORDING_LOG: Final = 1 << 12
-"""Recording-log entries in one event: what the step reads or writes, not the whole log of a
-long-lived cluster.
-"""
 
 MAX_LOG_CHECKSUMS: Final = 1 << 10
 """Witnessed positions of one event."""
@@ -83,7 +79,3 @@ MAX_ID_DIGITS: Final = 15
 """Digits of the running number of a message id; the number then fits the low 50 bits of the id's
 code in columns.
 """
-
-MIN_INT: Final = -(1 << 63)
-MAX_INT: Final = (1 << 63) - 1
-"""Positions, terms and times are signed 64-bit, as Aeron's are."""

@@ -24,9 +24,9 @@ from canvass.traces.schema import (
     Run,
     Send,
     encode,
+    to_trace_input,
 )
 from canvass.traces.streams import StreamFile, read_small
-from canvass.traces.wire_form import WireForm
 
 _BATCH: Final = 256
 """Events kept back at most when not every step is flushed."""
@@ -139,7 +139,6 @@ class StreamRecorder:
     ) -> None:
         self._member_id = member_id
         self._flush = flush
-        self._form = WireForm()
         self._pending: list[Event] = []
         self._step = self._number = 0
         exists = path.exists()
@@ -175,17 +174,17 @@ class StreamRecorder:
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
         """Record one step; see `Recorder.record`."""
-        first, form = self._number, self._form
+        first = self._number
         event = Event(
             step=self._step,
             time_ns=time_ns,
             action=Action(action),
-            input=form.input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
+            input=to_trace_input(inputs, sender, "" if number < 0 else f"{sender}:{number}"),
             sends=tuple(
-                Send(receiver, f"{self._member_id}:{first + place}", form.message(message))
+                Send(receiver, f"{self._member_id}:{first + place}", message)
                 for place, (receiver, message) in enumerate(sends)
             ),
-            state=form.member(state),
+            state=state,
             log_checksums=tuple(
                 LogChecksum(position, f"{checksum:016x}") for position, checksum in log_checksums
             ),

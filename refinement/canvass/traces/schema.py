@@ -1,9 +1,8 @@
-"""The trace format: ``run.json`` (`Run`), one line of a member's stream (`Event`), and their
-conversion.
+"""The trace format: ``run.json`` (`Run`), and one line of a member's stream (`Event`).
 
-`canvass.traces.wire` holds the messages and the member state. Here is what surrounds them, the
-values of `canvass.cluster` that they stand for, and the published JSON Schemas. Reading and writing
-of files is elsewhere, and so is every check that takes more than one event.
+Messages and member states are those of `canvass.cluster`. Here is what surrounds them, the input
+with sender and id of its message, and the published JSON Schemas. Reading and writing of files is
+elsewhere, and so is every check that takes more than one event.
 
 The canonical line of an event is what `encode` makes: fields in the order of the Structs, no
 spaces, the optional fields of `Event` and `Input` left out where they have their
@@ -18,10 +17,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from canvass.cluster import member, messages
-from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster import member
+from canvass.cluster.member import Member
+from canvass.cluster.messages import NULL_VALUE, Int64, Message
 from canvass.cluster.names import wire_name
-from canvass.traces import wire
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.limits import (
     MAX_ID_DIGITS,
@@ -32,7 +31,6 @@ from canvass.traces.limits import (
     MAX_SOURCE_LINES,
     MAX_STRING_LENGTH,
 )
-from canvass.traces.wire import Int64
 
 RUN_SCHEMA: Final = "canvass.run/1"
 EVENTS_SCHEMA: Final = "canvass.events/1"
@@ -78,7 +76,7 @@ class Send(_Part, frozen=True, gc=False):
 
     to: MemberId
     id: MessageId
-    message: wire.Message
+    message: Message
 
 
 class LogChecksum(_Part, frozen=True, gc=False):
@@ -115,7 +113,7 @@ class Input(_Part, frozen=True):
     """The member that sent ``message``."""
     id: MessageId = ""
     """The id of the send that ``message`` comes from."""
-    message: wire.Message | None = None
+    message: Message | None = None
     interval: bool = False
     commit_interval: bool = False
     timeout: bool = False
@@ -138,7 +136,7 @@ class Event(_Part, frozen=True):
     input: Input
     sends: Annotated[tuple[Send, ...], Meta(max_length=MAX_SENDS)]
     """In the order of sending."""
-    state: wire.Member
+    state: Member
     """After the step."""
     log_checksums: Annotated[tuple[LogChecksum, ...], Meta(max_length=MAX_LOG_CHECKSUMS)] = ()
     source: Source | None = None
@@ -150,15 +148,8 @@ encode: Final = _ENCODER.encode
 encode_lines: Final = _ENCODER.encode_lines
 """The canonical lines of many Structs."""
 
-_WIRE_MESSAGES: Final[dict[type[messages.Message], type[wire.Message]]] = dict(
-    zip(messages.MESSAGE_TYPES, wire.MESSAGE_TYPES, strict=True)
-)
-_CLUSTER_MESSAGES: Final[dict[type[wire.Message], type[messages.Message]]] = dict(
-    zip(wire.MESSAGE_TYPES, messages.MESSAGE_TYPES, strict=True)
-)
-ACTION_MESSAGES: Final[dict[Action, type[wire.Message] | type[None]]] = {
-    action: type(None) if row.message is None else _WIRE_MESSAGES[row.message]
-    for action, row in ACTION_INPUTS.items()
+ACTION_MESSAGES: Final[dict[Action, type[Message] | type[None]]] = {
+    action: row.message or type(None) for action, row in ACTION_INPUTS.items()
 }
 """The class of ``input.message`` for each action."""
 MEMBER_SETS: Final = frozenset(
@@ -169,70 +160,40 @@ _CONSUMED: Final = {action.value: consumed for action, consumed in ACTION_MESSAG
 """The same by the action's name: to look an enum's member up calls Python code."""
 
 
-def to_wire_message(message: messages.Message) -> wire.Message:
-    """Give the JSON form of a message."""
-    values = [getattr(message, name) for name in message.__dataclass_fields__]
-    return _WIRE_MESSAGES[type(message)](*values)
+_ASCENDING: Final = {frozenset(members): members for members in MEMBER_SETS}
 
 
-def to_cluster_message(message: wire.Message) -> messages.Message:
-    """Give the message that a JSON form stands for."""
-    return _CLUSTER_MESSAGES[type(message)](*msgspec.structs.astuple(message))
-
-
-def to_wire_member(state: member.Member) -> wire.Member:
-    """Give the JSON form of a member state."""
-    values = {name: getattr(state, name) for name in wire.Member.__struct_fields__}
-    values["members"] = tuple(
-        wire.MemberRecord(*(getattr(record, name) for name in wire.MemberRecord.__struct_fields__))
-        for record in state.members
-    )
-    values["recording_log"] = tuple(
-        wire.TermEntry(entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
-        for entry in state.recording_log
-    )
-    return wire.Member(**values)
-
-
-def to_cluster_member(state: wire.Member) -> member.Member:
-    """Give the member state that a JSON form stands for."""
-    values = {name: getattr(state, name) for name in wire.Member.__struct_fields__}
-    astuple = msgspec.structs.astuple
-    values["members"] = tuple(member.MemberRecord(*astuple(record)) for record in state.members)
-    values["recording_log"] = tuple(
-        member.TermEntry(*astuple(entry)) for entry in state.recording_log
-    )
-    return member.Member(**values)
-
-
-_INPUT_FACTS: Final = tuple(
-    name
-    for name in member.Input.__dataclass_fields__
-    if name not in ("message", "active", "accepted")
-)
-
-
-def to_wire_input(value: member.Input, sender: int = NULL_VALUE, message_id: str = "") -> Input:
-    """Give the JSON form of an input; ``sender`` and ``message_id`` go with its message."""
-    facts = {name: getattr(value, name) for name in _INPUT_FACTS}
+def to_trace_input(given: member.Input, sender: int = NULL_VALUE, message_id: str = "") -> Input:
+    """Give an input as events hold it; ``sender`` and ``message_id`` go with its message."""
     return Input(
-        from_=sender,
-        id=message_id,
-        message=None if value.message is None else to_wire_message(value.message),
-        active=tuple(sorted(value.active)),
-        accepted=tuple(sorted(value.accepted)),
-        **facts,
+        sender,
+        message_id,
+        given.message,
+        given.interval,
+        given.commit_interval,
+        given.timeout,
+        _ASCENDING[given.active],
+        _ASCENDING[given.accepted],
+        given.position,
+        given.leadership_term_id,
+        given.term_base_log_position,
+        given.graceful_closed_leader_id,
     )
 
 
-def to_cluster_input(value: Input) -> member.Input:
-    """Give the input that a JSON form stands for, without sender and id of the message."""
-    facts = {name: getattr(value, name) for name in _INPUT_FACTS}
+def to_core_input(given: Input) -> member.Input:
+    """Give the input of the core that an event holds, without sender and id of the message."""
     return member.Input(
-        message=None if value.message is None else to_cluster_message(value.message),
-        active=frozenset(value.active),
-        accepted=frozenset(value.accepted),
-        **facts,
+        given.message,
+        given.interval,
+        given.commit_interval,
+        given.timeout,
+        frozenset(given.active),
+        frozenset(given.accepted),
+        given.position,
+        given.leadership_term_id,
+        given.term_base_log_position,
+        given.graceful_closed_leader_id,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.traces import wire
+from canvass.cluster.messages import MESSAGE_TYPES, Vote
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
     ACTION_MESSAGE_CODES,
@@ -27,12 +27,12 @@ from canvass.traces.limits import MAX_ID_DIGITS, MAX_MEMBERS
 _ABSENT: Final = np.array(
     [
         [False] * 3 + [name not in message.__struct_fields__ for name in MESSAGE_FIELDS]
-        for message in wire.MESSAGE_TYPES
+        for message in MESSAGE_TYPES
     ]
     + [[False] + [True] * (len(MESSAGE_COLUMNS) - 1)]
 )
 """For each message type, and last for none, the columns that hold -1."""
-_VOTE: Final = wire.MESSAGE_TYPES.index(wire.Vote)
+_VOTE: Final = MESSAGE_TYPES.index(Vote)
 _MASK_LIMIT: Final = 1 << MAX_MEMBERS
 _ID_LIMIT: Final = 10**MAX_ID_DIGITS
 _ID_NUMBER: Final = (1 << ID_BITS) - 1

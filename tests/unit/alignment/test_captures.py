@@ -17,7 +17,7 @@ from canvass.traces.aeron_log.records import ClusterEvent, LifeStart
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.alignment.outcome import EXPLAINED
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import to_wire_input, to_wire_member, to_wire_message
+from canvass.traces.schema import to_trace_input
 from support.aeron_runs import SAMPLES, align_logs, aligned, captures, wrong_steps
 from support.checked_runs import checked
 
@@ -113,12 +113,10 @@ def test_events_are_those_of_the_schema(tmp_path: Path) -> None:
     for i, live in aligned(SAMPLES[0]).members.items():
         for step, event in zip(live.emitted, run.events[i], strict=True):
             message_id = f"{step.sender}:{step.number}" if step.sender >= 0 else ""
-            expected = to_wire_input(step.given)
+            expected = to_trace_input(step.given)
             if step.given.message is not None:
-                expected = to_wire_input(step.given, step.sender, message_id)
+                expected = to_trace_input(step.given, step.sender, message_id)
 
-            assert to_wire_member(step.state) == event.state
+            assert step.state == event.state
             assert expected == event.input
-            assert [to_wire_message(message) for _, message in step.sends] == [
-                send.message for send in event.sends
-            ]
+            assert [message for _, message in step.sends] == [send.message for send in event.sends]

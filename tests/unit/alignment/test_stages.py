@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from canvass.cluster.copies import replace
 from canvass.cluster.core import step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, TermEntry
 from canvass.cluster.messages import (

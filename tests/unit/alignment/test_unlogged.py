@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from canvass.cluster import copies
 from canvass.cluster.core import step
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import NULL_VALUE, CanvassPosition, CommitPosition
@@ -87,7 +87,7 @@ def test_a_leader_of_1_49_publishes_the_term_of_its_module_while_it_is_elected(
     facts = cluster_facts({1: lines_of(1, led)})
     rules = Rules(3, revision)
     moves = Moves(rules, lines_of(0, []), facts)
-    copying = copies.replace(
+    copying = structs.replace(
         persistent_member(rules),
         election_state=ElectionState.FOLLOWER_LOG_REPLICATION,
         leader_member_id=1,
@@ -104,7 +104,7 @@ def test_a_leader_can_count_a_canvass_position_that_reaches_its_own() -> None:
     reached = CanvassPosition(0, 64, 0, 1)
     facts = ClusterFacts(canvasses={1: [(1, reached)], 2: [(1, CanvassPosition(0, 32, 0, 2))]})
     moves = Moves(RULES, lines_of(0, []), facts)
-    leading = copies.replace(
+    leading = structs.replace(
         persistent_member(RULES),
         election_state=ElectionState.LEADER_LOG_REPLICATION,
         role=Role.LEADER,
@@ -126,7 +126,7 @@ def test_the_next_exact_receipt_of_a_kind_is_found_behind_bounds() -> None:
 
 
 def nominated() -> tuple[Member, Outcome]:
-    before = copies.replace(
+    before = structs.replace(
         persistent_member(RULES),
         module_state=ModuleState.ACTIVE,
         election_state=ElectionState.NOMINATE,
@@ -153,13 +153,13 @@ def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
 
 
 def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had() -> None:
-    before = copies.replace(
+    before = structs.replace(
         persistent_member(RULES),
         election_state=ElectionState.FOLLOWER_REPLAY,
         leader_member_id=2,
     )
     outcome = Outcome(
-        copies.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
+        structs.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
     )
     for first, leader in ((False, NULL_VALUE), (True, 2)):
         vocabulary = replace(ALL_EVENTS, change_before_role=first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from canvass.archive.archive import Archive
@@ -142,7 +143,7 @@ def test_a_restart_finds_the_state_of_the_protocol() -> None:
     state = Archive(storage, SMALL_SEGMENT).found(Rules.of("hardened"))
 
     assert state.persisted_candidate_term_id == 2
-    assert state.recording_log == (replace(FIRST, log_position=96),)
+    assert state.recording_log == (msgspec.structs.replace(FIRST, log_position=96),)
     assert state.recorded_position == 96 + 64
     assert state.snapshot_log_position == 1408
 

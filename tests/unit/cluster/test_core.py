@@ -20,10 +20,20 @@ from canvass.traces.actions import Action
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = sorted(Path(core.__file__).resolve().parent.glob("*.py"))
 
-PURE = {"__future__", "canvass", "collections", "dataclasses", "enum", "itertools", "types"} | {
-    "typing"
+PURE = {
+    *(
+        "__future__",
+        "canvass",
+        "collections",
+        "dataclasses",
+        "enum",
+        "itertools",
+        "types",
+        "typing",
+    ),
+    "msgspec",
 }
-"""What the protocol core may import."""
+"""What the protocol core may import; of msgspec it takes the frozen values and their copies."""
 
 PROTOCOL_CORE = {
     *("core", "effects", "election", "election_follower", "election_leader", "election_messages"),

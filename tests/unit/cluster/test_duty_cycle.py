@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.clocks import Clocks
 from canvass.cluster.duty_cycle import DutyCycle

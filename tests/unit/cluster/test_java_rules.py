@@ -6,15 +6,16 @@ that of the release that has the rule.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.effects import Send
 from canvass.cluster.member import (
     NO_INPUT,
+    NULL_RECORD,
     ElectionState,
     Input,
     Member,
@@ -40,7 +41,7 @@ BOTH = pytest.mark.parametrize("revision", ["1.49", "1.50"])
 
 
 def member(**fields: Any) -> Member:
-    records = fields.pop("records", (MemberRecord(),) * 3)
+    records = fields.pop("records", (NULL_RECORD,) * 3)
     found = persistent_member(Rules.of("1.50", len(records)))
     return replace(found, module_state=ModuleState.ACTIVE, members=records, **fields)
 
@@ -63,7 +64,7 @@ def electing(state: ElectionState, **fields: Any) -> Member:
 
 
 def heard(term: int, position: int) -> MemberRecord:
-    return MemberRecord(leadership_term_id=term, log_position=position)
+    return replace(NULL_RECORD, leadership_term_id=term, log_position=position)
 
 
 def taken(revision: str, s: Member, action: str, x: Input = NO_INPUT) -> Outcome:
@@ -163,7 +164,7 @@ def test_a_leader_that_is_ready_may_lower_its_commit_position(revision: str, com
         module_leadership_term_id=0,
         log_leadership_term_id=0,
         recording_log=OPEN,
-        records=(heard(0, 96), MemberRecord(vote=1), MemberRecord()),
+        records=(heard(0, 96), replace(NULL_RECORD, vote=1), NULL_RECORD),
     )
 
     outcome = taken(revision, s, "LeaderReady", Input(active=frozenset({0}), commit_interval=True))
@@ -183,7 +184,7 @@ def test_a_leader_that_is_ready_publishes_what_it_commits() -> None:
         module_leadership_term_id=0,
         log_leadership_term_id=0,
         recording_log=OPEN,
-        records=(heard(0, 96), heard(-1, 96), MemberRecord()),
+        records=(heard(0, 96), heard(-1, 96), NULL_RECORD),
     )
 
     outcome = taken("1.50", s, "LeaderReady", Input(active=frozenset({0, 1})))
@@ -282,7 +283,7 @@ def test_a_leader_of_149_commits_its_own_log_when_its_election_ends() -> None:
         module_leadership_term_id=0,
         log_leadership_term_id=0,
         recording_log=OPEN,
-        records=(heard(0, 96), heard(0, 96), MemberRecord()),
+        records=(heard(0, 96), heard(0, 96), NULL_RECORD),
     )
 
     outcome = taken("1.49", s, "LeaderReady", Input(active=frozenset({0}), position=192))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from canvass.cluster.member import ElectionState, Input, Member, MemberRecord, TermEntry
+from canvass.cluster.member import (
+    NULL_RECORD,
+    ElectionState,
+    Input,
+    Member,
+    MemberRecord,
+    TermEntry,
+)
 from canvass.cluster.predicates import (
     bounded_quorum_position,
     compare_log,
@@ -39,11 +46,11 @@ def member(*records: MemberRecord, candidate_term: int = -1, gone: int = -1) -> 
 
 
 def heard(term: int, position: int) -> MemberRecord:
-    return MemberRecord(leadership_term_id=term, log_position=position)
+    return replace(NULL_RECORD, leadership_term_id=term, log_position=position)
 
 
 def voted(term: int, vote: int) -> MemberRecord:
-    return MemberRecord(candidate_term_id=term, vote=vote)
+    return replace(NULL_RECORD, candidate_term_id=term, vote=vote)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +111,14 @@ def test_nobody_votes_for_an_older_log_or_unheard() -> None:
     assert will_vote_for(heard(1, 200), candidate)
     assert not will_vote_for(heard(2, 101), candidate)
     assert not will_vote_for(heard(3, 0), candidate)
-    assert not will_vote_for(MemberRecord(), candidate)
+    assert not will_vote_for(NULL_RECORD, candidate)
 
 
 def test_unanimous_candidate() -> None:
     rules, own = Rules.of("1.50"), heard(2, 100)
 
     assert is_unanimous_candidate(rules, 0, member(own, heard(2, 100), heard(1, 150)))
-    assert not is_unanimous_candidate(rules, 0, member(own, heard(2, 100), MemberRecord()))
+    assert not is_unanimous_candidate(rules, 0, member(own, heard(2, 100), NULL_RECORD))
     assert not is_unanimous_candidate(rules, 0, member(own, heard(2, 100), heard(2, 101)))
     assert is_unanimous_candidate(rules, 0, member(own, heard(2, 100), heard(2, 101), gone=2))
 
@@ -127,7 +134,7 @@ def test_quorum_candidate_is_not_vetoed() -> None:
     rules, own = Rules.of("1.50"), heard(2, 100)
 
     assert is_quorum_candidate(rules, 0, member(own, heard(2, 100), heard(5, 500)))
-    assert not is_quorum_candidate(rules, 0, member(own, MemberRecord(), heard(5, 500)))
+    assert not is_quorum_candidate(rules, 0, member(own, NULL_RECORD, heard(5, 500)))
 
 
 def test_unanimous_leader() -> None:
@@ -136,7 +143,7 @@ def test_unanimous_leader() -> None:
     assert is_unanimous_leader(rules, member(yes, yes, yes, candidate_term=7))
     assert not is_unanimous_leader(rules, member(yes, yes, no, candidate_term=7))
     assert not is_unanimous_leader(rules, member(yes, yes, voted(6, 1), candidate_term=7))
-    assert not is_unanimous_leader(rules, member(yes, yes, MemberRecord(), candidate_term=7))
+    assert not is_unanimous_leader(rules, member(yes, yes, NULL_RECORD, candidate_term=7))
     assert is_unanimous_leader(rules, member(yes, yes, no, candidate_term=7, gone=2))
     assert not is_unanimous_leader(Rules.of("1.50", 2), member(yes, no, candidate_term=7, gone=1))
 
@@ -144,7 +151,7 @@ def test_unanimous_leader() -> None:
 def test_quorum_leader_is_vetoed_by_one_vote_against() -> None:
     rules, yes, no = Rules.of("1.50"), voted(7, 1), voted(7, 0)
 
-    assert is_quorum_leader(rules, member(yes, yes, MemberRecord(), candidate_term=7))
+    assert is_quorum_leader(rules, member(yes, yes, NULL_RECORD, candidate_term=7))
     assert not is_quorum_leader(rules, member(yes, yes, no, candidate_term=7))
     assert is_quorum_leader(rules, member(yes, yes, voted(6, 0), candidate_term=7))
     assert not is_quorum_leader(rules, member(yes, voted(6, 1), voted(8, 1), candidate_term=7))
@@ -163,11 +170,11 @@ def test_quorum_at_a_position_is_in_exactly_that_term() -> None:
 
 
 def test_voters_at_a_position_are_those_of_the_ballot() -> None:
-    own = MemberRecord(2, 100, 2, 1)
-    other = MemberRecord(2, 90, 2, 1)
+    own = MemberRecord(2, 100, 2, 1, False, False)
+    other = MemberRecord(2, 90, 2, 1, False, False)
 
-    assert has_voters_at_position(member(own, own, MemberRecord()), 2, 100)
-    assert not has_voters_at_position(member(own, other, MemberRecord()), 2, 100)
+    assert has_voters_at_position(member(own, own, NULL_RECORD), 2, 100)
+    assert not has_voters_at_position(member(own, other, NULL_RECORD), 2, 100)
 
 
 def test_a_leader_is_not_bounded_in_149_and_does_not_forget_the_silent() -> None:
@@ -186,7 +193,7 @@ def test_a_leader_is_not_bounded_in_149_and_does_not_forget_the_silent() -> None
         (heard(2, 600), 600),
         (heard(3, 1000), 800),
         (heard(5, 1000), 0),
-        (MemberRecord(), -1),
+        (NULL_RECORD, -1),
     ],
 )
 def test_a_report_counts_for_what_is_surely_the_leaders_log(
@@ -194,7 +201,7 @@ def test_a_report_counts_for_what_is_surely_the_leaders_log(
 ) -> None:
     """The leader of term 4, at 800, has term 2 up to 700 and term 3 open. Hazard HZ1."""
     log = (TermEntry(2, 0, 700), TermEntry(3, 700, -1))
-    leader = replace(member(*[MemberRecord()] * 3), recording_log=log)
+    leader = replace(member(*[NULL_RECORD] * 3), recording_log=log)
 
     assert counted_position(Rules.of("hardened"), leader, 4, 800, report) == counted
     assert counted_position(Rules.of("1.50"), leader, 4, 800, report) == report.log_position

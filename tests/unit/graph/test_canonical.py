@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.graph.canonical import Canonical, FrameBroken, OutOfDomain, canonical

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.graph.frames import INPUT_FIELDS
 from canvass.graph.oracle import DIGITS, OracleError, to_digits
 from canvass.spec.files import spec_root
@@ -19,7 +20,6 @@ from canvass.traces.layout import (
     STATE_ENUMS,
 )
 from canvass.traces.names import wire_name
-from canvass.traces.wire import MESSAGE_TYPES
 
 
 def module(name: str) -> str:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from canvass.cluster.core import step
-from canvass.cluster.member import NO_INPUT, ElectionState, Member, MemberRecord, ModuleState, Role
+from canvass.cluster.member import (
+    NO_INPUT,
+    NULL_RECORD,
+    ElectionState,
+    Member,
+    ModuleState,
+    Role,
+)
 from canvass.graph import tabular
 from canvass.graph.arranging import arrange
 from canvass.graph.errors import GraphError
@@ -20,7 +27,7 @@ from support.printed_lines import INPUTS, RULES, explored, input_lines, state_li
 
 NEW = Member(
     *(-1, (), 0, -1, 0, 0, ModuleState.CLOSED, Role.FOLLOWER, -1, 0, 0, -1, False, False, -1, -1),
-    *(-1, (MemberRecord(),) * 3, ElectionState.CLOSED, *(-1,) * 9, False, -1, -1),
+    *(-1, (NULL_RECORD,) * 3, ElectionState.CLOSED, *(-1,) * 9, False, -1, -1),
 )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import Recording
@@ -184,7 +184,7 @@ class Watched:
     def take(self, i: int, action: str, *sends: Send, **changes: object) -> list[str]:
         """Let a member change; give the names of what that violates."""
         before = self.members[i]
-        self.members[i] = replace(before, **changes)  # type: ignore[arg-type]
+        self.members[i] = replace(before, **changes)
         recorded = self.watch.step(i, action, before, Outcome(self.members[i], sends))
         return [name for name, _ in recorded]
 

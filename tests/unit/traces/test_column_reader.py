@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from canvass.cluster.member import TermEntry
+from canvass.cluster.messages import CommitPosition
 from canvass.traces import column_reader
 from canvass.traces.actions import Action
 from canvass.traces.column_reader import ColumnReader
@@ -17,7 +19,6 @@ from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
 from canvass.traces.schema import Event, LogChecksum, Send, encode_lines
-from canvass.traces.wire import CommitPosition, TermEntry
 from support.examples import examples
 from support.trace_events import events, plain_event, streams
 from support.trace_reading import Pieces

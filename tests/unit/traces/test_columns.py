@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from canvass.cluster.messages import Vote
 from canvass.traces import layout
 from canvass.traces.actions import Action
 from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_of, to_table
@@ -28,7 +29,6 @@ from canvass.traces.facts import Fact, FactKind
 from canvass.traces.parquet import DatasetFile, DatasetWriter
 from canvass.traces.schema import Event, Input
 from canvass.traces.validate import column_problem
-from canvass.traces.wire import Vote
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
 

@@ -18,6 +18,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from canvass.cluster.messages import Vote
 from canvass.traces.actions import Action
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import (
@@ -27,7 +28,6 @@ from canvass.traces.ndjson import EventReader, EventWriter, Gap, Truncation, dec
 from canvass.traces.scanner import ScanError, scan
 from canvass.traces.schema import Event, Send, Source, encode, encode_lines
 from canvass.traces.streams import Decompressor, StreamFile
-from canvass.traces.wire import Vote
 from support.trace_events import plain_event, run_of, streams
 from support.trace_reading import LINE, NEXT, outcome, read, refusal
 

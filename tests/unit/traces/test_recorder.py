@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from canvass.cluster.member import ElectionState, Input
 from canvass.cluster.messages import RequestVote, Vote
@@ -15,7 +15,7 @@ from canvass.traces.errors import Code, TraceError
 from canvass.traces.ndjson import EventReader
 from canvass.traces.recorder import NullRecorder, Recorder, RunRecorder, StreamRecorder
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Send, to_cluster_member, to_wire_message
+from canvass.traces.schema import Send
 from canvass.traces.streams import StreamFile
 from support.trace_events import initial_member, run_of
 
@@ -49,8 +49,8 @@ def test_a_dialogue_is_recorded_with_ids_that_the_receiver_names(tmp_path: Path)
     assert [fact.member_id for fact in loaded.facts] == [2]
     restart, nominate, on_vote = loaded.events[0]
     assert (restart.step, restart.time_ns, restart.action) == (0, 5, Action.RESTART)
-    assert to_cluster_member(nominate.state) == BALLOT
-    wire = to_wire_message(REQUEST)
+    assert nominate.state == BALLOT
+    wire = REQUEST
     assert nominate.sends == (Send(1, "0:0", wire), Send(2, "0:1", wire))
     on_request = loaded.events[1][1]
     assert (on_request.input.from_, on_request.input.id) == (0, "0:0")

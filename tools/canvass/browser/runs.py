@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.limits import LANE_EVENTS, bounded, shortened
+from canvass.cluster.member import Member
+from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.lanes.changes import state_changes
 from canvass.lanes.model import Diagram
 from canvass.lanes.of_run import RunLanes
-from canvass.traces import wire
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
-from canvass.traces.schema import Run, to_wire_member
+from canvass.traces.schema import Run
 
 _ELECTION: Final = STATE_ENUMS["election_state"]
 _ROLE: Final = STATE_ENUMS["role"]
@@ -123,7 +124,7 @@ class OpenRun:
         event = columns.event(row)
         before = None
         if int(self.loaded.states.before[row]) >= 0:
-            before = to_wire_member(self.loaded.step(row).before)
+            before = self.loaded.step(row).before
         changes = () if before is None else changes_of(before, event.state)
         return api.StepView(
             member=int(columns.member[row]),
@@ -144,7 +145,7 @@ class OpenRun:
 
 def tree_of(value: Any) -> Any:
     """Give a part of a trace as a tree of plain JSON values; messages have their types."""
-    if isinstance(value, wire.Message):
+    if isinstance(value, Message):
         return {"type": type(value).__name__, **bounded(msgspec.to_builtins(value))}
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
@@ -154,7 +155,7 @@ def tree_of(value: Any) -> Any:
     return bounded(msgspec.to_builtins(value))
 
 
-def changes_of(before: wire.Member, after: wire.Member) -> tuple[api.FieldChange, ...]:
+def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
     """Tell what a step changed."""
     return tuple(
         api.FieldChange(path=one.field, before=shortened(one.before), after=shortened(one.after))

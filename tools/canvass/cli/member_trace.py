@@ -14,7 +14,7 @@ import msgspec
 
 from canvass.cluster.member import Member
 from canvass.traces.limits import MAX_LINE_BYTES
-from canvass.traces.schema import Event, to_cluster_member
+from canvass.traces.schema import Event
 
 _STATES: Final = 2
 
@@ -24,10 +24,7 @@ def last_states(path: Path) -> tuple[Member | None, Member | None]:
 
     An incomplete last line is passed over: its process died in writing it.
     """
-    found = [
-        to_cluster_member(msgspec.json.decode(line, type=Event).state)
-        for line in _last_lines(path, _STATES)
-    ]
+    found = [msgspec.json.decode(line, type=Event).state for line in _last_lines(path, _STATES)]
     last = found[-1] if found else None
     return last, found[-2] if len(found) > 1 else None
 

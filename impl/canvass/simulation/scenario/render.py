@@ -11,7 +11,15 @@ from dataclasses import fields
 from itertools import groupby
 
 from canvass.cluster.effects import Effect, Send
-from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role, TermEntry
+from canvass.cluster.member import (
+    NULL_RECORD,
+    ElectionState,
+    Member,
+    MemberRecord,
+    ModuleState,
+    Role,
+    TermEntry,
+)
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.predicates import RECORDS_READ, in_election
@@ -137,5 +145,5 @@ def member(i: int, s: Member) -> Iterator[str]:
         term, log = s.leadership_term_id, place(s.log_leadership_term_id, s.append_position)
     yield " ".join((f"{i} {state:<24} {role:<9} term={number(term):<2} log={log:<8}", *_more(s)))
     reads = s.election_state in RECORDS_READ or s.role is Role.LEADER
-    if reads and any(record != MemberRecord() for record in s.members):
+    if reads and any(record != NULL_RECORD for record in s.members):
         yield "    knows " + "  ".join(_record(j, record) for j, record in enumerate(s.members))

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition
 from canvass.traces.alignment.moves import END_OF_LIFE

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     AppendPosition,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import NO_INPUT, ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.member_lines import MemberLines

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.effects import Effects
 from canvass.cluster.member import (
     NO_INPUT,
+    NULL_RECORD,
     ElectionState,
     Member,
-    MemberRecord,
     ModuleState,
     Role,
     TermEntry,
@@ -299,7 +300,7 @@ def described_state(
         return canvassing
     leads = record.leader_member_id == i
     role = _ROLES.get(at, Role.LEADER if leads and at is ElectionState.CLOSED else Role.FOLLOWER)
-    records_of = tuple(MemberRecord() for _ in range(rules.member_count))
+    records_of = tuple(NULL_RECORD for _ in range(rules.member_count))
     reached = replace(
         canvassing,
         election_state=at,

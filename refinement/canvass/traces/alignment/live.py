@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     AppendPosition,

@@ -33,7 +33,9 @@ _MESSAGE_TYPES: Final[Mapping[type[Line], type[Message]]] = {
     getattr(records, kind.__name__): kind for kind in messages.MESSAGE_TYPES
 }
 _FIELDS: Final = {
-    line: tuple("sender_member_id" if name == "member_id" else name for name in kind.__slots__)
+    line: tuple(
+        "sender_member_id" if name == "member_id" else name for name in kind.__struct_fields__
+    )
     for line, kind in _MESSAGE_TYPES.items()
 }
 

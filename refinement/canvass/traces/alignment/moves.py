@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.core import ELECTION_HANDLERS, step
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (

@@ -20,8 +20,7 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.alignment.observed import ObservedMember, positions_of
 from canvass.traces.ndjson import EventWriter
-from canvass.traces.schema import Event, Input, Run, Send, Source, encode
-from canvass.traces.wire_form import WireForm
+from canvass.traces.schema import Event, Input, Run, Send, Source, encode, to_trace_input
 
 _ACTIONS: Final = {action.value: action for action in Action}
 _UNSENT: Final = 0
@@ -61,7 +60,7 @@ class _MemberEvents:
 
     def __init__(self, live: LiveMember, shown: ObservedMember) -> None:
         self.counts = MemberCounts(live.windows.trajectory.lines.files, shown=shown)
-        self._form, self._member_id = WireForm(), live.member_id
+        self._member_id = live.member_id
         self._number = -1
         lines = live.windows.trajectory.lines
         self._latest = lines.records[0].time_ns if lines.records else 0
@@ -82,7 +81,7 @@ class _MemberEvents:
 
     def events(self, live: LiveMember) -> Iterator[Event]:
         """The events of a segment in order; a number is left out where lines are missing."""
-        lines, form, i = live.windows.trajectory.lines, self._form, self._member_id
+        lines, i = live.windows.trajectory.lines, self._member_id
         for step in live.emitted:
             self._number += 2 if step.gap else 1
             if step.lines:
@@ -90,35 +89,35 @@ class _MemberEvents:
             sends: tuple[Send, ...] = ()
             if step.sends:
                 several = enumerate(step.sends, step.first)
-                sends = tuple([Send(to, f"{i}:{k}", form.message(m)) for k, (to, m) in several])
+                sends = tuple([Send(to, f"{i}:{k}", m) for k, (to, m) in several])
             source = None
             if step.lines:
                 records = [lines.records[index] for index in step.lines]
                 source = Source(
                     lines.files[records[0].file],
                     tuple(record.line for record in records),
-                    form.names(_observed(step, records)),
+                    tuple(dict.fromkeys(_observed(step, records))),
                     _reason(records),
                 )
             yield Event(
                 self._number,
                 self._latest,
                 _ACTIONS[step.action],
-                _input_of(step, form),
+                _input_of(step),
                 sends,
-                form.member(step.state),
+                step.state,
                 (),
                 source,
             )
 
 
-def _input_of(step: Emitted, form: WireForm) -> Input:
+def _input_of(step: Emitted) -> Input:
     if step.given.message is None:
-        return form.input(step.given)
+        return to_trace_input(step.given)
     if step.sender < 0:
-        return form.input(step.given, NULL_VALUE, "")
+        return to_trace_input(step.given, NULL_VALUE, "")
     number = step.number if step.number >= 0 else _UNSENT
-    return form.input(step.given, step.sender, f"{step.sender}:{number}")
+    return to_trace_input(step.given, step.sender, f"{step.sender}:{number}")
 
 
 def _reason(records: list[Line]) -> str:

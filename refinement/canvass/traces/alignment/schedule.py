@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     NULL_VALUE,

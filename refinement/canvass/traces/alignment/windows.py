@@ -14,14 +14,15 @@ from itertools import combinations
 from operator import attrgetter
 from typing import Final
 
-from canvass.cluster.copies import replace
+from msgspec.structs import replace
+
 from canvass.cluster.leader_position import leader_quorum_position
 from canvass.cluster.member import (
     NO_INPUT,
+    NULL_RECORD,
     ElectionState,
     Input,
     Member,
-    MemberRecord,
     ModuleState,
     Role,
 )
@@ -65,7 +66,7 @@ _OPEN: Final[dict[type[Message], tuple[str, ...]]] = {
 }
 """The open quantities of a closed member that a message of a kind gives."""
 _CLOSED: Final = ElectionState.CLOSED
-_EVERYTHING: Final = MemberRecord(log_position=UNBOUNDED)
+_EVERYTHING: Final = replace(NULL_RECORD, log_position=UNBOUNDED)
 _ELECTION_ONLY: Final = frozenset(
     {CanvassPosition, CatchupPosition, NewLeadershipTerm, RequestVote, StopCatchup, Vote}
 )
