@@ -1,0 +1,125 @@
+"""Whatever has happened to log files, an import ends with an outcome or one line of error; and what
+it says is what the checker says of the run that it wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from canvass.conformance.verdict import Verdict
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.alignment.importer import ImportFault, import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
+from support.aeron_damage import DAMAGES, Files, damaged, write_files
+from support.aeron_runs import SAMPLES, captures, lines_of
+from support.checked_runs import checked
+
+VERDICTS = {
+    EXPLAINED: Verdict.CONFORMS,
+    CONTRADICTED: Verdict.DIVERGES,
+    INCOMPLETE: Verdict.INCOMPLETE,
+}
+
+
+def files_of(path: Path) -> Files:
+    return {
+        f"member-{member_id}.log": ("\n".join(lines_of(path, member_id)) + "\n").encode()
+        for member_id in range(3)
+    }
+
+
+def import_and_check(files: Files, folder: Path) -> None:
+    refused = ""
+    try:
+        summary = import_logs([write_files(folder / "logs", files)], folder / "run")
+    except (AeronLogError, ImportFault) as error:
+        refused = str(error)
+    if refused:
+        assert len(refused.splitlines()) == 1
+        return
+    verdict = checked(folder / "run")
+
+    if summary.outcome == INCOMPLETE:
+        # What is left may conform. If not even the first line is possible, nothing was checked.
+        assert verdict.verdict is not Verdict.DIVERGES or summary.stopped, (summary, verdict)
+    else:
+        assert verdict.verdict is VERDICTS[summary.outcome], (summary, verdict)
+    assert (summary.outcome == INCOMPLETE) == bool(summary.missing and not summary.contradiction)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_damaged_sample(seed: int, tmp_path: Path) -> None:
+    import_and_check(damaged(files_of(SAMPLES[0]), Random(seed)), tmp_path)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_damaged_captures(path: Path, seed: int, tmp_path: Path) -> None:
+    import_and_check(damaged(files_of(path), Random(seed)), tmp_path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_damage_does_something(damage: object) -> None:
+    """What left the bytes as they are would test nothing."""
+    data = files_of(SAMPLES[0])["member-0.log"]
+    assert callable(damage)
+
+    assert any(damage(data, Random(seed)) != data for seed in range(5))
+
+
+def test_ends_of_lines_as_windows_writes_them_change_nothing(tmp_path: Path) -> None:
+    files = {name: data.replace(b"\n", b"\r\n") for name, data in files_of(SAMPLES[0]).items()}
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+
+    assert summary.outcome == EXPLAINED
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+@pytest.mark.parametrize("member_id", range(3))
+def test_a_host_with_another_clock_contradicts_nothing(
+    path: Path, member_id: int, tmp_path: Path
+) -> None:
+    """Each log is on its own clock, and how the clocks stand to each other is known but roughly."""
+    files = files_of(path)
+    name = f"member-{member_id}.log"
+    files[name] = re.sub(
+        rb"(?m)^\[(\d+)\.", lambda stamp: b"[%d." % (int(stamp[1]) + 3), files[name]
+    )
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+    verdict = checked(tmp_path / "run")
+
+    assert summary.outcome in (EXPLAINED, INCOMPLETE), summary.contradiction
+    assert verdict.verdict is not Verdict.DIVERGES, verdict
+
+
+LOST = 60
+"""Lines of a hole."""
+
+
+@pytest.mark.parametrize("begin", [1, 3, 5])
+@pytest.mark.parametrize("member_id", range(3))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.night if n else ()) for n, path in enumerate(SAMPLES)],
+    ids=lambda path: path.name,
+)
+def test_lines_that_are_cut_out_contradict_nothing(
+    path: Path, member_id: int, begin: int, tmp_path: Path
+) -> None:
+    """The hole may lie where nothing else tells of what was in it: then all is explained."""
+    files = files_of(path)
+    name = f"member-{member_id}.log"
+    lines = files[name].split(b"\n")
+    at = len(lines) * begin // 6
+    files[name] = b"\n".join(lines[:at] + lines[at + LOST :])
+    summary = import_logs([write_files(tmp_path / "logs", files)], tmp_path / "run")
+    verdict = checked(tmp_path / "run")
+
+    assert summary.outcome in (INCOMPLETE, EXPLAINED), summary.contradiction
+    assert verdict.verdict is not Verdict.DIVERGES, verdict

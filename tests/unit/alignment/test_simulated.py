@@ -1,0 +1,162 @@
+"""Whole simulated clusters, printed as Aeron's own logs, import as what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import TypeAlias
+
+import pytest
+from msgspec import structs
+
+from canvass.cluster.member import ElectionState
+from canvass.cluster.messages import NULL_VALUE, Message, RequestVote, Vote
+from canvass.conformance.verdict import DivergenceClass
+from canvass.simulation.options import Options
+from canvass.traces.aeron_log.records import LifeStart, LogRecord
+from canvass.traces.alignment.live import Emitted
+from canvass.traces.alignment.outcome import EXPLAINED
+from support.aeron_runs import Aligned, align_logs, import_records, logs_of_nodes, wrong_steps
+from support.aeron_simulated import (
+    STORIES,
+    SimulatedLogs,
+    Taken,
+    options_of,
+    record_truth,
+    simulate,
+)
+from support.checked_runs import checked
+
+Ballot: TypeAlias = tuple[int, int, Message]
+"""Sender, receiver or nobody, and message."""
+
+
+def broken_by(run: Path) -> set[str]:
+    """What the checker says that a run breaks: 1.50 does not keep each property in every case."""
+    found = checked(run)
+
+    assert all(one.kind is DivergenceClass.SAFETY_PROPERTY for one in found.divergences)
+    return {one.name for one in found.divergences}
+
+
+def ballots_of(member_id: int, steps: Iterable[Taken | Emitted]) -> Iterator[Ballot]:
+    """The votes that a member gives and to whom, and the requests for votes; of these not whom it
+    asks: a request that nobody received may have been sent or not.
+    """
+    for step in steps:
+        for to, message in step.sends:
+            if isinstance(message, Vote):
+                yield member_id, to, message
+            elif isinstance(message, RequestVote):
+                yield member_id, NULL_VALUE, message
+
+
+def opened_terms(steps: Iterable[Taken | Emitted], start: int) -> Iterator[tuple[int, int, int]]:
+    """Term, and begin and end of its first entry, of each term that a member has opened."""
+    begin = start
+    for step in steps:
+        s = step.state
+        if step.action == "LeaderReady" and s.election_state is ElectionState.CLOSED:
+            yield s.module_leadership_term_id, begin, s.publication_position
+        begin = s.publication_position
+
+
+def assert_true(found: Aligned, logs: SimulatedLogs) -> None:
+    """What is inferred is what was: terms and where they begin, ballots, positions of the log."""
+    recorded = {step.state.recorded_position for steps in logs.steps.values() for step in steps}
+    written = {step.state.publication_position for steps in logs.steps.values() for step in steps}
+    # The end of a term's first entry may lie within what is recorded at once.
+    processed = {step.state.commit_position for steps in logs.steps.values() for step in steps}
+    for i, live in found.members.items():
+        really = logs.steps[i]
+
+        assert [*opened_terms(live.emitted, -1)] == [*opened_terms(really, -1)]
+        assert {*ballots_of(i, live.emitted)} <= {*ballots_of(i, really)}
+        assert {step.state.recorded_position for step in live.emitted} <= recorded | written
+        assert {step.state.commit_position for step in live.emitted} <= recorded | processed
+
+
+def assert_explained(options: Options, folder: Path) -> None:
+    """Every line is met by steps of the spec, and the checker says of them what it says of what was
+    really done.
+    """
+    logs = simulate(options)
+    found = align_logs(logs_of_nodes(logs.lines))
+    summary = import_records(logs_of_nodes(logs.lines), folder / "run")
+
+    assert summary.missing == []
+    assert summary.outcome == EXPLAINED
+    assert wrong_steps(found) == []
+    assert_true(found, logs)
+    broken = broken_by(folder / "run")
+    if broken:
+        record_truth(options, folder / "truth")
+        assert broken == broken_by(folder / "truth")
+
+
+@pytest.mark.parametrize(
+    ("story", "seed", "count"),
+    [("calm", 1, 5), ("pauses", 2, 3), ("partitions", 3, 5), ("kills", 4, 3), ("operators", 5, 3)],
+)
+def test_what_one_kind_of_fault_does(story: str, seed: int, count: int, tmp_path: Path) -> None:
+    assert_explained(options_of(story, seed, count, 1_500), tmp_path)
+
+
+HARD = {
+    "a member that starts within a ballot is asked then": ("late-ends", 101, 5, 1_500),
+    "an answer before an error that has another cause": ("broken-joins", 14, 3, 2_500),
+    "an announcement that would end a state which goes on": ("broken-joins", 1, 3, 2_500),
+    "an announcement before a report ends its wait": ("swarm", 0, 3, 1_500),
+    "what was copied and reported before an error": ("late-reports", 200, 3, 2_500),
+    "a candidate that refused a later ballot asks in its term": ("late-requests", 208, 3, 2_500),
+    "two catch-ups that end at one position": ("late-ends", 402, 5, 1_000),
+    "reports before a term that begins within a catch-up": ("late-requests", 505, 3, 1_200),
+    "a member that says later that it has written no more": ("late-requests", 0, 5, 2_500),
+    "two members that wake at one time": ("late-requests", 7, 5, 2_500),
+    "a wait without anything to replay": ("late-requests", 300, 5, 3_000),
+    "a commit position that comes long before the log": ("late-ends", 306, 5, 2_000),
+}
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("what", HARD)
+def test_what_makes_an_order_hard_to_find(what: str, tmp_path: Path) -> None:
+    assert_explained(options_of(*HARD[what]), tmp_path)
+
+
+def on_own_hosts(logs: SimulatedLogs, seed: int) -> dict[int, list[LogRecord]]:
+    """The lines with the clocks of a host for each member: any origins, and wall clocks that differ
+    by some milliseconds.
+    """
+    random = Random(seed)
+    shifted: dict[int, list[LogRecord]] = {}
+    for i, lines in logs.lines.items():
+        origin_ns, wall_ms = random.randrange(-(10**13), 10**13), random.randrange(-40, 40)
+        shifted[i] = [structs.replace(one, time_ns=one.time_ns + origin_ns) for one in lines]
+        for k, one in enumerate(shifted[i]):
+            if isinstance(one, LifeStart):
+                shifted[i][k] = structs.replace(one, wall_time_ms=one.wall_time_ms + wall_ms)
+    return shifted
+
+
+def test_an_answer_that_seems_to_come_before_what_it_answers() -> None:
+    """The clocks of the hosts are known to some hundred microseconds, and a round trip is short."""
+    logs = simulate(options_of("kills", 0, 3, 1_500))
+    found = align_logs(logs_of_nodes(on_own_hosts(logs, 0)))
+
+    assert (found.found.gaps, found.found.stopped) == ([], [])
+    assert wrong_steps(found) == []
+    assert_true(found, logs)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("story", sorted(STORIES))
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("count", [3, 5])
+def test_many_simulated_clusters(story: str, seed: int, count: int) -> None:
+    logs = logs_of_nodes(simulate(options_of(story, seed, count, 2_500)).lines)
+    found = align_logs(logs)
+
+    assert found.found.false_lines == []
+    assert wrong_steps(found) == []
