@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
@@ -82,6 +83,27 @@ def test_a_false_number_in_a_change_is_contradicted_there(tmp_path: Path) -> Non
     assert (summary.outcome, verdict) == ("CONTRADICTED", "DIVERGES")
     assert summary.contradiction is not None
     assert (summary.contradiction.member_id, summary.contradiction.line) == (2, at + 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "number", "old", "new"),
+    [
+        ("REQUEST_VOTE", 0, r"candidateTermId=0\b", "candidateTermId=1"),
+        ("COMMIT_POSITION", 30, r"logPosition=(\d+)", r"logPosition=9\1"),
+    ],
+)
+def test_a_false_number_in_a_message_is_contradicted_there(
+    event: str, number: int, old: str, new: str, tmp_path: Path
+) -> None:
+    logs = logs_of(CALM)
+    found = [(i, k) for i in logs for k, line in enumerate(logs[i]) if f" {event} " in line]
+    i, k = found[number]
+    logs[i][k] = re.sub(old, new, logs[i][k])
+    summary, _ = verdict_of(logs, tmp_path)
+
+    assert summary.outcome == "CONTRADICTED"
+    assert summary.contradiction is not None
+    assert (summary.contradiction.member_id, summary.contradiction.line) == (i, k + 1)
 
 
 def test_a_message_that_nobody_sent_is_contradicted_at_its_receipt(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster.core import step
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, TermEntry
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    ModuleState,
+    Role,
+    TermEntry,
+)
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
     NULL_VALUE,
@@ -27,6 +36,7 @@ from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match
 from canvass.traces.alignment.channels import Channel
 from canvass.traces.alignment.commuting import begun_at_once, move_left
@@ -37,7 +47,7 @@ from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.printing import printed_lines
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.unsent import settle_unsent
+from canvass.traces.alignment.unsent import _outliers, settle_unsent
 from canvass.traces.alignment.vocabulary import ALL_EVENTS, Vocabulary, vocabulary_of
 from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 from support.aeron_runs import SAMPLES
@@ -184,12 +194,12 @@ def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     assert gap < costs.EXCHANGED_LINES < costs.FALSE_LINE < 2 * gap
 
 
-def walked(rules: Rules, before: Member, *moves: tuple[str, Input]) -> Windows:
-    """The windows of member 0 after some steps, none of which a line shows."""
-    lines = lines_of_sample()[0]
+def walked(rules: Rules, before: Member, *moves: tuple[str, Input], member_id: int = 0) -> Windows:
+    """The windows of a member after some steps, none of which a line shows."""
+    lines = lines_of_sample()[member_id]
     steps: list[Step] = []
     for action, given in moves:
-        outcome = step(rules, 0, steps[-1].state if steps else before, action, given)
+        outcome = step(rules, member_id, steps[-1].state if steps else before, action, given)
         assert outcome is not None, action
         steps.append(Step(action, given, outcome))
     return Windows(Trajectory(lines, steps), Moves(rules, lines, facts()), before)
@@ -316,6 +326,42 @@ def test_a_closed_leader_does_not_wait_for_the_commit_positions_of_its_next_elec
     assert pending == [[64], []]
 
 
+def test_others_have_recorded_what_a_follower_replays_without_its_commit() -> None:
+    closed = copies_of_term(leader=1)
+    windows_of = {
+        i: walked(RULES_149, before, ("RecordLog", Input(position=64)), member_id=i)
+        for i, before in closed.items()
+    }
+    for one in windows_of.values():
+        vocabulary = replace_fields(ALL_EVENTS, events=ALL_EVENTS.events - {records.AppendPosition})
+        one.hidden = vocabulary.silent_messages
+        one.bounds = [Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)]
+    schedule = Schedule(windows_of, Matching())
+    for live in schedule.members.values():
+        live.state = live.windows.steps[0].state
+    schedule._record_elsewhere(schedule.members[0], 128)
+
+    assert [schedule.members[i].state.recorded_position for i in (1, 2)] == [128, 128]
+
+
+def copies_of_term(leader: int) -> dict[int, Member]:
+    """Three closed members of term 0 that have recorded 32 bytes."""
+    return {
+        i: replace(
+            DISK,
+            recorded_position=32,
+            module_state=ModuleState.ACTIVE,
+            election_state=ElectionState.CLOSED,
+            role=Role.LEADER if i == leader else Role.FOLLOWER,
+            leader_member_id=leader,
+            module_leadership_term_id=0,
+            log_subscription=i != leader,
+            publication_position=64 if i == leader else NULL_VALUE,
+        )
+        for i in range(3)
+    }
+
+
 def test_a_restart_loses_what_was_sent_for_receipts_without_a_line() -> None:
     message = CommitPosition(1, 64, 0)
     receipts = [Receipt(k, message, hidden=hidden) for k, hidden in enumerate((True, False, True))]
@@ -324,6 +370,21 @@ def test_a_restart_loses_what_was_sent_for_receipts_without_a_line() -> None:
     assert channel.lose() == 1
     assert channel.sent == [(1, message), (2, message)]
     assert channel.head is receipts[2]
+
+
+@pytest.mark.parametrize(
+    ("positions", "false"),
+    [
+        ([1, 2, 2, 3], []),
+        ([1, 9, 2, 3], [1]),
+        ([5, 6, 1, 7, 8], [2]),
+        ([1, 2, 9], []),
+    ],
+)
+def test_a_position_that_does_not_fit_in_a_rising_sequence_is_false(
+    positions: list[int], false: list[int]
+) -> None:
+    assert _outliers([(position, at) for at, position in enumerate(positions)]) == false
 
 
 def test_a_receipt_is_not_false_where_its_sender_has_receipts_that_no_line_shows() -> None:

@@ -49,7 +49,7 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
     tuple of int, int, str
         Member, the number of its lines, and the reason. Nothing if the clocks are several hosts'.
     """
-    if not _is_one_host(members):
+    if not is_one_host(members):
         return
     for i, lines in members.items():
         if not lines.records:
@@ -68,7 +68,8 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
             yield i, len(lines.records), f"others received {len(late)} messages of it later"
 
 
-def _is_one_host(members: Mapping[int, MemberLines]) -> bool:
+def is_one_host(members: Mapping[int, MemberLines]) -> bool:
+    """Whether the clocks of all members are one host's."""
     walls = [
         record.wall_time_ms * 1_000_000 - record.time_ns
         for lines in members.values()

@@ -242,6 +242,8 @@ class Repairs:
 
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
     """Whether the first change of an election says the same as the line of its start."""
+    if begun.append_position > change.append_position:
+        return False
     return (begun.leadership_term_id, begun.log_position) == (
         change.log_leadership_term_id,
         change.log_position,

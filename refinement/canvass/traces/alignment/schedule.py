@@ -227,6 +227,8 @@ class Schedule(Commits):
         self._prepare(live, step)
         if self._hidden:
             self._report_before_leaving(live, step)
+            if step.action == "ConsumeLog":
+                self._record_elsewhere(live, step.given.position)
         s, action, position = live.state, step.action, step.given.position
         if step.false:
             self._take_false(live, step)

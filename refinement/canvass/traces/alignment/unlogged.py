@@ -15,6 +15,7 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
 )
+from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.bounds import leads_closed
 from canvass.traces.alignment.driven_cluster import DrivenCluster
 from canvass.traces.alignment.live import (
@@ -138,3 +139,26 @@ class UnloggedMessages(DrivenCluster):
         behind = leader is not None and leader.published.get(term, -1) < position
         if leader is not None and behind and leads_closed(leader.state, term):
             leader.try_step("AppendEntry", Input(position=position))
+
+    def _record_elsewhere(self, live: LiveMember, position: int) -> None:
+        """Let others record what a member is about to process, if no quorum is seen to have it.
+
+        A follower of 1.49 replays what it has recorded, committed or not. How far the others have
+        recorded then no line says: it is taken to be as much, where that is possible.
+        """
+        log = live.state.recording_log
+        behind = [one for one in self.members.values() if one.state.recorded_position < position]
+        if not log or is_quorum(len(self.members) - len(behind), len(self.members)):
+            return
+        for one in behind:
+            s = one.state
+            if s.module_leadership_term_id != log[-1].leadership_term_id:
+                continue
+            if one.upper.recorded < position or not self._can_record(one, position):
+                continue
+            if leads_closed(s, s.module_leadership_term_id):
+                if one.upper.published >= position:
+                    one.try_step("AppendEntry", Input(position=position))
+            else:
+                self._write_first(one, position)
+            one.try_step("RecordLog", Input(position=position))

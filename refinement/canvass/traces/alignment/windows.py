@@ -332,7 +332,7 @@ class Windows:
                 outcome = self.moves.take(s, action, given)
                 if outcome is not None and outcome.effects and self._stays(s, action, outcome):
                     found.update((send.to, send.message) for send in outcome.sends)
-            for given in self._unlogged(s, to, m):
+            for given in self.unlogged(s, to, m, self.hidden):
                 answered = self.moves.take(s, f"On{type(given.message).__name__}", given)
                 if answered is not None:
                     found.update((send.to, send.message) for send in answered.sends)
@@ -359,18 +359,18 @@ class Windows:
             return True
         return _terms_of(m) in known
 
-    def _unlogged(self, s: Member, to: int, m: Message) -> Iterator[Input]:
+    def unlogged(self, s: Member, to: int, m: Message, hidden: frozenset[str]) -> Iterator[Input]:
         """Receipts that the log does not print, and that the message may answer."""
         if s.role is not Role.LEADER:
             return
-        if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in self.hidden:
+        if isinstance(m, NewLeadershipTerm) and "CanvassPosition" in hidden:
             sent = dict.fromkeys(one for _, one in self.moves.facts.canvasses.get(to, ()))
             closed = s.election_state is _CLOSED
             for asked in sent:
                 if asked.log_leadership_term_id == m.log_leadership_term_id:
                     for active in (self.moves.all,) if closed else self.subsets:
                         yield Input(message=asked, active=active)
-        elif isinstance(m, StopCatchup) and "AppendPosition" in self.hidden:
+        elif isinstance(m, StopCatchup) and "AppendPosition" in hidden:
             yield Input(message=AppendPosition(m.leadership_term_id, UNBOUNDED, to, CATCHUP_FLAG))
 
     def _ends_life(self, t: int) -> bool:

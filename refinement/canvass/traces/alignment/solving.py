@@ -1,0 +1,313 @@
+"""The search for the solution of a segment: the stages, and the choices that no line decides."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from canvass.cluster.member import NO_INPUT
+from canvass.cluster.messages import Message
+from canvass.cluster.outcome import Outcome
+from canvass.cluster.transitions import persistent_member
+from canvass.traces.alignment.channel_matching import NOTHING_SENT, Matching, Receipt, match
+from canvass.traces.alignment.channels import Carried
+from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
+from canvass.traces.alignment.gaps import Repairs
+from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.moves import RESUME
+from canvass.traces.alignment.replay import Replay, Step, Trajectory
+from canvass.traces.alignment.schedule import Schedule
+from canvass.traces.alignment.unsent import settle_falling, settle_gaps, settle_unsent
+from canvass.traces.alignment.windows import Windows
+
+ROUNDS: Final = 60
+"""Rounds in which impossible receipts without a line are inferred otherwise."""
+SUSPECTS: Final = 60
+"""Solutions that are tried with other receipts than those before a conflict."""
+BEFORE: Final = 40
+"""Steps before a conflict in which a receipt without a line may have caused it."""
+SEARCH: Final = 1_000_000
+"""Steps that the core is asked for after the first solution, until the best one so far is taken."""
+CHOICES: Final = 3
+"""Other receipts that are tried in the place of one."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """The part of the logs that is aligned at once.
+
+    Parameters
+    ----------
+    carried
+        What the segment before has left; None at the beginning.
+    ends
+        For each member the line before which the segment ends; empty if the logs end with it.
+    unread
+        The members of whose logs more follows.
+    lines
+        Of each member: the lines of the segment, and those that are looked at after it.
+    """
+
+    lines: dict[int, MemberLines]
+    carried: Carried | None = None
+    ends: dict[int, int] = field(default_factory=dict)
+    unread: frozenset[int] = frozenset()
+
+    def steps(self, windows: Mapping[int, Windows]) -> dict[int, int]:
+        """For each member the step before which the segment ends."""
+        found = {}
+        for i, end in self.ends.items():
+            steps = windows[i].steps
+            at = (t for t, one in enumerate(steps) if one.lines and one.lines.start >= end)
+            found[i] = next(at, len(steps))
+        return found
+
+
+@dataclass(slots=True)
+class Solution:
+    """The stages' results, of one choice of the receipts that no line shows."""
+
+    windows: dict[int, Windows]
+    matching: Matching
+    schedule: Schedule
+
+    @property
+    def quality(self) -> tuple[int, int]:
+        """How much of the logs is met: receipts with a window, and lines of the steps taken."""
+        met = sum(
+            len(step.lines)
+            for live in self.schedule.members.values()
+            for step in live.windows.steps[: live.frontier + 1]
+        )
+        return -len(self.matching.unmatched), met
+
+    def line_at(self, j: int, step: int) -> int:
+        """The index of the line that comes at a step of a member, or after it."""
+        trajectory = self.windows[j].trajectory
+        following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
+        return next(following, len(trajectory.lines.records))
+
+    def suspects(self) -> list[tuple[int, int]]:
+        """The receipts without a line that come before a conflict: member and step, last first."""
+        found = [
+            (self.windows[conflict.member_id].due[at], conflict.member_id, at)
+            for conflict in self.schedule.conflicts
+            for at in range(max(conflict.step - BEFORE, 0), conflict.step + 1)
+            if self.windows[conflict.member_id].steps[at].is_inferred_receipt
+        ]
+        return [(j, step) for _, j, step in sorted(found, reverse=True)]
+
+    def impossible(self) -> Iterator[tuple[int, Receipt]]:
+        """Receipts without a line that nobody can have sent, or not in time."""
+        for i, j, receipt in self.matching.unmatched:
+            if receipt.hidden:
+                yield j, receipt
+            elif i in self.windows:
+                yield from self._hindered(i, j, receipt)
+        yield from self.schedule.circular()
+
+    def _hindered(self, i: int, j: int, receipt: Receipt) -> Iterator[tuple[int, Receipt]]:
+        """The receipt without a line that leaves no window to one that has a line."""
+        alone = self.windows[i].first(0, j, receipt.message)
+        before = [one for one in self.matching.channels[i, j] if one.step < receipt.step]
+        hidden = [one for one in before if one.hidden]
+        if alone is not None and hidden and before[-1].earliest > alone:
+            yield j, hidden[-1]
+
+
+def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segment) -> Solution:
+    """Replay, match and drive; what turns out impossible is not inferred again."""
+    search = _Search(replays, repairs, segment)
+    best = search.run()
+    best = _begun_at_once(best, segment)
+    # In a segment a message may have been sent before it, and a member waits for what follows it.
+    whole = segment.carried is None and not segment.ends
+    for number in range(ROUNDS):
+        stuck = best.schedule.conflicts or best.matching.unmatched
+        decided = not (number and search.is_spent()) and (
+            (whole and settle_gaps(best.windows))
+            or (whole and stuck and settle_falling(best.windows, best.matching))
+            or settle_unsent(best.windows, best.matching)
+        )
+        if not decided:
+            break
+        best = _driven({i: again(one) for i, one in best.windows.items()}, segment)
+    return best
+
+
+def _driven(windows: dict[int, Windows], segment: Segment) -> Solution:
+    """Match the receipts of trajectories, and drive the members."""
+    carried, ends = segment.carried, segment.steps(windows)
+    matching = match(windows, carried.sent if carried is not None else NOTHING_SENT)
+    if ends:
+        matching.postpone(ends, segment.unread)
+    if carried is not None:
+        matching.postpone_first()
+    found = Solution(dict(windows), matching, Schedule(windows, matching, carried))
+    found.schedule.run(ends)
+    return found
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for receipts without a line that go together.
+
+    Parameters
+    ----------
+    replays, repairs
+        Of each member.
+    segment
+        What is aligned.
+    """
+
+    replays: dict[int, Replay]
+    repairs: dict[int, Repairs]
+    segment: Segment
+    _rounds: int = 0
+    _limit: int = sys.maxsize
+
+    def run(self) -> Solution:
+        """The best solution: impossible receipts are replaced, then those before a conflict."""
+        windows = {i: replayed(one, self.repairs[i]) for i, one in self.replays.items()}
+        first = _driven(windows, self.segment)
+        effort = max(one.effort for one in self.replays.values())
+        self._limit = _asked(self.replays) + SEARCH * effort
+        best = self._without_impossible(first)
+        tried: set[tuple[int, int, Message | None]] = set()
+        improved = True
+        while improved and not self.is_spent() and best.schedule.conflicts:
+            improved = False
+            for j, step in best.suspects():
+                message = best.windows[j].steps[step].given.message
+                key = (j, best.line_at(j, step), message)
+                if key in tried or self._rounds > SUSPECTS or self.is_spent():
+                    continue
+                tried.add(key)
+                found = self._replaced(best, j, step)
+                if found is not None:
+                    best = self._without_impossible(found)
+                    improved = True
+                    break
+        return best
+
+    def is_spent(self) -> bool:
+        """Whether the search has met its bound."""
+        return _asked(self.replays) > self._limit
+
+    def _without_impossible(self, found: Solution) -> Solution:
+        """Replace receipts that nobody can have sent, or not in time."""
+        best = found
+        for _ in range(ROUNDS):
+            windows = None if self.is_spent() else self._possible(found)
+            if windows is None:
+                break
+            found = _driven(windows, self.segment)
+            if found.quality > best.quality:
+                best = found
+        return best
+
+    def _possible(self, found: Solution) -> dict[int, Windows] | None:
+        """Trajectories without one of the receipts that are impossible; None if there is none."""
+        windows = _received_in_order(found)
+        if windows is not None:
+            return windows
+        for j, receipt in found.impossible():
+            windows = self._otherwise(found, j, receipt.step)
+            if windows is not None:
+                return windows
+        return None
+
+    def _replaced(self, best: Solution, j: int, step: int) -> Solution | None:
+        """A better solution with another receipt in the place of one, or None."""
+        banned = self.replays[j].moves.banned
+        before = set(banned)
+        found = best
+        for _ in range(CHOICES):
+            if step >= len(found.windows[j].steps):
+                break
+            windows = self._otherwise(found, j, step)
+            if windows is None:
+                break
+            self._rounds += 1
+            found = _driven(windows, self.segment)
+            while (windows := _received_in_order(found)) is not None:
+                found = _driven(windows, self.segment)
+            if found.quality > best.quality:
+                return found
+        banned.clear()
+        banned.update(before)
+        return None
+
+    def _otherwise(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:
+        """Replay a member without a receipt; None if its lines are not met as well without."""
+        replay, inferred = self.replays[j], found.windows[j].steps[step]
+        key = (found.line_at(j, step), inferred.given.message)
+        if not inferred.is_inferred_receipt or key in replay.moves.banned:
+            return None
+        replay.moves.banned.add(key)
+        other = replayed(replay, self.repairs[j])
+        if not _is_as_good(other.trajectory, found.windows[j].trajectory):
+            return None
+        return found.windows | {j: other}
+
+
+def _asked(replays: Mapping[int, Replay]) -> int:
+    return sum(one.moves.asked for one in replays.values())
+
+
+def _received_in_order(found: Solution) -> dict[int, Windows] | None:
+    """Let a member receive a message without a line before those that were sent after it."""
+    for i, j, receipt in found.matching.unmatched:
+        if not receipt.hidden or i not in found.windows:
+            continue
+        one, place = found.windows[j], found.windows[i].first(0, j, receipt.message)
+        late = [
+            other.step
+            for other in found.matching.channels[i, j]
+            if other.step < receipt.step and place is not None and other.earliest > place
+        ]
+        if late:
+            trajectory = moved_before(
+                one.trajectory, receipt.step, min(late), one.moves, one.before
+            )
+            if trajectory is not None:
+                return found.windows | {j: Windows(trajectory, one.moves, one.before)}
+    return None
+
+
+def _begun_at_once(best: Solution, segment: Segment) -> Solution:
+    """Let senders of unmatched receipts take their duty cycles at once, if that is better."""
+    for i in sorted({i for i, _, _ in best.matching.unmatched if i in best.windows}):
+        one = best.windows[i]
+        trajectory = begun_at_once(one.trajectory, one.moves, one.before)
+        if trajectory is None:
+            continue
+        windows = {j: again(other) for j, other in best.windows.items()}
+        windows[i] = Windows(trajectory, one.moves, one.before)
+        found = _driven(windows, segment)
+        if found.quality > best.quality:
+            best = found
+    return best
+
+
+def again(one: Windows) -> Windows:
+    """The windows of a trajectory that has changed."""
+    return Windows(one.trajectory, one.moves, one.before)
+
+
+def _is_as_good(other: Trajectory, one: Trajectory) -> bool:
+    """Whether a trajectory meets as many lines with as few repairs."""
+    repairs = len(other.gaps) + len(other.false_lines)
+    return other.stopped >= one.stopped and repairs <= len(one.gaps) + len(one.false_lines)
+
+
+def replayed(replay: Replay, repairs: Repairs) -> Windows:
+    """Replay one member, and prepare where it can have sent what."""
+    before = persistent_member(replay.rules) if replay.start is None else replay.start
+    trajectory = replay.run(before, repair=repairs.cheapest)
+    if replay.start is not None:
+        trajectory.steps.insert(0, Step(RESUME, NO_INPUT, Outcome(before)))
+    move_left(trajectory, replay.moves, before)
+    return Windows(trajectory, replay.moves, before)
