@@ -190,7 +190,8 @@ class DrivenCluster:
             ):
                 reported = self.windows[j].bounds[stop.step].recorded
                 published = min(published, max(reported, s.publication_position))
-            noted = channel.pending(CommitPosition, exact=True) if self._hidden else None
+            hidden = "CommitPosition" in self._hidden
+            noted = channel.pending(CommitPosition, exact=True) if hidden else None
             known = noted.message if noted is not None else None
             if isinstance(known, CommitPosition) and known.leadership_term_id == term:
                 committed = min(committed, max(known.log_position, s.commit_position))
