@@ -17,7 +17,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 # How many tests run at once; each takes up to 3 GiB when it starts Java.
 JOBS ?= 2
 
-.PHONY: help help-all setup demo page page-if-possible browse browser test lint types check night bench wheel-test lock clean java
+.PHONY: help help-all setup demo page page-if-possible browse browser test lint types check night bench wheel-test known-steps lock clean java
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -67,6 +67,9 @@ bench: java page-if-possible ## measure what is in benchmarks/
 
 wheel-test: java page ## build the wheel and run it in an empty environment
 	@$(BIN)/pytest -m wheel
+
+known-steps: java setup ## let TLC make the table of steps that ships with canvass anew
+	@$(BIN)/python tools/known_steps.py
 
 lock: $(STAMP) ## resolve pyproject.toml again into requirements.lock
 	@tools/lock "$(BIN)"

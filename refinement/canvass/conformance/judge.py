@@ -31,7 +31,9 @@ REFUSED: Final = 0
 ALLOWED: Final = 1
 UNKNOWN: Final = -1
 IN_GRAPH: Final = 2
-"""Allowed, as it is an edge of a state graph."""
+"""Allowed, as it is an edge of a state graph or a step that ships with canvass."""
+
+NO_STEPS: Final = KeyTable.build(np.empty((0, 2), np.uint64), np.empty(0, np.int64))
 
 _CACHE_VERSION: Final = 1
 """Part of the cache's name: raised when the canonical form or its key changes."""
@@ -98,6 +100,8 @@ class Judge:
         The folder where answers are kept; none are kept without it.
     digest
         Names the spec that answers rest on.
+    shipped
+        The keys of steps that are known to be allowed without asking anybody.
     """
 
     oracle: Ask = ask_tlc
@@ -108,6 +112,7 @@ class Judge:
     asked: int = 0
     answers: KeyTable | None = None
     """What the cache holds, once it was read."""
+    shipped: KeyTable = NO_STEPS
 
     def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
         """Say what is known of keys: ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
@@ -117,6 +122,7 @@ class Judge:
         out = np.full(len(keys), UNKNOWN, dtype=np.int8)
         for table in self.graphs.values():
             out[table.lookup(keys) >= 0] = IN_GRAPH
+        out[self.shipped.lookup(keys) >= 0] = IN_GRAPH
         open_keys = np.flatnonzero(out == UNKNOWN)
         out[open_keys] = self.cached().lookup(keys[open_keys])
         return out
@@ -195,13 +201,12 @@ class Judge:
 
 
 def _load(path: Path | None) -> KeyTable:
-    empty = KeyTable.build(np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64))
     if path is None:
-        return empty
+        return NO_STEPS
     try:
         with path.open("rb") as file, np.load(file) as found:
             return KeyTable.build(found["keys"], found["answers"])
     except FileNotFoundError:
-        return empty
+        return NO_STEPS
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return empty  # A damaged cache is no loss.
+        return NO_STEPS  # A damaged cache is no loss.

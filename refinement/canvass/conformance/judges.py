@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from canvass.conformance.judge import RULE_MODULES, Judge, default_cache
+from canvass.conformance.judge import NO_STEPS, RULE_MODULES, Judge, default_cache, spec_digest
+from canvass.conformance.step_table import shipped_steps
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.errors import GraphError
 from canvass.graph.lookup import KeyTable
@@ -26,7 +27,7 @@ def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True)
     cache
         Where answers are kept; None for the user's cache folder.
     keep
-        Whether answers are kept at all.
+        Whether answers are kept at all, and those that ship with canvass are used.
 
     Raises
     ------
@@ -34,7 +35,11 @@ def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True)
         If a graph cannot be opened, or is of another state of the spec.
     """
     folder = (cache or default_cache()) if keep else None
-    return Judge(graphs={str(path): _open_keys(path) for path in graphs}, cache=folder)
+    return Judge(
+        graphs={str(path): _open_keys(path) for path in graphs},
+        cache=folder,
+        shipped=shipped_steps(spec_digest()) if keep else NO_STEPS,
+    )
 
 
 def _open_keys(path: Path) -> KeyTable:

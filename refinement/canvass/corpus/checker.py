@@ -21,6 +21,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
 from canvass.conformance.judge import REFUSED, Judge, ask_tlc, default_cache, spec_digest
 from canvass.conformance.screen import RunState, Screening
+from canvass.conformance.step_table import shipped_steps
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.job import PROGRESS
 from canvass.corpus.parts import (
@@ -160,11 +161,14 @@ class ConformanceChecker:
 
     def _judge(self) -> Judge:
         graphs = {name: open_keys(Path(name)) for name in self.graphs}
-        if not self.shared:
-            return Judge(_ask_alone, graphs=graphs, cache=Path(self.cache), digest=self.digest)
-        folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
-        known = KeyTable.open(folder)
-        return Judge(_ask_alone, graphs=graphs, digest=self.digest, answers=known)
+        judge = Judge(
+            _ask_alone, graphs=graphs, digest=self.digest, shipped=shipped_steps(self.digest)
+        )
+        if self.shared:
+            judge.answers = KeyTable.open(Path(self.shared) / f"{ANSWERS}-{self.generation}")
+        else:
+            judge.cache = Path(self.cache)
+        return judge
 
     def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
         """Leave word for whoever watches: the name of an empty file, as that is whole or absent.

@@ -81,7 +81,7 @@ def examine(jar: Path | None = None) -> Report:
     Report
         Findings in the order of dependence: what comes first can be the reason of what follows.
     """
-    findings = (_canvass(), _python(), *_java_and_tlc(jar), _spec(), *_extras())
+    findings = (_canvass(), _python(), *_java_and_tlc(jar), _spec(), _known_steps(), *_extras())
     return Report(all(finding.status is not Status.PROBLEM for finding in findings), findings)
 
 
@@ -167,6 +167,27 @@ def _spec() -> Finding:
         return f"{len(load_manifest().models)} models in {spec_root()}"
 
     return _or_problem("spec", describe, fix="install canvass again, or mend the named file")
+
+
+def _known_steps() -> Finding:
+    from canvass.conformance.judge import spec_digest
+    from canvass.conformance.step_table import SHIPPED, shipped_steps
+    from canvass.spec import SpecError
+
+    subject = "known steps"
+    try:
+        steps = len(shipped_steps(spec_digest()))
+    except (SpecError, OSError) as error:
+        return Finding(subject, Status.PROBLEM, str(error), "install canvass again")
+    if not steps:
+        return Finding(
+            subject,
+            Status.ABSENT,
+            f"{SHIPPED} is not of this spec: TLC is asked about every step",
+            "make known-steps, in a checkout",
+        )
+    detail = f"{steps:,} steps that TLC has allowed ship with canvass"
+    return Finding(subject, Status.OK, detail, facts={"steps": steps})
 
 
 def _extras() -> Iterator[Finding]:

@@ -1,5 +1,5 @@
-"""``canvass graph diff|coverage|export``: hold a state graph against another one or against runs,
-and give a part of it to other tools.
+"""``canvass graph diff|coverage|export|grow``: compare a state graph with another one or with runs,
+export a part of it, and make a table of the steps that runs take.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from canvass.cli.graph_common import (
     rows_where,
 )
 from canvass.cli.output import (
+    EXIT_ERROR,
     EXIT_UNEXPECTED,
     CommandError,
     Format,
@@ -49,6 +50,7 @@ def add(group: typer.Typer) -> None:
     group.command("diff")(diff)
     group.command("coverage")(coverage)
     group.command("export")(export)
+    group.command("grow")(grow)
 
 
 def diff(
@@ -316,3 +318,50 @@ def _json(value: object) -> str:
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def grow(
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="The step table to make or extend.")
+    ],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN|CORPUS...", help="Runs to learn from.")
+    ],
+    output: Output = Format.HUMAN,
+) -> None:
+    """Add the steps of runs that TLC allows to a step table.
+
+    `canvass verify` looks steps up in the table that ships with canvass (spec/known-steps.npz) and
+    asks TLC only about the others. TLC is asked about each distinct step that the table lacks. The
+    order of the runs does not matter. Exit code 2: a run is malformed, or nothing was read.
+    """
+    from canvass.cli.stages import Stages
+    from canvass.cli.verify_progress import VerifyProgress
+    from canvass.conformance.check import units_of
+    from canvass.conformance.step_table import StepTable, grown
+    from canvass.conformance.verdict import Verdict
+
+    base = StepTable.read(table) if table.exists() else None
+    units = list(units_of(runs))
+    far = VerifyProgress(total=len(units))
+    with Stages() as stages:
+        stages.stage("reading")
+        stages.detail(far.words)
+        found, made = grown(base, units, far.read, far.ask)
+    for run in found.runs:
+        if run.verdict is Verdict.MALFORMED:
+            complain(f"{run.path}: {run.reason}")
+    if any(run.verdict is Verdict.MALFORMED for run in found.runs):
+        raise typer.Exit(EXIT_ERROR)
+    made.write(table)
+    counts = found.counts
+    before = 0 if base is None else len(base.keys)
+    if output is Format.JSON:
+        write_json(
+            {"distinctSteps": counts.distinct_steps, "before": before, "now": len(made.keys)}
+        )
+        return
+    result_console().print(
+        f"{counts.runs:,} runs, {counts.distinct_steps:,} distinct steps, of which"
+        f" {counts.found_in_graph:,} were known; {len(made.keys):,} steps in {table}"
+    )

@@ -1,0 +1,71 @@
+"""Step tables: what ships with canvass, what is read, and how a table grows."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from canvass.conformance.check import units_of
+from canvass.conformance.judge import IN_GRAPH, UNKNOWN, spec_digest
+from canvass.conformance.judges import make_judge
+from canvass.conformance.step_table import SHIPPED, StepTable, StepTableError, grown
+from canvass.spec.files import spec_root
+from support.judging import ask_core
+
+
+def test_the_steps_that_ship_are_those_of_this_spec() -> None:
+    table = StepTable.read(spec_root() / SHIPPED)
+
+    assert table.digest == spec_digest(), "the spec's rules have changed: make known-steps"
+    assert len(table.keys) > 10_000
+
+
+def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used(
+    tmp_path: Path,
+) -> None:
+    keys = StepTable.read(spec_root() / SHIPPED).keys[:100]
+
+    assert set(make_judge([], tmp_path).known(keys).tolist()) == {IN_GRAPH}
+    assert set(make_judge([], tmp_path, keep=False).known(keys).tolist()) == {UNKNOWN}
+
+
+def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    keys = [[rng.getrandbits(64), rng.getrandbits(64)] for _ in range(50)]
+    for name in ("one", "other"):
+        rng.shuffle(keys)
+        StepTable.of("spec", np.array([*keys, keys[0]], dtype=np.uint64)).write(tmp_path / name)
+
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    assert len(StepTable.read(tmp_path / "one").keys) == 50
+
+
+def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
+    units = list(units_of([corpus]))
+    _, half = grown(None, units[:20], oracle=ask_core)
+    first, whole = grown(half, units, oracle=ask_core)
+    second, again = grown(whole, units, oracle=ask_core)
+
+    assert 0 < first.counts.found_in_graph < first.counts.distinct_steps
+    assert first.counts.asked_of_oracle == len(whole.keys) - len(half.keys)
+    assert (second.counts.asked_of_oracle, len(again.keys)) == (0, len(whole.keys))
+
+
+def test_a_table_of_another_spec_is_refused(corpus: Path) -> None:
+    other = StepTable.of("another", np.zeros((1, 2), dtype=np.uint64))
+
+    with pytest.raises(StepTableError, match="another spec"):
+        grown(other, list(units_of([corpus])), oracle=ask_core)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + 18 * b"\0", b"no table", None])
+def test_what_is_no_table_is_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "steps.npz"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(StepTableError, match=r"steps\.npz: "):
+        StepTable.read(path)
