@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from canvass.conformance.judge import default_cache
+from canvass.conformance.step_lookup import default_cache
 from canvass.graph.build import cache_folder, cached_graph, load_model
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from canvass.cluster import core
 from canvass.conformance.equivalence import Equivalence, mismatches
-from canvass.conformance.judge import default_cache
+from canvass.conformance.step_lookup import default_cache
 from canvass.graph.artifact import Graph
 from canvass.graph.build import cached_graph, load_model
 from canvass.selftest.edges import Trials

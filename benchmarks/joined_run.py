@@ -22,7 +22,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
 from canvass.corpus.rows import RowKind
@@ -67,7 +67,7 @@ def in_own_process(warm: Callable[[], object], action: Callable[[], object]) -> 
 
 def check_whole(folder: Path, cache: Path) -> None:
     """Check a run in one process."""
-    found = check_units(sorted(folder.iterdir()), Judge(cache=cache))
+    found = check_units(sorted(folder.iterdir()), StepLookup(cache=cache))
     assert found.exit_code == 0
 
 

@@ -47,7 +47,7 @@ from spark_verify import (
 )
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.session import open_session
 from canvass.corpus.tables import read_table
 from canvass.traces.parquet import RUNS_KEY, DatasetFile, RunEntry
@@ -84,10 +84,10 @@ def make(root: Path) -> None:
 
 def make_cache(root: Path) -> None:
     """Record runs, and have all their steps judged."""
-    judge = Judge(cache=root / "cache.new")
-    check_units(sorted(simulate(root / "base").iterdir()), judge)
+    lookup = StepLookup(cache=root / "cache.new")
+    check_units(sorted(simulate(root / "base").iterdir()), lookup)
     make_long(EVENTS // FILES, root, "short")
-    check_units(sorted((root / "short").iterdir()), judge)
+    check_units(sorted((root / "short").iterdir()), lookup)
     (root / "cache.new").rename(root / "cache")
 
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from canvass.cli.simulate_runs import record_run
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob
@@ -57,7 +57,7 @@ SIZES = (100_000, 1_000_000)
 def one_process(folder: Path, cache: Path) -> Taken:
     """Verify a data set here."""
     spent, started = time.process_time(), time.perf_counter()
-    found = check_units(sorted(folder.iterdir()), Judge(cache=cache))
+    found = check_units(sorted(folder.iterdir()), StepLookup(cache=cache))
     assert found.exit_code == 0
     return Taken(time.perf_counter() - started, time.process_time() - spent)
 
@@ -146,9 +146,9 @@ def simulate(root: Path) -> Path:
 def with_tlc(base: Path, cache: Path) -> None:
     """Verify a few runs by TLC, and the same ones here."""
     runs = sorted(base.iterdir())[:TLC_RUNS]
-    judge = Judge(cache=cache)
-    events = check_units(runs, judge).counts.events
-    here = measured(partial(check_units, runs, judge))
+    lookup = StepLookup(cache=cache)
+    events = check_units(runs, lookup).counts.events
+    here = measured(partial(check_units, runs, lookup))
     tlc = measured(partial(check_with_tlc, runs))
     say(f"{TLC_RUNS} of these runs, {events:,} events: TLC {events / tlc.seconds:,.0f} events/s,")
     say(f"  one process {events / here.seconds:,.0f} events/s,", end=" ")
@@ -212,7 +212,7 @@ class Bench:
         events = making.result()
         short = self.root / "short"
         self.maker.submit(write_long_run, short / "events-3-00000.parquet", 10_000).result()
-        check_units(list(short.iterdir()), Judge(cache=self.cache))
+        check_units(list(short.iterdir()), StepLookup(cache=self.cache))
         forget_peaks()
         alone = self.checker.submit(one_process, folder, self.cache).result()
         taken = measured(partial(on_spark, self.session, folder, self.cache, out))
@@ -261,11 +261,11 @@ def main() -> None:
             checker.submit(os.getpid).result(): "one process",
         }
         base = maker.submit(simulate, root / "base").result()
-        judge = Judge(cache=root / "cache")
-        found = check_units(sorted(base.iterdir()), judge)
+        lookup = StepLookup(cache=root / "cache")
+        found = check_units(sorted(base.iterdir()), lookup)
         assert found.exit_code == 0
         say(f"{RUNS} simulated runs, {found.counts.events:,} events:", end=" ")
-        say(f"{judge.asked:,} distinct steps judged by TLC in {found.counts.seconds:.0f} s")
+        say(f"{lookup.asked:,} distinct steps judged by TLC in {found.counts.seconds:.0f} s")
         maker.submit(
             write_dataset, base, root / "warm", 1, events_per_file=EVENTS_PER_FILE
         ).result()

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
 from canvass.conformance.verdict import CorpusVerdict
 from canvass.traces.parquet import DatasetWriter
@@ -86,7 +86,7 @@ def main() -> None:
 
 def measure(corpus: Path, root: Path, *, large: bool) -> None:
     """Measure a corpus of run folders, of which ``root`` holds the data set too."""
-    oracle = Judge(cache=root / "cache")
+    oracle = StepLookup(cache=root / "cache")
     started = processor_seconds()
     first = check_corpus([corpus], oracle)
     unknown = processor_seconds() - started

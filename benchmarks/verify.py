@@ -21,7 +21,7 @@ import numpy as np
 from canvass.cli.main import run as run_command
 from canvass.conformance.batch import Batch, join, states_before
 from canvass.conformance.check import check_corpus
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import StepChecker, keys_of, rules_of, step_at
 from canvass.graph.canonical import canonical
 from canvass.traces.parquet import DatasetWriter
@@ -79,8 +79,8 @@ def main() -> None:
         simulate = ["simulate", "--seeds", str(runs), "--steps", "3000", "--out", str(corpus)]
         with redirect_stdout(StringIO()):
             run_command([*simulate, "--format", "json"])  # What it finds is not the matter here.
-        judge = Judge(cache=root / "cache")
-        first = check_corpus([corpus], judge)
+        lookup = StepLookup(cache=root / "cache")
+        first = check_corpus([corpus], lookup)
         counts = first.counts
         print(
             f"{counts.runs} runs, {counts.events:,} events, {counts.distinct_steps:,} distinct"
@@ -97,7 +97,7 @@ def main() -> None:
         for name, path in (("NDJSON", corpus), ("Parquet", root / "parquet")):
 
             def verify(path: Path = path) -> object:
-                return check_corpus([path], judge)
+                return check_corpus([path], lookup)
 
             verify()
             show(f"whole verification, {name}", counts.events, "events", median_cpu(verify))

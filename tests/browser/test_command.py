@@ -26,8 +26,8 @@ from canvass.browser.serving import listen
 from canvass.browser.verdicts import Checker
 from canvass.cli import browse, main
 from support.browse import PAGE
+from support.core_lookup import core_lookup
 from support.interrupting import heed_interrupts
-from support.judging import core_judge
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/#token=([A-Za-z0-9_-]{22})")
 SCRIPT = """
@@ -245,7 +245,7 @@ def test_no_command_line_has_the_key(
 
 def test_without_a_word_the_sample_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "cached_graph_folder", lambda: None)
-    opener = Opener(Checker(core_judge()))
+    opener = Opener(Checker(core_lookup()))
     try:
         (source,) = opener.open_all([])
         run = source.content.get()
@@ -263,7 +263,7 @@ def test_a_graph_in_the_cache_is_opened_beside_the_sample(
     (tmp_path / "canvass" / "graphs").mkdir(parents=True)
     (tmp_path / "canvass" / "graphs" / small_graph.name).symlink_to(small_graph)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    sources = list(Opener(Checker(core_judge())).open_all([]))
+    sources = list(Opener(Checker(core_lookup())).open_all([]))
 
     assert [source.kind for source in sources] == ["run", "graph"]
 
@@ -272,7 +272,7 @@ def test_an_installation_without_the_sample_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(opening, "_PACKAGED_SAMPLE", Path("/nowhere"))
     monkeypatch.setattr(opening, "_CHECKOUT_SAMPLE", Path("/nowhere"))
     with pytest.raises(OpenError, match="carries no sample"):
-        list(Opener(Checker(core_judge())).open_all([]))
+        list(Opener(Checker(core_lookup())).open_all([]))
 
 
 def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_corpus_gives_its_runs_and_a_folder_of_logs_too(good_run: Path, tmp_pa
             (tmp_path / name / file.name).write_bytes(file.read_bytes())
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "member-0.log").write_text("nothing of Aeron\n")
-    sources = list(Opener(Checker(core_judge())).open(tmp_path))
+    sources = list(Opener(Checker(core_lookup())).open(tmp_path))
 
     assert [(one.kind, one.title, one.imported) for one in sources] == [
         ("run", "a", False),
@@ -303,7 +303,7 @@ def test_what_is_no_run_says_so_where_it_is_opened_and_hides_nothing(
     (tmp_path / "notes.txt").write_text("no")
     paths = [corpus, files, tmp_path / "notes.txt", tmp_path / "absent"]
 
-    sources = list(Opener(Checker(core_judge())).open_all(paths))
+    sources = list(Opener(Checker(core_lookup())).open_all(paths))
 
     assert [one.title for one in sources] == [
         "good",

@@ -11,14 +11,14 @@ import pytest
 from canvass.browser import api
 from canvass.browser.verdicts import Checked
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.explanation.reading import read
 from canvass.explanation.report import explain
 from canvass.graph.oracle import Answer
 from canvass.lanes.model import Mark
 from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
-from support.judging import core_judge
+from support.core_lookup import core_lookup
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "aeron" / "b-leader-killed"
 
@@ -262,7 +262,7 @@ def test_a_run_that_cannot_be_checked_is_shown_and_it_says_why(good_run: Path) -
     def fails(*_: object) -> list[Answer]:
         raise TlcError("there is no Java")
 
-    with serving([good_run], judge=Judge(oracle=fails, cache=None)) as server:
+    with serving([good_run], lookup=StepLookup(oracle=fails, cache=None)) as server:
         run = settled(server, "good")
 
         assert (run.verdict, run.checking) == (None, False)
@@ -274,8 +274,8 @@ def test_a_divergence_is_shown_also_if_tlc_cannot_explain_it(bad_run: Path, tmp_
     def fails(*_: object) -> list[Answer]:
         raise TlcError("there is no Java")
 
-    check_units([bad_run], core_judge(tmp_path))
-    with serving([bad_run], judge=Judge(fails, cache=tmp_path, digest="the core")) as server:
+    check_units([bad_run], core_lookup(tmp_path))
+    with serving([bad_run], lookup=StepLookup(fails, cache=tmp_path, digest="the core")) as server:
         run = settled(server, "bad")
 
         assert run.verdict == "DIVERGES"

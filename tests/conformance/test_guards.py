@@ -15,15 +15,15 @@ from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.explain import explain
 from canvass.conformance.guards import failing_parts, guard_of
-from canvass.conformance.judge import Judge
 from canvass.conformance.operators import find_operator
+from canvass.conformance.step_lookup import StepLookup
 from canvass.graph.oracle import Answer, OracleError
 from canvass.graph.steps import Step
 from canvass.traces.actions import ACTIONS, Action
 from support import corruptions, random_steps
+from support.core_lookup import ask_core
 from support.corruptions import corrupted
 from support.driven_cluster import record_run
-from support.judging import ask_core
 
 ALWAYS_ENABLED = {
     action
@@ -64,10 +64,10 @@ def test_a_divergence_is_explained_without_alternatives_if_tlc_cannot_run(tmp_pa
 
     record_run(tmp_path / "good", Rules.of("1.50"), 0, 300, faults=0.0)
     bad = corrupted(tmp_path / "good", tmp_path / "bad", corruptions.commit_too_far)
-    found = check_run(bad, Judge(ask_core))
+    found = check_run(bad, StepLookup(ask_core))
     (first, *_) = found.divergences
 
-    explained = explain(load(bad, found.run_id), first, Judge(fail))
+    explained = explain(load(bad, found.run_id), first, StepLookup(fail))
 
     assert explained.divergence == first
     assert explained.changed
@@ -100,11 +100,11 @@ def test_guards_a_report_names_them(tmp_path: Path) -> None:
 
     record_run(tmp_path / "good", Rules.of("1.50"), 0, 600, faults=0.0)
     run = corrupted(tmp_path / "good", tmp_path / "bad", too_far)
-    judge = Judge(oracle=ask_core, digest="the core")
-    verdict = check_run(run, judge)
+    lookup = StepLookup(oracle=ask_core, digest="the core")
+    verdict = check_run(run, lookup)
     first = next(each for each in verdict.divergences if each.name == "ConsumeLog")
 
-    explanation = explain(load(run, verdict.run_id), first, judge)
+    explanation = explain(load(run, verdict.run_id), first, lookup)
 
     assert explanation.failing == ("x.position > ConsumeBound(s)",)
 

@@ -23,9 +23,9 @@ from canvass.traces.layout import STATE_INDEX
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.driven_cluster import record_run
-from support.judging import core_judge
 from support.random_spoils import SPOILS, began_earlier, record_spoilt_runs
 
 
@@ -37,7 +37,7 @@ def differences(units: list[Path]) -> list[tuple[str, object, object]]:
     either may be told: it is one engine's and the other's that do not agree.
     """
     found: list[tuple[str, object, object]] = []
-    steps, tlc = check_units(units, core_judge()), check_with_tlc(units)
+    steps, tlc = check_units(units, core_lookup()), check_with_tlc(units)
     for unit, one, other in zip(units, steps.runs, tlc.runs, strict=True):
         assert one.run_id == other.run_id
         places, theirs = places_of(one), places_of(other)
@@ -127,7 +127,7 @@ def test_engines_agree_on_many_runs(
     units = record_spoilt_runs(tmp_path, seeds, Rules.of(revision, members), 250)
 
     assert differences(units) == []
-    verdicts = Counter(found.verdict for found in check_units(units, core_judge()).runs)
+    verdicts = Counter(found.verdict for found in check_units(units, core_lookup()).runs)
     assert min(verdicts[Verdict.CONFORMS], verdicts[Verdict.DIVERGES]) >= 5
 
 
@@ -157,7 +157,7 @@ def test_engines_agree_on_runs_that_began_before_their_recording(tmp_path: Path)
         units.append(folder)
 
     assert differences(units) == []
-    assert {run.verdict for run in check_units(units, core_judge()).runs} == {Verdict.INCOMPLETE}
+    assert {run.verdict for run in check_units(units, core_lookup()).runs} == {Verdict.INCOMPLETE}
 
 
 # --- what TLC is given ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.cli.judge import Standing
+from canvass.cli.comparison import Standing
 from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
 from support.findings import run_of
 
@@ -22,7 +22,7 @@ def marked(model: ModelEntry) -> object:
 def test_the_model_ends_as_expected(model: ModelEntry) -> None:
     run = run_of(model.name)
 
-    assert run.judgement.standing is Standing.AS_EXPECTED, run.judgement.reason
+    assert run.comparison.standing is Standing.AS_EXPECTED, run.comparison.reason
 
 
 def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.mutants import MUTANTS
 from canvass.selftest.runs import CoreThenOracle
 from canvass.selftest.traced import TracedRun, trace_mutants
@@ -33,9 +33,9 @@ def test_runs_of_mutants_diverge_where_they_differ_and_nowhere_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seeds: range, steps: int, least: int
 ) -> None:
     answering = CoreThenOracle()
-    judge = Judge(oracle=answering.ask)
+    lookup = StepLookup(oracle=answering.ask)
 
-    found = trace_mutants(tmp_path, MUTANTS.values(), seeds, steps, judge)
+    found = trace_mutants(tmp_path, MUTANTS.values(), seeds, steps, lookup)
     caught = by_mutant(found)
     with capsys.disabled():
         sys.stdout.write(f" {sum(caught.values())} of {len(caught)} mutants show in runs ")

@@ -21,7 +21,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict
 from canvass.selftest.mutants import MUTANTS, Mutant
 from canvass.selftest.mutation import Core, load
@@ -138,7 +138,7 @@ class Row:
         return f"all {self.taken:,} steps of the scenarios are taken as by the core"
 
 
-def rows_of(folder: Path, judge: Judge) -> list[Row]:
+def rows_of(folder: Path, lookup: StepLookup) -> list[Row]:
     """Try all mutants in all scenarios."""
     asked = {source: steps_asked_for(source) for source in scenario_files()}
     rows = []
@@ -155,7 +155,7 @@ def rows_of(folder: Path, judge: Judge) -> list[Row]:
                 watching = Watching(broken)
                 place = folder / mutant.name / run_id_of(source)
                 row.runs.append((watching, record_scenario(source, place, watching.step)))
-    verdicts = iter(check_units([r.folder for row in rows for _, r in row.runs], judge).runs)
+    verdicts = iter(check_units([r.folder for row in rows for _, r in row.runs], lookup).runs)
     for row in rows:
         row.verdicts = [next(verdicts) for _ in row.runs]
     return rows
@@ -190,7 +190,7 @@ def table_of(rows: list[Row]) -> str:
 def test_mutants_in_scenarios_are_caught_or_proved_equal(tmp_path: Path, rewrite: bool) -> None:
     answers = CoreThenOracle()
 
-    rows = rows_of(tmp_path, Judge(oracle=answers.ask))
+    rows = rows_of(tmp_path, StepLookup(oracle=answers.ask))
     table = table_of(rows)
     if rewrite:
         TABLE.write_text(table, encoding="utf-8")

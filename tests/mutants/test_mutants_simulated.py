@@ -14,7 +14,7 @@ import pytest
 
 from canvass.cluster import core
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.selftest.core_clusters import (
     CORE_CLUSTERS,
@@ -119,9 +119,9 @@ def row_of(kill: SimulatedKill) -> tuple[str, int, str]:
 def hold(name: str, folder: Path, *, rewrite: bool) -> None:
     """Hunt a mutant, and hold its row of the page, or write it."""
     seeds = range(SEEDS_OF_EQUALS if name in EQUAL else SEEDS)
-    judge = Judge(oracle=CoreThenOracle().ask)
+    lookup = StepLookup(oracle=CoreThenOracle().ask)
     simulate = simulate_core_cluster if name in MASKED else simulate_mutant
-    row = row_of(simulate(MUTANTS[name], seeds, folder, judge))
+    row = row_of(simulate(MUTANTS[name], seeds, folder, lookup))
     if rewrite:
         rows = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
         PAGE.write_text(page_of({**rows, name: row}), encoding="utf-8")
@@ -169,7 +169,7 @@ def test_runs_of_cores_alone_conform_where_nothing_is_broken(name: str, tmp_path
     for seed, path in enumerate(paths):
         record_run(path, rules, seed, STEPS, faults=0.1, run_id=path.name, cluster=EndingCluster)
 
-    runs = check_units(paths, Judge(oracle=CoreThenOracle().ask)).runs
+    runs = check_units(paths, StepLookup(oracle=CoreThenOracle().ask)).runs
     told = [one for run in runs for one in run.divergences]
     # Protocols with hazards violate properties; no step of theirs is wrong.
     assert [one for one in told if one.kind is not DivergenceClass.SAFETY_PROPERTY] == []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.selftest.runs import CoreThenOracle
 from support.scenario_runs import (
@@ -32,7 +32,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
     folder = tmp_path_factory.mktemp("scenarios")
     recorded = [record_scenario(path, folder / run_id_of(path)) for path in scenario_files()]
     answers = CoreThenOracle()
-    found = check_units([each.folder for each in recorded], Judge(oracle=answers.ask))
+    found = check_units([each.folder for each in recorded], StepLookup(oracle=answers.ask))
     return Checked(list(zip(recorded, found.runs, strict=True)), answers)
 
 

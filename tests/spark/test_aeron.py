@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
@@ -26,7 +26,7 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
     logs, cache, out = captures(), tmp_path / "cache", tmp_path / "out"
     for path in logs:
         import_logs([path], tmp_path / "runs" / path.name)
-    checked = check_units(sorted((tmp_path / "runs").iterdir()), Judge(cache=cache))
+    checked = check_units(sorted((tmp_path / "runs").iterdir()), StepLookup(cache=cache))
 
     job = CorpusJob(spark, ConformanceChecker.of(cache=cache), out)
     job.run(list_units(logs))

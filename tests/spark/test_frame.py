@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.frame import BadEvents, verify
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def test_rows_in_any_order_have_the_verdicts_of_their_runs(
     spark: SparkSession, runs: Path, tmp_path: Path
 ) -> None:
-    checked = check_units(sorted(runs.iterdir()), Judge(cache=tmp_path / "cache"))
+    checked = check_units(sorted(runs.iterdir()), StepLookup(cache=tmp_path / "cache"))
     events = spark.read.format("canvass").load(str(runs)).where("run != 'run-0' OR step != 5")
     shuffled = events.orderBy("step", "action")
     # Through Parquet: what is read from there may be null, as far as Spark knows.
@@ -43,7 +43,7 @@ def test_a_stream_that_is_cut_is_not_taken_for_a_whole_one(
     corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
     stream = corpus / "run-1" / "member-2.ndjson"
     stream.write_bytes(stream.read_bytes()[:-20])
-    checked = check_units(sorted(corpus.iterdir()), Judge(cache=tmp_path / "cache"))
+    checked = check_units(sorted(corpus.iterdir()), StepLookup(cache=tmp_path / "cache"))
     if form == "dataset":
         with DatasetWriter(tmp_path / "set", events_per_row_group=70) as writer:
             write_dataset(Corpus(corpus), writer)

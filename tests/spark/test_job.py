@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.job import CorpusJob, OutputExists
@@ -45,8 +45,8 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     folder = tmp_path_factory.mktemp("job")
     corpus = record_runs(folder / "corpus", 12, 120)
     due = corrupt(corpus)
-    judge = Judge(cache=folder / "cache")
-    checked = check_units(sorted(corpus.iterdir()), judge)
+    lookup = StepLookup(cache=folder / "cache")
+    checked = check_units(sorted(corpus.iterdir()), lookup)
     return Expected(
         corpus, due, {Path(run.path).name: run for run in checked.runs}, folder / "cache"
     )
@@ -226,14 +226,14 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
     if form == "parquet":
         sound = tmp_path / "sound"
         sound.mkdir()
-        for run in check_units(sorted(corpus.iterdir()), Judge(cache=cache)).runs:
+        for run in check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs:
             if run.verdict.value != "MALFORMED":
                 shutil.copytree(run.path, sound / Path(run.path).name)
         corpus = tmp_path / "set"
         with DatasetWriter(corpus, events_per_file=4_000, events_per_row_group=300) as writer:
             write_dataset(Corpus(sound), writer)
     units = list_units([corpus])
-    found = check_units([unit.location for unit in units], Judge(cache=cache)).runs
+    found = check_units([unit.location for unit in units], StepLookup(cache=cache)).runs
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 

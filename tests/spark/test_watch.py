@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.summary import Summary
 from canvass.corpus.watch import Patience, Watch, catch_up, look
@@ -51,7 +51,7 @@ class Watched:
         self.spark = spark
         self.batches: list[tuple[int, dict[str, int]]] = []
         self.crash = False
-        check_units(sorted(runs.iterdir()), Judge(cache=folder / "cache"))
+        check_units(sorted(runs.iterdir()), StepLookup(cache=folder / "cache"))
 
     def arrive(self, name: str, *, without: str = "") -> None:
         """Let a run come, or come once more, as its files are put in place."""
@@ -122,7 +122,7 @@ def test_a_watch_that_is_killed_goes_on_where_it_was(runs: Path, tmp_path: Path)
     """The process and its JVM die in the middle of a batch; the next one tells each run once."""
     corpus, out, cache = (tmp_path / name for name in ("corpus", "out", "cache"))
     shutil.copytree(runs, corpus)
-    check_units(sorted(corpus.iterdir()), Judge(cache=cache))
+    check_units(sorted(corpus.iterdir()), StepLookup(cache=cache))
     words = ["batch", "watch", str(corpus), "--out", str(out), "--cache", str(cache)]
     words += ["--settle", "0", "--format", "json"]
     command = [sys.executable, "-m", "canvass.cli.main", *words]

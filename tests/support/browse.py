@@ -23,8 +23,8 @@ from canvass.browser.page_files import PageFile
 from canvass.browser.serving import LOOPBACK, Protocol, listen, make_server, make_token
 from canvass.browser.sources import Store
 from canvass.browser.verdicts import Checker
-from canvass.conformance.judge import Judge
-from support.judging import core_judge
+from canvass.conformance.step_lookup import StepLookup
+from support.core_lookup import core_lookup
 
 T = TypeVar("T", bound=api.Data)
 
@@ -134,7 +134,7 @@ def write_corpus(folder: Path, good: Path, bad: Path, runs: int = MANY) -> Path:
 def serving(
     paths: Sequence[Path] = (),
     *,
-    judge: Judge | None = None,
+    lookup: StepLookup | None = None,
     seconds: float | None = None,
     sources: Iterable[Any] = (),
     files: Mapping[str, PageFile] = PAGE,
@@ -145,7 +145,7 @@ def serving(
     ----------
     paths
         To be opened; nothing else is.
-    judge
+    lookup
         Who decides steps; the core by default, which is quick.
     seconds
         Another deadline of requests.
@@ -154,7 +154,7 @@ def serving(
     files
         The page.
     """
-    opener = Opener(Checker(judge or core_judge()))
+    opener = Opener(Checker(lookup or core_lookup()))
     store = Store()
     ids = [store.add(source) for path in paths for source in opener.open(path)]
     ids += [store.add(source) for source in sources]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from canvass.conformance.check import check_run
 from canvass.conformance.verdict import RunVerdict
-from support.judging import core_judge
+from support.core_lookup import core_lookup
 
 
 def checked(run: Path) -> RunVerdict:
     """Check a run; each step is looked up in the core."""
-    return check_run(run, core_judge())
+    return check_run(run, core_lookup())

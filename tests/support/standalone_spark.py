@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pyspark
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0
@@ -175,7 +175,7 @@ def told(out: Path) -> Told:
 
 def told_here(corpus: Path, cache: Path) -> Told:
     """Give what one process says."""
-    found = check_units(sorted(corpus.iterdir()), Judge(cache=cache)).runs
+    found = check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs
     return (
         {(run.path, run.verdict.value, run.events, run.unchecked) for run in found},
         {

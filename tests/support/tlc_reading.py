@@ -24,7 +24,7 @@ def events(lines: Iterable[str]) -> list[Event]:
     return [event for line in lines for event in reader.feed(line)]
 
 
-def judge(
+def interpret(
     lines: Iterable[str],
     exit_code: int | None,
     *,

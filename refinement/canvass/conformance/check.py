@@ -14,9 +14,9 @@ from pathlib import Path
 
 from canvass.conformance.diagnose import diagnose, load
 from canvass.conformance.doubts import timing_warnings
-from canvass.conformance.judge import Judge
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
 from canvass.traces.run import Corpus
 
@@ -26,14 +26,14 @@ Asking = Callable[[int], object]
 """Called before TLC is asked about so many steps."""
 
 
-def check_run(path: Path, judge: Judge | None = None) -> RunVerdict:
+def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
     """Check one run.
 
     Parameters
     ----------
     path
         A run folder.
-    judge
+    lookup
         Who decides steps; without one, TLC, with answers kept nowhere.
 
     Returns
@@ -46,12 +46,12 @@ def check_run(path: Path, judge: Judge | None = None) -> RunVerdict:
     TlcError
         If the oracle is needed and cannot run.
     """
-    (verdict,) = check_units([path], judge or Judge()).runs
+    (verdict,) = check_units([path], lookup or StepLookup()).runs
     return verdict
 
 
 def check_corpus(
-    paths: Iterable[Path], judge: Judge | None = None, progress: Progress | None = None
+    paths: Iterable[Path], lookup: StepLookup | None = None, progress: Progress | None = None
 ) -> CorpusVerdict:
     """Check all runs of some corpora: run folders, folders of them, data sets or their files.
 
@@ -62,7 +62,7 @@ def check_corpus(
     TlcError
         If the oracle is needed and cannot run.
     """
-    return check_units(list(units_of(paths)), judge or Judge(), progress)
+    return check_units(list(units_of(paths)), lookup or StepLookup(), progress)
 
 
 def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
@@ -87,7 +87,7 @@ def units_of(paths: Iterable[Path]) -> Iterator[Unit]:
 
 def check_units(
     units: Iterable[Unit],
-    judge: Judge,
+    lookup: StepLookup,
     progress: Progress | None = None,
     asking: Asking | None = None,
     timing: TimingOptions | None = None,
@@ -100,7 +100,7 @@ def check_units(
         if progress is not None:
             progress(done, len(listed), screening.read)
 
-    screening = Screening(judge, on_batch=tell, timing=timing)
+    screening = Screening(lookup, on_batch=tell, timing=timing)
     for number, unit in enumerate(listed, 1):
         screening.add(unit)
         done = number
@@ -120,7 +120,7 @@ def _ask(screening: Screening, asking: Asking | None) -> None:
 
 
 def settle_all(screening: Screening) -> CorpusVerdict:
-    """Give the verdicts on all runs that were screened, of which all steps are judged."""
+    """Give the verdicts on all runs that were screened, of which all steps are decided."""
     verdicts = tuple(settle(state, screening) for state in screening.runs)
     counts = Counts(
         runs=len(screening.runs),
@@ -135,7 +135,7 @@ def settle_all(screening: Screening) -> CorpusVerdict:
 
 
 def settle(state: RunState, screening: Screening) -> RunVerdict:
-    """Give the verdict on a run whose steps are judged; find out what is wrong."""
+    """Give the verdict on a run whose steps are decided; find out what is wrong."""
     path = str(state.path)
     if state.malformed:
         return RunVerdict(state.run_id, path, Verdict.MALFORMED, reason=state.malformed)
@@ -145,7 +145,7 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
     divergences: tuple[Divergence, ...] = ()
     verdict = Verdict.CONFORMS
     if state.wrong or screening.refused(state):
-        divergences = diagnose(load(state.path, state.run_id), state.facts, screening.judge)
+        divergences = diagnose(load(state.path, state.run_id), state.facts, screening.lookup)
         verdict = Verdict.DIVERGES
     elif state.facts or state.unchecked:
         verdict = Verdict.INCOMPLETE
@@ -161,6 +161,6 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
         revision="" if state.run is None else state.run.revision,
         timing=()
         if timing is None
-        else timing_warnings(timing, state.path, state.run_id, screening.judge.allowed),
+        else timing_warnings(timing, state.path, state.run_id, screening.lookup.allowed),
         choices=() if timing is None else timing.choices(),
     )

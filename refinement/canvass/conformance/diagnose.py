@@ -20,10 +20,10 @@ from canvass.cluster.rules import HARDENED
 from canvass.conformance import joining, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
-from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
 from canvass.conformance.monitors import LOG_STREAM, Violation
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import (
     StepChecker,
     StepResults,
@@ -120,12 +120,14 @@ def rows_of_run(columns: EventColumns, run_id: str) -> Iterator[EventColumns]:
             yield rows_of(columns, int(rows[0]), int(rows[-1]) + 1, run_id)
 
 
-def diagnose(loaded: LoadedRun, facts: Iterable[Fact], judge: Judge) -> tuple[Divergence, ...]:
+def diagnose(
+    loaded: LoadedRun, facts: Iterable[Fact], lookup: StepLookup
+) -> tuple[Divergence, ...]:
     """Give what is wrong with a run, in the order of causes; of each kind and name the first."""
     sequence = digest(loaded.columns, np.zeros(1, dtype=np.int64))
     whole = check_whole(loaded.run, sequence, tuple(facts))
-    wrong = _wrong_rows(loaded, judge)
-    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, judge)
+    wrong = _wrong_rows(loaded, lookup)
+    return divergences_of(loaded.run, sequence, whole, wrong, loaded.step, lookup)
 
 
 def divergences_of(
@@ -134,7 +136,7 @@ def divergences_of(
     whole: WholeRun,
     wrong: Ints,
     step_of: Callable[[int], Step],
-    judge: Judge,
+    lookup: StepLookup,
 ) -> tuple[Divergence, ...]:
     """Give what is wrong with a run, in the order of causes; of each kind and name the first.
 
@@ -150,12 +152,12 @@ def divergences_of(
         Rows of steps that are not allowed: of each member and action two at least, if there are.
     step_of
         Gives the step of such a row.
-    judge
+    lookup
         Who is asked about steps that are nearly these.
     """
     order = whole.order
     found = [
-        *_steps(run, sequence, order, wrong, step_of, judge),
+        *_steps(run, sequence, order, wrong, step_of, lookup),
         *_receipts(sequence, order),
         *(_violation(sequence, order, each) for each in whole.broken),
     ]
@@ -235,19 +237,19 @@ def wrong_rows(results: StepResults, codes: Codes) -> Ints:
     return np.flatnonzero(wrong)
 
 
-def judged_codes(checker: StepChecker, results: StepResults, judge: Judge) -> Codes:
+def known_codes(checker: StepChecker, results: StepResults, lookup: StepLookup) -> Codes:
     """Give for each number of a checker of one batch what is known of it, after asking."""
-    codes = judge.known(checker.distinct.keys)
+    codes = lookup.known(checker.distinct.keys)
     waiting = np.flatnonzero(codes == UNKNOWN)
     if len(waiting):
-        codes[waiting] = judge.ask([results.example(number) for number in waiting.tolist()])
+        codes[waiting] = lookup.ask([results.example(number) for number in waiting.tolist()])
     return codes
 
 
-def _wrong_rows(loaded: LoadedRun, judge: Judge) -> Ints:
+def _wrong_rows(loaded: LoadedRun, lookup: StepLookup) -> Ints:
     checker = StepChecker()
     results = checker.check(loaded.batch)
-    return wrong_rows(results, judged_codes(checker, results, judge))
+    return wrong_rows(results, known_codes(checker, results, lookup))
 
 
 def _steps(
@@ -256,10 +258,10 @@ def _steps(
     order: Order,
     wrong: Ints,
     step_of: Callable[[int], Step],
-    judge: Judge,
+    lookup: StepLookup,
 ) -> Iterator[Divergence]:
     for row in _first_rows(sequence.action, order, wrong):
-        kind, text = _judged(step_of(row), run, judge)
+        kind, text = _judged(step_of(row), run, lookup)
         name = ACTION_NAMES[int(sequence.action[row])]
         yield _at(sequence, order, row, kind, name, text)
 
@@ -277,7 +279,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
     return chosen[:MAX_DIVERGENCES]
 
 
-def _judged(step: Step, run: Run, judge: Judge) -> tuple[DivergenceClass, str]:
+def _judged(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Tell what kind of wrong a step is that is known to be wrong."""
     rules = rules_of(run)
     action = step.action.value
@@ -290,7 +292,7 @@ def _judged(step: Step, run: Run, judge: Judge) -> tuple[DivergenceClass, str]:
         text = f"{action} does not touch {', '.join(error.fields)}, and it changed"
         patched = _as_if_changed_before(step)
         example = example_of(patched, rules)
-        if example is not None and judge.decide(example):
+        if example is not None and lookup.decide(example):
             text += "; the rest of the step is allowed, so that a step before it is not recorded"
             return DivergenceClass.INSTRUMENTATION_GAP, text
         return DivergenceClass.IMPLEMENTATION_STEP, text

@@ -16,9 +16,9 @@ from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun
-from canvass.conformance.judge import Judge
 from canvass.conformance.operators import Operator, find_operator
 from canvass.conformance.renumber import renumbered
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import Divergence, DivergenceClass
 from canvass.graph.canonical import OutOfDomain, check_domain
@@ -68,7 +68,7 @@ class Explanation(Struct, frozen=True, rename=wire_name):
     """Why there are no alternatives, if the oracle could not be asked."""
 
 
-def explain(loaded: LoadedRun, divergence: Divergence, judge: Judge) -> Explanation:
+def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Explanation:
     """Put together what helps to understand a divergence."""
     columns = loaded.columns
     row = loaded.row_of(divergence.member, divergence.step)
@@ -92,12 +92,12 @@ def explain(loaded: LoadedRun, divergence: Divergence, judge: Judge) -> Explanat
         DivergenceClass.IMPLEMENTATION_STEP,
         DivergenceClass.INSTRUMENTATION_GAP,
     ):
-        fields |= _alternatives(step, rules_of(loaded.run), judge)
+        fields |= _alternatives(step, rules_of(loaded.run), lookup)
     values = {name: getattr(base, name) for name in base.__struct_fields__}
     return Explanation(**(values | fields))
 
 
-def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
+def _alternatives(step: Step, rules: Rules, lookup: StepLookup) -> dict[str, Any]:
     try:
         check_domain(step)
     except OutOfDomain as error:
@@ -113,8 +113,8 @@ def _alternatives(step: Step, rules: Rules, judge: Judge) -> dict[str, Any]:
         if not _takes_message(action)
     ]
     try:
-        answers = judge.oracle(own, [small.step, *others])
-        failing = () if answers[0].enabled else judge.guards(small.step, own)
+        answers = lookup.oracle(own, [small.step, *others])
+        failing = () if answers[0].enabled else lookup.guards(small.step, own)
     except TlcError as error:
         return {"note": f"TLC could not be asked: {error}"}
     alternatives = []

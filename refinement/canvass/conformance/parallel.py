@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.check import Asking, Progress, check_units, settle_all
-from canvass.conformance.judge import Judge
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.screen import Screening, Unit, path_of
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example
 from canvass.conformance.verdict import CorpusVerdict, Counts
 
 
 def check_in_processes(
     units: Sequence[Unit],
-    judge: Judge,
+    lookup: StepLookup,
     jobs: int,
     progress: Progress | None = None,
     asking: Asking | None = None,
@@ -34,10 +34,10 @@ def check_in_processes(
     come in the order of the units, and are those of `canvass.conformance.check.check_units`.
     """
     started = time.perf_counter()
-    asked = judge.asked
+    asked = lookup.asked
     shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
     parts: list[CorpusVerdict | None] = [None] * len(shares)
-    lent = replace(judge, answers=judge.cached())
+    lent = replace(lookup, answers=lookup.cached())
     keys = []
     done = events = 0
     with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
@@ -49,8 +49,8 @@ def check_in_processes(
             done, events = done + len(shares[screened[future]]), events + count
             if progress is not None:
                 progress(done, len(units), events)
-            _ask(judge, examples, asking)
-        lent = replace(judge, answers=judge.cached())
+            _ask(lookup, examples, asking)
+        lent = replace(lookup, answers=lookup.cached())
         again = {
             n: pool.submit(check_units, shares[n], lent, timing=timing)
             for n, part in enumerate(parts)
@@ -68,19 +68,19 @@ def check_in_processes(
         distinct_steps=len(np.unique(np.concatenate(keys), axis=0)),
         found_in_graph=sum(part.counts.found_in_graph for part in found),
         found_in_cache=sum(part.counts.found_in_cache for part in found),
-        asked_of_oracle=judge.asked - asked,
+        asked_of_oracle=lookup.asked - asked,
         seconds=time.perf_counter() - started,
     )
     return CorpusVerdict(tuple(ordered), counts)
 
 
 def _screen(
-    units: list[Unit], judge: Judge, timing: TimingOptions | None
+    units: list[Unit], lookup: StepLookup, timing: TimingOptions | None
 ) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
     """Give the distinct keys, the steps that nobody knows, without any the verdicts, and how many
     events there are.
     """
-    screening = Screening(judge, timing=timing)
+    screening = Screening(lookup, timing=timing)
     for unit in units:
         screening.add(unit)
     screening.flush()
@@ -89,9 +89,9 @@ def _screen(
     return screening.keys, examples, settled, screening.events
 
 
-def _ask(judge: Judge, examples: list[Example], asking: Asking | None) -> None:
-    unknown = judge.unknown(examples)
+def _ask(lookup: StepLookup, examples: list[Example], asking: Asking | None) -> None:
+    unknown = lookup.unknown(examples)
     if unknown:
         if asking is not None:
             asking(len(unknown))
-        judge.ask(unknown)
+        lookup.ask(unknown)

@@ -13,8 +13,8 @@ from typing import Final
 
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.conformance.explain import Explanation, explain
-from canvass.conformance.judge import Judge
 from canvass.conformance.report import show_command
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.lanes.model import Diagram
 from canvass.lanes.of_run import RunLanes
@@ -61,22 +61,22 @@ class Case:
         )
 
 
-def make_case(run: RunVerdict, judge: Judge) -> Case:
+def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
     """Put together what there is to say of a run's first divergence."""
     loaded = load(Path(run.path), run.run_id)
     first = run.divergences[0]
     return Case(
         run=run,
-        explanation=explain(loaded, first, judge),
+        explanation=explain(loaded, first, lookup),
         place=place_of(run, first),
         diagram=draw(loaded, first),
     )
 
 
-def make_cases(runs: Iterable[RunVerdict], judge: Judge, limit: int) -> list[Case]:
+def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> list[Case]:
     """Do so for the first runs that diverge, up to ``limit``."""
     wrong = [run for run in runs if run.divergences][:limit]
-    return [make_case(run, judge) for run in wrong]
+    return [make_case(run, lookup) for run in wrong]
 
 
 def draw(loaded: LoadedRun, divergence: Divergence) -> Diagram:

@@ -1,7 +1,7 @@
 """Screening: all runs of a corpus in large batches, as far as graph and cache know the steps.
 
 `Screening` reads run folders and files of data sets and sorts runs into those about which nothing
-is wrong, those with something wrong, and those that hang on steps that are still to be judged. It
+is wrong, those with something wrong, and those that hang on steps that are still to be decided. It
 keeps no events. What exactly is wrong is found out by `canvass.conformance.diagnose`, for the few
 runs that need it.
 """
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from canvass.conformance.batch import BATCH_EVENTS, Batch, join
 from canvass.conformance.causality import Order, cut_short, order_causes
-from canvass.conformance.judge import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, Judge
 from canvass.conformance.monitors import Violation, violations
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
+from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
 from canvass.graph.kernel import Status
 from canvass.traces.columns import EventColumns
@@ -58,7 +58,7 @@ class RunState:
     wrong: bool = False
     """Whether something is wrong with it, whatever the pending steps are."""
     pending: set[int] = field(default_factory=set)
-    """Numbers of its steps that are still to be judged."""
+    """Numbers of its steps that are still to be decided."""
     actions: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(len(ACTION_NAMES), dtype=np.int64)
     )
@@ -72,7 +72,7 @@ class Screening:
 
     Parameters
     ----------
-    judge
+    lookup
         What is known of steps. Only `ask` asks its oracle.
     on_batch
         Called after each batch of events.
@@ -93,11 +93,11 @@ class Screening:
 
     def __init__(
         self,
-        judge: Judge,
+        lookup: StepLookup,
         on_batch: Callable[[], object] = lambda: None,
         timing: TimingOptions | None = None,
     ) -> None:
-        self.judge, self._timing = judge, timing
+        self.lookup, self._timing = lookup, timing
         self._on_batch = on_batch
         self.started = time.perf_counter()
         self.found_in_graph = self.found_in_cache = self.asked = 0
@@ -248,7 +248,7 @@ class Screening:
         known = len(self._codes)
         fresh = self._steps.distinct.keys[known:]
         if len(fresh):
-            codes = self.judge.known(fresh)
+            codes = self.lookup.known(fresh)
             self.found_in_graph += int(np.count_nonzero(codes == IN_GRAPH))
             self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
             codes[codes == IN_GRAPH] = ALLOWED
@@ -308,7 +308,7 @@ class Screening:
         self.flush()
         if self._open:
             numbers = list(self._open)
-            codes = self.judge.ask([self._open[number] for number in numbers])
+            codes = self.lookup.ask([self._open[number] for number in numbers])
             self.asked += len(numbers)
             self.tell(dict(zip(numbers, codes.tolist(), strict=True)))
 

@@ -27,7 +27,7 @@ import msgspec
 
 from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import LoadedRun
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.lanes.of_run import RunLanes
 from canvass.traces.facts import FactKind
@@ -79,7 +79,7 @@ class Shrinker:
         The same run in columns.
     found
         The verdict on it.
-    judge
+    lookup
         Who decides steps. No candidate has a step that the run does not have, so that the oracle is
         asked for no step that was not asked for before.
     told
@@ -90,7 +90,7 @@ class Shrinker:
     streams: Mapping[int, Sequence[Event]]
     loaded: LoadedRun
     found: RunVerdict
-    judge: Judge
+    lookup: StepLookup
     told: Callable[[int], object] = lambda _: None
     checks: int = 0
     _last: Divergence | None = None
@@ -247,7 +247,7 @@ class Shrinker:
         with tempfile.TemporaryDirectory(prefix="canvass-") as folder:
             path = Path(folder) / "run"
             write_run(self.run, events, path)
-            found = check_run(path, self.judge)
+            found = check_run(path, self.lookup)
         self.checks += 1
         if not self._diverges_alike(found, kept, events):
             return False

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.check import Asking, Progress, check_units
-from canvass.conformance.judge import ALLOWED, NO_STEPS, Ask, Judge, ask_tlc, spec_digest
 from canvass.conformance.screen import Unit
+from canvass.conformance.step_lookup import ALLOWED, NO_STEPS, Ask, StepLookup, ask_tlc, spec_digest
 from canvass.conformance.verdict import CorpusVerdict
 from canvass.graph.lookup import KeyTable
 from canvass.spec.files import spec_root
@@ -38,7 +38,7 @@ class StepTable:
     Attributes
     ----------
     digest
-        Names the spec, as `canvass.conformance.judge.spec_digest` does.
+        Names the spec, as `canvass.conformance.step_lookup.spec_digest` does.
     keys
         The content keys of the steps, ascending, one for each row of two numbers.
     """
@@ -103,10 +103,10 @@ def grown(
     digest = spec_digest()
     if base is not None and base.digest != digest:
         raise StepTableError("the step table was made of another spec; make it anew")
-    judge = Judge(oracle, digest=digest, shipped=NO_STEPS if base is None else base.index())
-    found = check_units(units, judge, progress, asking)
-    answers = judge.cached()
-    keys = [judge.shipped.keys, answers.keys[answers.edges == ALLOWED]]
+    lookup = StepLookup(oracle, digest=digest, shipped=NO_STEPS if base is None else base.index())
+    found = check_units(units, lookup, progress, asking)
+    answers = lookup.cached()
+    keys = [lookup.shipped.keys, answers.keys[answers.edges == ALLOWED]]
     return found, StepTable.of(digest, np.concatenate(keys))
 
 

@@ -45,8 +45,8 @@ def rules_of(run: Run) -> Rules:
     return Rules(run.member_count, revision, hardening, run.appointed_leader_id)
 
 
-def judging_rules(rules: Rules, *, barred: bool) -> Rules:
-    """Give the rules under which canonical steps are judged.
+def rules_of_form(rules: Rules, *, barred: bool) -> Rules:
+    """Give the rules under which canonical steps are decided.
 
     The member is 0 in them, so that an appointed leader is another member, or does not matter.
     """
@@ -55,7 +55,7 @@ def judging_rules(rules: Rules, *, barred: bool) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A canonical step that is to be judged, with the rules it is judged under."""
+    """A canonical step that is to be decided, with the rules it is decided under."""
 
     rules: Rules
     step: Step
@@ -64,14 +64,14 @@ class Example:
 
 
 def example_of(step: Step, rules: Rules) -> Example | None:
-    """Give a step in the form in which it is judged; None if it is wrong in itself."""
+    """Give a step in the form in which it is decided; None if it is wrong in itself."""
     try:
         form = canonical(step, rules)
     except (FrameBroken, OutOfDomain):
         return None
     first, second = form.key
     key = (first, second ^ salt_of(rules))
-    return Example(judging_rules(rules, barred=form.step.barred), form.step, key)
+    return Example(rules_of_form(rules, barred=form.step.barred), form.step, key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Events of one run in arrays of their own, and their numbers made small enough for TLC.
 
-Shares nothing with the first engine but the reader's columns; nothing is judged here.
+Shares nothing with the first engine but the reader's columns; nothing is decided here.
 """
 
 from __future__ import annotations

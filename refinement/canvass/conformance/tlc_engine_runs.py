@@ -1,6 +1,6 @@
 """Runs as `TraceSpec.tla` reads them: read whole, numbered small, written as strings of digits.
 
-Nothing is judged here, and nothing of the canonical form, of causality or of the monitors is used:
+Nothing is decided here, and nothing of the canonical form, of causality or of the monitors is used:
 the second engine shares the reader of traces with the first one and nothing else.
 """
 

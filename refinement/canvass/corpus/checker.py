@@ -19,8 +19,8 @@ import numpy as np
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
-from canvass.conformance.judge import REFUSED, Judge, ask_tlc, default_cache, spec_digest
 from canvass.conformance.screen import RunState, Screening
+from canvass.conformance.step_lookup import REFUSED, StepLookup, ask_tlc, default_cache, spec_digest
 from canvass.conformance.step_table import shipped_steps
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.job import PROGRESS
@@ -99,23 +99,23 @@ class ConformanceChecker:
         self.shared = str(folder)
         for name in (PARTS, PROGRESS):
             (folder / name).mkdir(parents=True)
-        self._share(Judge(cache=Path(self.cache), digest=self.digest))
+        self._share(StepLookup(cache=Path(self.cache), digest=self.digest))
 
     def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep answers for the workers of this job, and for later ones."""
         found = list(answers)
         keys = np.array([key_of(key) for key, _ in found], dtype=np.uint64).reshape(-1, 2)
         codes = np.array([answer[0] for _, answer in found], dtype=np.int8)
-        judge = Judge(cache=Path(self.cache), digest=self.digest)
-        judge.remember(keys, codes)
+        lookup = StepLookup(cache=Path(self.cache), digest=self.digest)
+        lookup.remember(keys, codes)
         self.generation += 1
-        self._share(judge)
+        self._share(lookup)
 
-    def _share(self, judge: Judge) -> None:
+    def _share(self, lookup: StepLookup) -> None:
         """Write the known answers as arrays that the workers of a machine map, and share."""
         folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
         folder.mkdir()
-        judge.cached().save(folder)
+        lookup.cached().save(folder)
 
     def forbids(self, answer: bytes) -> bool:
         """Tell whether an answer says that the step is not allowed."""
@@ -123,10 +123,10 @@ class ConformanceChecker:
 
     # --- in the workers ---------------------------------------------------------------------------
 
-    def judge(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         """Ask TLC about steps, in one batch."""
-        judge = Judge(digest=self.digest)
-        codes = judge.ask([to_example(key, question) for key, question in steps])
+        lookup = StepLookup(digest=self.digest)
+        codes = lookup.ask([to_example(key, question) for key, question in steps])
         for (key, _), code in zip(steps, codes.tolist(), strict=True):
             yield key, bytes([code])
 
@@ -156,19 +156,19 @@ class ConformanceChecker:
         token = (self.shared, self.generation, self.graphs, self.digest)
         if token not in _memo:
             _memo.clear()
-            _memo[token] = Screening(self._judge())
+            _memo[token] = Screening(self._lookup())
         return _memo[token]
 
-    def _judge(self) -> Judge:
+    def _lookup(self) -> StepLookup:
         graphs = {name: open_keys(Path(name)) for name in self.graphs}
-        judge = Judge(
+        lookup = StepLookup(
             _ask_alone, graphs=graphs, digest=self.digest, shipped=shipped_steps(self.digest)
         )
         if self.shared:
-            judge.answers = KeyTable.open(Path(self.shared) / f"{ANSWERS}-{self.generation}")
+            lookup.answers = KeyTable.open(Path(self.shared) / f"{ANSWERS}-{self.generation}")
         else:
-            judge.cache = Path(self.cache)
-        return judge
+            lookup.cache = Path(self.cache)
+        return lookup
 
     def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
         """Leave word for whoever watches: the name of an empty file, as that is whole or absent.
@@ -182,7 +182,7 @@ class ConformanceChecker:
     def _edges(self, screening: Screening) -> Iterator[Row]:
         """Tell which edges of each graph were taken since it was last forgotten what was seen."""
         keys = screening.seen_keys()
-        for name, table in screening.judge.graphs.items():
+        for name, table in screening.lookup.graphs.items():
             edges = np.unique(table.lookup(keys))
             edges = edges[edges >= 0]
             if len(edges):
@@ -247,7 +247,7 @@ class ConformanceChecker:
             for state in runs_without_events(unit, self._parts):
                 yield from verdict_rows(unit, state.run, settle(state, screening))
             return
-        found = join_parts(unit, self._parts, screening.judge)
+        found = join_parts(unit, self._parts, screening.lookup)
         yield from verdict_rows(unit, found.run, found.verdict)
         if found.verdict.verdict is not Verdict.MALFORMED:
             yield from coverage_rows([(found.run, found.actions)], unit)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from canvass.conformance.html import to_html
-from canvass.conformance.judge import Judge
 from canvass.conformance.report_case import make_case
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Counts,
@@ -30,14 +30,14 @@ FOLDER: Final = "examples"
 
 
 def write_examples(
-    clusters: Iterable[Cluster], out: Path, judge: Judge, limit: int
+    clusters: Iterable[Cluster], out: Path, lookup: StepLookup, limit: int
 ) -> Mapping[tuple[str, str], str]:
     """Write pages for the first clusters; give the place of each by the cluster's identity."""
     places: dict[tuple[str, str], str] = {}
     for cluster in clusters:
         if len(places) == limit:
             break
-        page = _page(cluster, judge)
+        page = _page(cluster, lookup)
         if page is not None:
             name = f"{FOLDER}/{len(places) + 1}.html"
             (out / FOLDER).mkdir(exist_ok=True)
@@ -46,7 +46,7 @@ def write_examples(
     return places
 
 
-def _page(cluster: Cluster, judge: Judge) -> str | None:
+def _page(cluster: Cluster, lookup: StepLookup) -> str | None:
     unit = unit_at(Path(cluster.example_source))
     if unit is None or unit.kind is UnitKind.AERON_LOGS or unit.cost > 2 * TASK_COST:
         return None
@@ -59,6 +59,6 @@ def _page(cluster: Cluster, judge: Judge) -> str | None:
     )
     run = RunVerdict(cluster.example_run_id, unit.path, Verdict.DIVERGES, divergences=(divergence,))
     try:
-        return to_html(CorpusVerdict((run,), Counts(runs=1)), [make_case(run, judge)])
+        return to_html(CorpusVerdict((run,), Counts(runs=1)), [make_case(run, lookup)])
     except (TraceError, TlcError, KeyError):
         return None  # The run is gone, or the oracle cannot run: the report says what there is.

@@ -5,14 +5,14 @@ in the worker that reads them, and what is told of them goes to files. The job h
 which a corpus that holds nothing unknown and nothing large takes the first and the last:
 
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
-   and the distinct steps that nobody has judged yet; units too large for one task are cut;
-2. those steps, each once, are judged in batches;
+   and the distinct steps that nobody has decided yet; units too large for one task are cut;
+2. those steps, each once, are decided in batches;
 3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
    a forbidden step is checked again, now that everything is known;
 4. what the parts hold of a run that was cut is joined, and checked as a whole;
 5. the tables are written, on the driver.
 
-No verdict depends on how units are packed into tasks: a run is judged from its own events and from
+No verdict depends on how units are packed into tasks: a run is decided from its own events and from
 answers that belong to a step's content. Only the DataFrame API is used, so that the job runs on
 Spark Connect as well.
 """
@@ -74,7 +74,7 @@ class Checker(Protocol):
         """Check units; total but for faults of the machine: what is no run becomes a row."""
         ...
 
-    def judge(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
+    def ask(self, steps: Sequence[tuple[bytes, bytes]]) -> Iterable[tuple[bytes, bytes]]:
         """Answer for each key and payload whether the step is allowed."""
         ...
 
@@ -120,7 +120,7 @@ class CorpusJob:
     parallelism
         Tasks that run at once, if known.
     oracles
-        How many batches of steps are judged at once.
+        How many batches of steps are decided at once.
     task_cost
         What a task should cost at most; larger units are cut into parts.
     say
@@ -164,11 +164,11 @@ class CorpusJob:
         self._parts = {(u.path, u.part.number): u.part for u in cut if u.part is not None}
         self._say(f"checking {len(units):,} units")
         first = self._checked(cut, "first")
-        forbidden = self._judge(first)
+        forbidden = self._ask(first)
         again = self._again(first, forbidden)
         later, gone = [], Gone()
         if again:
-            self._say(f"checking {len(again):,} units again, now that all steps are judged")
+            self._say(f"checking {len(again):,} units again, now that all steps are decided")
             gone, second = self._recheck(units, again)
             later.append(second)
         joins = self._joins(cut, first, gone)
@@ -225,7 +225,7 @@ class CorpusJob:
         rows = self._session.read.schema(ROW_DDL).parquet((stage.folder / ROWS).as_uri())
         return rows.where(f.col("kind") == kind.value)
 
-    def _judge(self, first: Stage) -> list[bytes]:
+    def _ask(self, first: Stage) -> list[bytes]:
         """Have unknown steps judged; give the keys of those that are forbidden."""
         if not first.count(RowKind.STEP):
             return []
@@ -235,7 +235,7 @@ class CorpusJob:
         steps = self._rows(first, RowKind.STEP).select("key", "payload").dropDuplicates(["key"])
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
         answered = steps.repartition(batches).mapInArrow(
-            partial(_judge_steps, self._checker), ANSWERS_DDL
+            partial(_ask_steps, self._checker), ANSWERS_DDL
         )
         table = answered.toArrow()
         answers = list(zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True))
@@ -261,7 +261,7 @@ class CorpusJob:
     def _waited_in_vain(
         self, first: Stage, forbidden: list[bytes]
     ) -> Iterator[tuple[str, int | None, str]]:
-        """Give the runs that had steps to be judged and diverge, each with its place."""
+        """Give the runs that had steps to be decided and diverge, each with its place."""
         from pyspark.sql import functions as f
 
         place = ("source", "part", "run_id")
@@ -319,8 +319,8 @@ def _check_tasks(checker: Checker, folder: Path, batches: Iterator[Any]) -> Iter
             yield pa.RecordBatch.from_pydict({"receipt": [receipt]}, schema=RECEIPT_SCHEMA)
 
 
-def _judge_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
-    """Judge the steps of a partition; runs in a worker."""
+def _ask_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
+    """Ask about the steps of a partition; runs in a worker."""
     steps = [
         (key, payload)
         for batch in batches
@@ -329,7 +329,7 @@ def _judge_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
         )
     ]
     for start in range(0, len(steps), STEPS_PER_BATCH):
-        answers = list(checker.judge(steps[start : start + STEPS_PER_BATCH]))
+        answers = list(checker.ask(steps[start : start + STEPS_PER_BATCH]))
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array([key for key, _ in answers], pa.binary()),

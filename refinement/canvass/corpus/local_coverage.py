@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance.check import units_of
-from canvass.conformance.judge import Judge
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.edges import EdgeCounter, GraphCoverage
 from canvass.graph.artifact import open_keys
 
@@ -66,7 +66,7 @@ def covered_by(
         If the graph has no table of steps.
     """
     table = open_keys(graph)
-    screening = Screening(Judge(graphs={str(graph): table}))
+    screening = Screening(StepLookup(graphs={str(graph): table}))
     units = list(units_of(corpora))
     for number, unit in enumerate(units, 1):
         screening.add(unit)

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from canvass.conformance.batch import Batch, join
-from canvass.conformance.diagnose import divergences_of, judged_codes, rows_of_run, wrong_rows
-from canvass.conformance.judge import REFUSED, UNKNOWN, Judge
+from canvass.conformance.diagnose import divergences_of, known_codes, rows_of_run, wrong_rows
 from canvass.conformance.screen import RunState, Screening, check_whole
 from canvass.conformance.sequence import Sequence as RunSequence
+from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import StepChecker, rules_of, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.corpus.byterange import RangeReader
@@ -185,8 +185,8 @@ class JoinedRun:
     actions: tuple[int, ...]
 
 
-def join_parts(unit: Unit, folder: Path, judge: Judge) -> JoinedRun:
-    """Give the verdict on a run from its stored parts; all its steps are judged.
+def join_parts(unit: Unit, folder: Path, lookup: StepLookup) -> JoinedRun:
+    """Give the verdict on a run from its stored parts; all its steps are decided.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def join_parts(unit: Unit, folder: Path, judge: Judge) -> JoinedRun:
     parts = [stored_part(path) for path in paths]
     run, facts = _facts(unit, run_id, parts)
     actions = tuple(map(sum, zip(*(part.actions for part in parts), strict=True)))
-    verdict = _verdict(unit, run, facts, parts, joined(paths), judge)
+    verdict = _verdict(unit, run, facts, parts, joined(paths), lookup)
     return JoinedRun(run, verdict, actions)
 
 
@@ -208,7 +208,7 @@ def _verdict(
     facts: tuple[Fact, ...],
     parts: Sequence[PartOfRun],
     sequence: RunSequence | None,
-    judge: Judge,
+    lookup: StepLookup,
 ) -> RunVerdict:
     malformed = next((part.malformed for part in parts if part.malformed), "")
     if malformed:
@@ -220,15 +220,15 @@ def _verdict(
     suspect = [
         part
         for part, found in zip(unit.joined, parts, strict=True)
-        if found.wrong or _suspect(found, judge)
+        if found.wrong or _suspect(found, lookup)
     ]
     unchecked = sum(part.unchecked for part in parts)
     verdict = Verdict.INCOMPLETE if whole.facts or unchecked else Verdict.CONFORMS
     divergences: tuple[Divergence, ...] = ()
     if suspect or whole.order.found.any() or whole.broken:
-        steps = _wrong_steps(unit, run, suspect, sequence, judge)
+        steps = _wrong_steps(unit, run, suspect, sequence, lookup)
         wrong = np.array(sorted(steps), dtype=np.int64)
-        divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, judge)
+        divergences = divergences_of(run, sequence, whole, wrong, steps.__getitem__, lookup)
     if divergences:
         verdict = Verdict.DIVERGES
     return RunVerdict(
@@ -242,10 +242,10 @@ def _verdict(
     )
 
 
-def _suspect(part: PartOfRun, judge: Judge) -> bool:
+def _suspect(part: PartOfRun, lookup: StepLookup) -> bool:
     """Whether a step that was open is refused, or is open still."""
     keys = np.array([key_of(key) for key in part.pending], dtype=np.uint64).reshape(-1, 2)
-    codes = judge.known(keys)
+    codes = lookup.known(keys)
     return bool(((codes == REFUSED) | (codes == UNKNOWN)).any())
 
 
@@ -285,7 +285,7 @@ def _facts_of_stream(run_id: str, member: int, parts: Sequence[PartOfRun]) -> li
 
 
 def _wrong_steps(
-    unit: Unit, run: Run, suspect: Sequence[Part], sequence: RunSequence, judge: Judge
+    unit: Unit, run: Run, suspect: Sequence[Part], sequence: RunSequence, lookup: StepLookup
 ) -> dict[int, Step]:
     """Look again at parts with wrong steps; of each member and action give the first two by row."""
     starts = np.searchsorted(sequence.member, np.arange(run.member_count + 1))
@@ -297,7 +297,7 @@ def _wrong_steps(
             checker = StepChecker()
             results = checker.check(batch)
             columns = batch.columns
-            for row in wrong_rows(results, judged_codes(checker, results, judge)).tolist():
+            for row in wrong_rows(results, known_codes(checker, results, lookup)).tolist():
                 member, action = int(columns.member[row]), int(columns.action[row])
                 taken[member, action] = taken.get((member, action), 0) + 1
                 if taken[member, action] <= 2:

@@ -64,7 +64,7 @@ def key_of(data: bytes) -> tuple[int, int]:
 
 
 def to_question(example: Example) -> tuple[bytes, bytes]:
-    """Give key and contents of a step that is to be judged."""
+    """Give key and contents of a step that is to be decided."""
     rules, step = example.rules, example.step
     question = _Question(
         member_count=rules.member_count,

@@ -2,7 +2,7 @@
 
 Spark wants one schema for all that a function gives back, so that a row has the columns of every
 kind, and null where its own kind has none. Only small things travel: verdicts, divergences, counts,
-and each distinct step that is still to be judged, once for each task.
+and each distinct step that is still to be decided, once for each task.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Row(Struct, frozen=True, kw_only=True):
     rank: int | None = None
     """The place of the step in the order of causes of its run."""
     pending: tuple[bytes, ...] | None = None
-    """Keys of the run's steps that are still to be judged."""
+    """Keys of the run's steps that are still to be decided."""
     key: bytes | None = None
     payload: bytes | None = None
     """Of a step: what the oracle is asked. Of edges: their numbers."""

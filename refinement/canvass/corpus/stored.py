@@ -56,7 +56,7 @@ class PartOfRun(Struct, frozen=True, kw_only=True):
     wrong: bool = False
     """Whether a step is known to be wrong."""
     pending: tuple[bytes, ...] = ()
-    """Keys of steps that were still to be judged."""
+    """Keys of steps that were still to be decided."""
     facts: tuple[Fact, ...] = ()
     members: tuple[int, ...] = ()
     """Members of which it has events."""

@@ -1,4 +1,4 @@
-"""The rules that a canonical step is judged under, as part of its key.
+"""The rules that a canonical step is decided under, as part of its key.
 
 The canonical form of a step says nothing of the rules. Where steps of different rules are kept
 together, their keys are told apart by `salt_of`.
@@ -12,7 +12,7 @@ from canvass.cluster.rules import Rules
 
 
 def rules_name(rules: Rules) -> str:
-    """Name the constants that a canonical step is judged under, the appointed leader apart."""
+    """Name the constants that a canonical step is decided under, the appointed leader apart."""
     hardening = ",".join(sorted(rules.hardening))
     return f"{rules.member_count}/{rules.revision}/{hardening}"
 

@@ -1,6 +1,6 @@
 """What a session of pytest knows of canvass: its options, what is known of steps, coverage.
 
-The judge, and with it everything heavy, is made when the first run is to be checked.
+The lookup, and with it everything heavy, is made when the first run is to be checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from canvass.pytest_plugin.coverage import Coverage, share
 
 if TYPE_CHECKING:
-    from canvass.conformance.judge import Judge
+    from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import RunVerdict
 
 _KEPT: Final = "failed"
@@ -62,11 +62,11 @@ class Session:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._judge: Judge | None = None
+        self._lookup: StepLookup | None = None
         self.coverage = Coverage()
 
     @property
-    def judge(self) -> Judge:
+    def lookup(self) -> StepLookup:
         """Who decides steps, for the whole session.
 
         Raises
@@ -74,31 +74,31 @@ class Session:
         pytest.UsageError
             If a state graph cannot be used.
         """
-        if self._judge is None:
-            from canvass.conformance import judges
+        if self._lookup is None:
+            from canvass.conformance import lookup_sources
             from canvass.graph.errors import GraphError
 
             options = self._config.option
             graphs = [*options.canvass_graph, *self._config.getini("canvass_graph")]
             cache = Path(options.canvass_cache) if options.canvass_cache else None
             try:
-                self._judge = judges.make_judge([Path(graph) for graph in graphs], cache)
+                self._lookup = lookup_sources.make_lookup([Path(graph) for graph in graphs], cache)
             except GraphError as error:
                 raise pytest.UsageError(f"canvass: {error}") from None
-        return self._judge
+        return self._lookup
 
     def check(self, path: Path) -> Checked:
         """Check one run, and count what it covers."""
         from canvass.conformance.check import settle_all
         from canvass.conformance.screen import Screening
 
-        judge = self.judge
-        screening = Screening(judge)
+        lookup = self.lookup
+        screening = Screening(lookup)
         screening.add(path)
         screening.ask()
         (result,) = settle_all(screening).runs
         self.coverage.add(result.verdict.value, result.events, _actions(path, result))
-        for graph, table in judge.graphs.items():
+        for graph, table in lookup.graphs.items():
             found = table.lookup(screening.keys)
             self.coverage.add_steps(graph, len(table), found[found >= 0].tolist())
         return Checked(path, result)
@@ -127,7 +127,7 @@ class Session:
         drawn = ("".join(part for part, _ in line) for line in TextLanes(diagram, 110).lines())
         return [
             "",
-            *(line for line, _ in divergence_lines(explain(loaded, first, self.judge))),
+            *(line for line, _ in divergence_lines(explain(loaded, first, self.lookup))),
             "",
             *drawn,
             "",

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.driven import DrivenCluster, record_run
 from canvass.selftest.mutation import Mutant, load
 from canvass.selftest.simulated import WRONG_STEPS, SimulatedKill
@@ -76,7 +76,7 @@ def core_cluster_rules(mutant: Mutant) -> Rules:
 
 
 def simulate_core_cluster(
-    mutant: Mutant, seeds: Sequence[int], folder: Path, judge: Judge
+    mutant: Mutant, seeds: Sequence[int], folder: Path, lookup: StepLookup
 ) -> SimulatedKill:
     """Try seeds until a recorded run of cores has a step that is none of the spec's.
 
@@ -86,7 +86,7 @@ def simulate_core_cluster(
         What is tried.
     folder
         Where its runs are recorded.
-    judge
+    lookup
         Decides steps.
     """
     rules, broken = core_cluster_rules(mutant), load(mutant)
@@ -105,7 +105,7 @@ def simulate_core_cluster(
             cluster=EndingCluster,
         )
         if watched.differs:
-            (verdict,) = check_units([path], judge).runs
+            (verdict,) = check_units([path], lookup).runs
             steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
             if steps:
                 return SimulatedKill(mutant, "verification", count, steps[0])

@@ -78,7 +78,7 @@ def _any_event(good: RecordedRun, rng: random.Random, first: int = 0) -> tuple[i
 
 
 def _wrong_step(good: RecordedRun, member: int, event: Event, before: int) -> Result:
-    """Judge a run in which one event was exchanged."""
+    """Check a run in which one event was exchanged."""
     if good.allows(member, good.state_after(member, before), event):
         return Legal()
     lines = good.with_event(member, event.step, event)

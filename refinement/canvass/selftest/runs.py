@@ -19,7 +19,7 @@ from typing import Final
 from canvass.cluster import core
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Ask, Judge, ask_tlc
+from canvass.conformance.step_lookup import Ask, StepLookup, ask_tlc
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.graph.artifact import open_keys
 from canvass.graph.oracle import Answer
@@ -147,11 +147,11 @@ def check_runs(
     result = RunsResult()
     answering = CoreThenOracle(oracle)
     known = {path.name: open_keys(path) for path in graphs}
-    judge = Judge(oracle=answering.ask, graphs=known)
+    lookup = StepLookup(oracle=answering.ask, graphs=known)
     told(f"recording {good:,} runs")
     units = [_record(folder / "good", seed + number, GOOD_STEPS) for number in range(good)]
     told(f"checking {good:,} runs")
-    for verdict in check_units(units, judge).runs:
+    for verdict in check_units(units, lookup).runs:
         result.events += verdict.events
         result.good += verdict.verdict is Verdict.CONFORMS
         if verdict.verdict is not Verdict.CONFORMS:
@@ -159,7 +159,7 @@ def check_runs(
     told(f"corrupting {corrupted:,} runs")
     made = _corrupt(folder, corrupted, seed, result)
     told(f"checking {len(made):,} corrupted runs")
-    verdicts = check_units([path for path, _, _ in made], judge).runs
+    verdicts = check_units([path for path, _, _ in made], lookup).runs
     for (_, kind, expected), verdict in zip(made, verdicts, strict=True):
         result.events += verdict.events
         if expected.is_found(verdict):

@@ -23,7 +23,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.node import node
 from canvass.selftest.mutant_search import search_options
@@ -111,7 +111,7 @@ class _Stopping(Watched):
 
 
 def simulate_mutant(
-    mutant: Mutant, seeds: Sequence[int], folder: Path, judge: Judge
+    mutant: Mutant, seeds: Sequence[int], folder: Path, lookup: StepLookup
 ) -> SimulatedKill:
     """Try seeds until a mutant is caught.
 
@@ -121,7 +121,7 @@ def simulate_mutant(
         What is tried.
     folder
         Where its runs are recorded.
-    judge
+    lookup
         Decides steps.
     """
     broken, cycle = load_member(mutant)
@@ -131,7 +131,7 @@ def simulate_mutant(
         with members_with(cycle):
             wrong = wrong_with(options, watched.step)
         if watched.differs:
-            told = _verified(mutant, (broken, cycle), options, folder, judge)
+            told = _verified(mutant, (broken, cycle), options, folder, lookup)
             if told:
                 return SimulatedKill(mutant, "verification", count, told)
         elif wrong and (told := _sound_but_for(options, broken, cycle)):
@@ -159,7 +159,7 @@ def _verified(
     member: tuple[Core, type[DutyCycle]],
     options: Options,
     folder: Path,
-    judge: Judge,
+    lookup: StepLookup,
 ) -> str:
     """Record a run and verify it; say how it diverges, or nothing if it does not."""
     run_id = f"{mutant.name.replace('_', '-')[:48]}-{options.seed}"
@@ -175,7 +175,7 @@ def _verified(
         stopping = _Stopping(broken)
         stopping.left = RECORDED
         wrong_with(options, stopping.step, members)
-    (verdict,) = check_units([folder / run_id], judge).runs
+    (verdict,) = check_units([folder / run_id], lookup).runs
     # Revisions with hazards violate properties without a mutant; no step of theirs is wrong.
     steps = [one.name for one in verdict.divergences if one.kind in WRONG_STEPS]
     return steps[0] if steps else ""

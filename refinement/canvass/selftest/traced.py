@@ -16,7 +16,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.selftest.driven import record_run
 from canvass.selftest.mutation import Core, Mutant, load
@@ -59,7 +59,7 @@ class TracedRun:
 
 
 def trace_mutants(
-    folder: Path, mutants: Iterable[Mutant], seeds: Sequence[int], steps: int, judge: Judge
+    folder: Path, mutants: Iterable[Mutant], seeds: Sequence[int], steps: int, lookup: StepLookup
 ) -> list[TracedRun]:
     """Record runs of mutants and check them.
 
@@ -71,7 +71,7 @@ def trace_mutants(
         There is a run for each pair.
     steps
         About how many a run has.
-    judge
+    lookup
         Decides steps.
     """
     made: list[tuple[Mutant, Watched, str, Path]] = []
@@ -94,7 +94,7 @@ def trace_mutants(
             except Exception as error:  # noqa: BLE001 - a mutant may raise, and the run ends there
                 raised = type(error).__name__
             made.append((mutant, watched, raised, path))
-    verdicts = check_units([path for *_, path in made], judge).runs
+    verdicts = check_units([path for *_, path in made], lookup).runs
     return [
         TracedRun(mutant, watched.differs, raised, verdict)
         for (mutant, watched, raised, _), verdict in zip(made, verdicts, strict=True)

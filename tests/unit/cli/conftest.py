@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from canvass.cli import judging
+from canvass.cli import lookup_options
 from canvass.cli.main import run
-from support.judging import core_judge
+from support.core_lookup import core_lookup
 from support.tiny_spec import write_tiny_spec
 
 
@@ -28,7 +28,7 @@ Command = Callable[..., Ended]
 @pytest.fixture
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
+    monkeypatch.setattr(lookup_options, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import SAMPLES
+from support.core_lookup import core_lookup
 from support.driven_cluster import record_run
-from support.judging import core_judge
 
 
 class Clock:
@@ -87,7 +87,7 @@ def test_checking_tells_how_far_it_is_and_what_tlc_is_asked(tmp_path: Path) -> N
     read: list[tuple[int, int, int]] = []
     asked: list[int] = []
 
-    found = check_units(runs, core_judge(), lambda *far: read.append(far), asked.append)
+    found = check_units(runs, core_lookup(), lambda *far: read.append(far), asked.append)
 
     assert read[0][:2] == (1, 2)
     assert read[-1] == (2, 2, found.counts.events)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from canvass.cli import judging
+from canvass.cli import lookup_options
 from canvass.cluster.rules import Rules
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.driven_cluster import record_run
-from support.judging import core_judge
 
 Command = Callable[..., Any]
 
@@ -22,7 +22,7 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
+    monkeypatch.setattr(lookup_options, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(scope="module")

@@ -21,10 +21,10 @@ from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, ex
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted, read_streams, write_streams
 from support.driven_cluster import record_run
 from support.examples import examples
-from support.judging import core_judge
 from support.random_spoils import began_earlier, term_begins_nowhere, term_begins_unseen
 
 STEP = DivergenceClass.IMPLEMENTATION_STEP
@@ -33,7 +33,7 @@ SAFETY = DivergenceClass.SAFETY_PROPERTY
 GAP = DivergenceClass.INSTRUMENTATION_GAP
 
 
-JUDGE = core_judge()
+LOOKUP = core_lookup()
 """Remembers its answers, for tests that check many variants of the same runs."""
 
 
@@ -42,7 +42,7 @@ def found_in(verdict: RunVerdict) -> set[tuple[DivergenceClass, str]]:
 
 
 def test_check_good_runs_conform(corpus: Path) -> None:
-    found = check_corpus([corpus], core_judge())
+    found = check_corpus([corpus], core_lookup())
 
     assert [run for run in found.runs if run.verdict is not Verdict.CONFORMS] == []
     assert len(found.runs) == 60
@@ -55,14 +55,14 @@ def test_check_good_runs_of_each_revision_conform(revision: str, tmp_path: Path)
     for seed in range(8):
         record_run(tmp_path / f"run-{seed}", Rules.of(revision), seed, 400, faults=0.0)
 
-    assert check_corpus([tmp_path], core_judge()).exit_code == 0
+    assert check_corpus([tmp_path], core_lookup()).exit_code == 0
 
 
 def test_check_an_appointed_leader_is_told_from_the_others(tmp_path: Path) -> None:
     rules = Rules.of("1.50", 3, appointed_leader_id=2)
     record_run(tmp_path / "run", rules, 4, 400, faults=0.0)
 
-    assert check_run(tmp_path / "run", core_judge()).verdict is Verdict.CONFORMS
+    assert check_run(tmp_path / "run", core_lookup()).verdict is Verdict.CONFORMS
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_check_rejects_a_corrupted_run(
     good_run: Path,
     tmp_path: Path,
 ) -> None:
-    verdict = check_run(corrupted(good_run, tmp_path / "run", change), core_judge())
+    verdict = check_run(corrupted(good_run, tmp_path / "run", change), core_lookup())
 
     assert verdict.verdict is Verdict.DIVERGES
     assert verdict.exit_code == 1
@@ -105,7 +105,7 @@ def test_check_terms_begin_where_the_log_says(
     rng = random.Random(1)
     folder = corrupted(good_run, tmp_path / "run", lambda streams: spoil(streams, rng))
 
-    verdict = check_run(folder, core_judge())
+    verdict = check_run(folder, core_lookup())
 
     assert verdict.verdict is Verdict.DIVERGES
     assert found_in(verdict) == {(CAUSALITY, "LogStream")}
@@ -114,7 +114,7 @@ def test_check_terms_begin_where_the_log_says(
 def test_check_a_missing_event_leaves_the_run_incomplete(good_run: Path, tmp_path: Path) -> None:
     folder = corrupted(good_run, tmp_path / "run", corruptions.event_dropped)
 
-    verdict = check_run(folder, core_judge())
+    verdict = check_run(folder, core_lookup())
 
     assert verdict.verdict is Verdict.INCOMPLETE
     assert verdict.exit_code == 3
@@ -131,7 +131,7 @@ def test_check_a_run_that_began_before_its_recording_is_incomplete(
     header = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(header | {"initial": "unknown"}))
 
-    verdict = check_run(folder, core_judge())
+    verdict = check_run(folder, core_lookup())
 
     assert (verdict.verdict, verdict.facts) == (Verdict.INCOMPLETE, ())
     assert verdict.unchecked == len(read_streams(folder))
@@ -142,7 +142,7 @@ def test_check_a_missing_stream_leaves_the_run_incomplete(good_run: Path, tmp_pa
     shutil.copytree(good_run, folder)
     (folder / "member-1.ndjson").unlink()
 
-    assert check_run(folder, core_judge()).verdict is Verdict.INCOMPLETE
+    assert check_run(folder, core_lookup()).verdict is Verdict.INCOMPLETE
 
 
 @given(st.data())
@@ -156,7 +156,7 @@ def test_check_streams_cut_anywhere_are_incomplete_and_nothing_else(
         raw = path.read_bytes()
         path.write_bytes(raw[: data.draw(st.integers(len(raw) // 3, len(raw) - 2))])
 
-    verdict = check_run(folder, JUDGE)
+    verdict = check_run(folder, LOOKUP)
 
     assert verdict.verdict is Verdict.INCOMPLETE
 
@@ -177,7 +177,7 @@ def test_check_whatever_steps_are_missing_the_rest_is_not_blamed(
     good = corpus / f"run-{rng.randrange(60):02}"
     folder = tmp_path_factory.mktemp("gaps") / "run"
 
-    verdict = check_run(corrupted(good, folder, drop), JUDGE)
+    verdict = check_run(corrupted(good, folder, drop), LOOKUP)
 
     assert verdict.verdict in (Verdict.INCOMPLETE, Verdict.CONFORMS)
 
@@ -187,7 +187,7 @@ def test_check_a_run_without_events_is_malformed(good_run: Path, tmp_path: Path)
     folder.mkdir()
     shutil.copy(good_run / "run.json", folder)
 
-    verdict = check_run(folder, core_judge())
+    verdict = check_run(folder, core_lookup())
 
     assert verdict.verdict is Verdict.MALFORMED
     assert verdict.exit_code == 2
@@ -201,7 +201,7 @@ def test_check_a_malformed_run_stops_nothing(good_run: Path, tmp_path: Path) -> 
     stream = tmp_path / "b" / "member-2.ndjson"
     stream.write_bytes(stream.read_bytes() + b'{"step": 1}\n')
 
-    found = check_corpus([tmp_path], core_judge())
+    found = check_corpus([tmp_path], core_lookup())
 
     verdicts = [run.verdict for run in found.runs]
     assert verdicts == [Verdict.CONFORMS, Verdict.MALFORMED, Verdict.CONFORMS]
@@ -214,7 +214,7 @@ def test_check_an_unknown_hardening_is_malformed(good_run: Path, tmp_path: Path)
     header = json.loads((tmp_path / "run" / "run.json").read_text())
     (tmp_path / "run" / "run.json").write_text(json.dumps(header | {"hardening": ["HZ99"]}))
 
-    verdict = check_run(tmp_path / "run", core_judge())
+    verdict = check_run(tmp_path / "run", core_lookup())
 
     assert verdict.verdict is Verdict.MALFORMED
     assert "HZ99" in verdict.reason
@@ -248,7 +248,7 @@ def mixed(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 def test_check_clocks_do_not_matter(
     mixed: list[Path], tmp_path_factory: pytest.TempPathFactory, skews: list[int]
 ) -> None:
-    judge = core_judge()
+    lookup = core_lookup()
     for path in mixed:
         folder = tmp_path_factory.mktemp("skewed") / "run"
         shutil.copytree(path, folder)
@@ -258,11 +258,11 @@ def test_check_clocks_do_not_matter(
                 line["timeNs"] = line["timeNs"] + skews[member]
         write_streams(folder, streams)
 
-        assert essence(check_run(folder, judge)) == essence(check_run(path, judge))
+        assert essence(check_run(folder, lookup)) == essence(check_run(path, lookup))
 
 
 def test_check_compression_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
-    judge = core_judge()
+    lookup = core_lookup()
     for number, path in enumerate(mixed):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -270,42 +270,42 @@ def test_check_compression_does_not_matter(mixed: list[Path], tmp_path: Path) ->
         for stream in path.glob("member-*"):
             (folder / f"{stream.name}.gz").write_bytes(gzip.compress(stream.read_bytes()))
 
-        assert essence(check_run(folder, judge)) == essence(check_run(path, judge))
+        assert essence(check_run(folder, lookup)) == essence(check_run(path, lookup))
 
 
 @pytest.mark.parametrize("row_group", [50, 301, 100_000])
 def test_check_parquet_and_where_it_is_split_do_not_matter(
     row_group: int, mixed: list[Path], tmp_path: Path
 ) -> None:
-    judge = core_judge()
+    lookup = core_lookup()
     for number, path in enumerate(mixed):
         folder = tmp_path / str(number)
         with DatasetWriter(folder, events_per_row_group=row_group) as writer:
             write_dataset(Corpus(path), writer)
 
-        (found,) = check_corpus([folder], judge).runs
+        (found,) = check_corpus([folder], lookup).runs
 
-        assert essence(found) == essence(check_run(path, judge))
+        assert essence(found) == essence(check_run(path, lookup))
 
 
 def test_check_what_is_checked_with_it_does_not_matter(mixed: list[Path], tmp_path: Path) -> None:
-    judge = core_judge()
+    lookup = core_lookup()
     alone = []
     for number, path in enumerate(mixed):
         folder = tmp_path / f"{number}"
         shutil.copytree(path, folder)
         header = json.loads((folder / "run.json").read_text())
         (folder / "run.json").write_text(json.dumps(header | {"runId": f"run-{number}"}))
-        alone.append(essence(check_run(folder, judge)))
+        alone.append(essence(check_run(folder, lookup)))
 
-    together = [essence(run) for run in check_corpus([tmp_path], judge).runs]
+    together = [essence(run) for run in check_corpus([tmp_path], lookup).runs]
 
     assert together == alone
 
 
 def test_check_answers_are_kept(good_run: Path, tmp_path: Path) -> None:
-    first = check_corpus([good_run], core_judge(tmp_path))
-    second = check_corpus([good_run], core_judge(tmp_path))
+    first = check_corpus([good_run], core_lookup(tmp_path))
+    second = check_corpus([good_run], core_lookup(tmp_path))
 
     assert first.counts.asked_of_oracle == first.counts.distinct_steps > 0
     assert second.counts.asked_of_oracle == 0
@@ -314,8 +314,8 @@ def test_check_answers_are_kept(good_run: Path, tmp_path: Path) -> None:
 
 
 def test_check_a_damaged_cache_is_no_loss(good_run: Path, tmp_path: Path) -> None:
-    check_corpus([good_run], core_judge(tmp_path))
+    check_corpus([good_run], core_lookup(tmp_path))
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:100])
 
-    assert check_corpus([good_run], core_judge(tmp_path)).exit_code == 0
+    assert check_corpus([good_run], core_lookup(tmp_path)).exit_code == 0

@@ -20,8 +20,8 @@ from canvass.conformance.report_case import Case, Place, make_case
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
 from canvass.lanes.model import Diagram, LaneEvent
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted
-from support.judging import core_judge
 
 _TAGS = """
 html head meta title style body h1 h2 h3 p br span code pre table tr th td div section details
@@ -85,12 +85,12 @@ def bad(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(good_run: Path, bad: Path) -> CorpusVerdict:
-    return check_units([good_run, bad], core_judge())
+    return check_units([good_run, bad], core_lookup())
 
 
 @pytest.fixture(scope="module")
 def case(found: CorpusVerdict) -> Case:
-    return make_case(found.runs[1], core_judge())
+    return make_case(found.runs[1], core_lookup())
 
 
 def test_the_page_tells_verdicts_divergence_spec_and_commands(

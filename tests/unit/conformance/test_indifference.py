@@ -27,11 +27,11 @@ from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.examples import examples
-from support.judging import core_judge
 
-JUDGE = core_judge()
+LOOKUP = core_lookup()
 CHANGES = (
     corruptions.commit_too_far,
     corruptions.message_overtaken,
@@ -57,7 +57,7 @@ def runs(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]
 @pytest.fixture(scope="module")
 def plain(runs: list[Path]) -> list[object]:
     """The verdicts on the runs as they were recorded."""
-    return [essence(check_run(run, JUDGE)) for run in runs]
+    return [essence(check_run(run, LOOKUP)) for run in runs]
 
 
 def pieces(data: bytes, cuts: list[float]) -> list[bytes]:
@@ -105,7 +105,7 @@ def test_verdict_clocks_compression_and_format_do_not_matter(
         with DatasetWriter(where, events_per_row_group=max(size, 20)) as writer:
             write_dataset(Corpus(folder), writer)
 
-    (found,) = check_corpus([where], JUDGE).runs
+    (found,) = check_corpus([where], LOOKUP).runs
 
     assert essence(found) == plain[number]
 
@@ -119,7 +119,7 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
     number = data.draw(st.integers(0, RUNS - 1))
     folder = RunFolder(runs[number])
     run_id = folder.run.run_id
-    screening = Screening(JUDGE)
+    screening = Screening(LOOKUP)
     state = RunState(runs[number], run_id, folder.run)
     screening.runs.append(state)
     for columns in folder.columns():
@@ -142,7 +142,7 @@ def test_verdict_it_does_not_matter_where_streams_are_split(
 def test_verdict_what_is_compared_is_not_all_the_same(
     runs: list[Path], plain: list[object]
 ) -> None:
-    verdicts = {check_run(run, JUDGE).verdict for run in runs}
+    verdicts = {check_run(run, LOOKUP).verdict for run in runs}
 
     assert verdicts == {Verdict.CONFORMS, Verdict.DIVERGES, Verdict.INCOMPLETE}
     assert len(plain) == RUNS

@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from canvass.conformance import check, judge, kernel_content, kernel_logs, kernel_order
+from canvass.conformance import check, kernel_content, kernel_logs, kernel_order
+from canvass.conformance.step_lookup import StepLookup
 from canvass.graph import interning, jit, kernel_loop
 from canvass.graph.oracle import Answer
 
@@ -51,7 +52,7 @@ def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPa
         for name in names:
             monkeypatch.setattr(module, name, compared(getattr(module, name), calls))
 
-    allowing = judge.Judge(oracle=lambda _, steps: [Answer(True, True)] * len(steps))
+    allowing = StepLookup(oracle=lambda _, steps: [Answer(True, True)] * len(steps))
     check.check_corpus([corpus], allowing)
 
     assert set(calls) == {name for names in KERNELS.values() for name in names}

@@ -23,8 +23,8 @@ from canvass.conformance.verdict import (
 )
 from canvass.spec.files import spec_root
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import Streams, corrupted
-from support.judging import core_judge
 from support.report_schemas import SARIF
 
 LEVELS = {"none", "note", "warning", "error"}
@@ -48,7 +48,7 @@ def found(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> CorpusVer
     corrupted(good_run, root / "gap", corruptions.event_dropped)
     shutil.copytree(good_run, root / "malformed")
     (root / "malformed" / "member-1.ndjson").write_text('{"step":0,"no":1}\n')
-    return check_units([good_run, *sorted(root.iterdir())], core_judge())
+    return check_units([good_run, *sorted(root.iterdir())], core_lookup())
 
 
 def test_the_log_is_one_of_the_standard(found: CorpusVerdict) -> None:

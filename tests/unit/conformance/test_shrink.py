@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.cli import judging
+from canvass.cli import lookup_options
 from canvass.cli.main import run as command
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_run
@@ -19,11 +19,11 @@ from canvass.conformance.verdict import DivergenceClass, Verdict
 from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import Streams, corrupted
 from support.driven_cluster import record_run
-from support.judging import core_judge
 
-JUDGE = core_judge()
+LOOKUP = core_lookup()
 """Remembers its answers: candidates have the steps of the run they were made of."""
 
 CORRUPTIONS: dict[str, tuple[Callable[[Streams], None], DivergenceClass]] = {
@@ -46,7 +46,7 @@ def shrinker(folder: Path) -> Shrinker:
     whole = RunFolder(folder).load()
     streams = {member: events for member, events in whole.events.items() if events}
     loaded = load(folder, whole.run.run_id)
-    return Shrinker(whole.run, streams, loaded, check_run(folder, JUDGE), JUDGE)
+    return Shrinker(whole.run, streams, loaded, check_run(folder, LOOKUP), LOOKUP)
 
 
 def written(shrunk: Shrunk, folder: Path) -> Path:
@@ -64,7 +64,7 @@ def test_what_remains_diverges_in_the_same_way_at_the_same_event(
 
     shrunk = bad.shrink()
 
-    found = check_run(written(shrunk, tmp_path / "small"), JUDGE)
+    found = check_run(written(shrunk, tmp_path / "small"), LOOKUP)
     first = found.divergences[0]
     assert found.verdict is Verdict.DIVERGES
     assert (target.kind, target.name, target.member) == (first.kind, first.name, first.member)
@@ -119,7 +119,7 @@ def test_midway_a_wrong_step_needs_only_the_one_before_it(good: Path, tmp_path: 
     member = bad.found.divergences[0].member
     assert {m: len(events) for m, events in shrunk.events.items()} == {member: 2}
     assert shrunk.cut == (member,)
-    assert check_run(written(shrunk, tmp_path / "small"), JUDGE).verdict is Verdict.DIVERGES
+    assert check_run(written(shrunk, tmp_path / "small"), LOOKUP).verdict is Verdict.DIVERGES
 
 
 def test_a_gap_before_the_divergence_stays_one(good: Path, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_gap_before_the_divergence_stays_one(good: Path, tmp_path: Path) -> No
 
     bad = shrinker(corrupted(good, tmp_path / "bad", change))
 
-    found = check_run(written(bad.shrink(), tmp_path / "small"), JUDGE)
+    found = check_run(written(bad.shrink(), tmp_path / "small"), LOOKUP)
 
     assert found.divergences[0].name == bad.found.divergences[0].name
     assert FactKind.GAP in {fact.kind for fact in bad.found.facts}
@@ -144,7 +144,7 @@ def test_a_run_that_does_not_diverge_is_not_shrunk(good: Path) -> None:
 def test_the_command_writes_the_run_and_says_what_was_left_out(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(judging, "make_judge", lambda *_, **__: core_judge())
+    monkeypatch.setattr(lookup_options, "make_lookup", lambda *_, **__: core_lookup())
     bad = corrupted(good, tmp_path / "bad", corruptions.vote_without_disk)
     words = ["trace", "shrink", str(bad), "--out"]
 

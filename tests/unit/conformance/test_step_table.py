@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from canvass.conformance.check import units_of
-from canvass.conformance.judge import IN_GRAPH, UNKNOWN, spec_digest
-from canvass.conformance.judges import make_judge
+from canvass.conformance.lookup_sources import make_lookup
+from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, spec_digest
 from canvass.conformance.step_table import SHIPPED, StepTable, StepTableError, grown
 from canvass.spec.files import spec_root
-from support.judging import ask_core
+from support.core_lookup import ask_core
 
 
 def test_the_steps_that_ship_are_those_of_this_spec() -> None:
@@ -28,8 +28,8 @@ def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used
 ) -> None:
     keys = StepTable.read(spec_root() / SHIPPED).keys[:100]
 
-    assert set(make_judge([], tmp_path).known(keys).tolist()) == {IN_GRAPH}
-    assert set(make_judge([], tmp_path, keep=False).known(keys).tolist()) == {UNKNOWN}
+    assert set(make_lookup([], tmp_path).known(keys).tolist()) == {IN_GRAPH}
+    assert set(make_lookup([], tmp_path, keep=False).known(keys).tolist()) == {UNKNOWN}
 
 
 def test_equal_tables_are_equal_files(tmp_path: Path) -> None:

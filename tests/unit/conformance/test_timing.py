@@ -24,7 +24,7 @@ from canvass.traces.timeouts import (
     beside,
     note_timeouts,
 )
-from support import judging
+from support import core_lookup
 
 _S = 1_000_000_000
 Event = dict[str, Any]
@@ -38,7 +38,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.iterdir())
 
 
-CHECKER: Final = judging.core_judge()
+CHECKER: Final = core_lookup.core_lookup()
 """Of all tests here, as it remembers its answers."""
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from canvass.conformance.judge import Judge
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.edges import EdgeCounter
 from canvass.corpus.plan import list_units
@@ -39,7 +39,7 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
 
     found = counter.result()
 
-    screening = Screening(Judge(graphs={"": open_keys(folder)}))
+    screening = Screening(StepLookup(graphs={"": open_keys(folder)}))
     for unit in units:
         screening.add(Path(unit.path))
     screening.flush()

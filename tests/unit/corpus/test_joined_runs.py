@@ -17,10 +17,10 @@ import pytest
 
 from canvass.conformance import replay as replaying
 from canvass.conformance.diagnose import divergences_of
-from canvass.conformance.judge import Judge
 from canvass.conformance.monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.stored import PartOfRun, StoredSequence, joined, store
 from canvass.graph.steps import Step
 from canvass.traces.schema import Run
@@ -123,7 +123,9 @@ def test_very_many_faults_of_a_run_are_not_looked_at_one_by_one(
 
     monkeypatch.setattr(StoredSequence, "column", counted)
 
-    found = divergences_of(run, sequence, whole, np.empty(0, dtype=np.int64), _no_step, Judge())
+    found = divergences_of(
+        run, sequence, whole, np.empty(0, dtype=np.int64), _no_step, StepLookup()
+    )
 
     assert [one.name for one in found] == ["MessageCausality"]
     assert found[0].rank == whole.order.rank[np.flatnonzero(whole.order.found)].min()

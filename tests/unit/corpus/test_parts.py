@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.judge import Judge
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Unit, UnitKind, list_units
 from canvass.corpus.questions import key_of
@@ -41,14 +41,14 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     edit_event(twice, 12, forged_commit)
     edit_event(twice, -1, forged_commit)
     (corpus / "run-10" / "member-2.ndjson").write_text("")
-    check_units(sorted(corpus.iterdir()), Judge(cache=folder / "cache"))
+    check_units(sorted(corpus.iterdir()), StepLookup(cache=folder / "cache"))
     return corpus, folder / "cache"
 
 
 def told_whole(corpus: Path, cache: Path) -> tuple[Told, set[tuple[object, ...]]]:
     """What the checker of one process says."""
     units = sorted(corpus.iterdir())
-    found = check_units(units, Judge(_no_oracle, cache=cache)).runs
+    found = check_units(units, StepLookup(_no_oracle, cache=cache)).runs
     verdicts: Told = {run.run_id: (run.verdict.value, run.events, run.unchecked) for run in found}
     divergences: set[tuple[object, ...]] = {
         (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
@@ -223,7 +223,7 @@ def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
     _, cache = spoilt
     path = tmp_path / "long" / "events-3-00000.parquet"
     events = write_long_run(path, 3_000, rows_per_group=200)
-    check_units([path], Judge(cache=cache))
+    check_units([path], StepLookup(cache=cache))
     units = list_units([path.parent])
 
     verdicts, divergences, rows = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "work")
@@ -236,7 +236,7 @@ def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
     forged = tmp_path / "forged" / path.name
     forged.parent.mkdir()
     rewrite(path, forged, "state_commit_position", 1500, lambda value: value + (1 << 20), 200)
-    check_units([forged], Judge(cache=cache))
+    check_units([forged], StepLookup(cache=cache))
     units = list_units([forged])
 
     verdicts, divergences, _ = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "again")
@@ -257,7 +257,7 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     cut = split_large(units, 20_000)
     rows = [row for unit in cut for row in checker.check((unit,))]
     asked = {row.key: row.payload for row in rows if row.kind is RowKind.STEP}
-    known = Judge(cache=cache)
+    known = StepLookup(cache=cache)
 
     keys = [key for key in asked if key is not None]
     codes = known.known(np.array([key_of(key) for key in keys], dtype=np.uint64))
@@ -293,7 +293,7 @@ def test_screening_many_small_runs_looks_at_each_run_once(
             raise AssertionError("all runs are looked at again")
 
     corpus, cache = spoilt
-    screening = Screening(Judge(_no_oracle, cache=cache))
+    screening = Screening(StepLookup(_no_oracle, cache=cache))
     screening.runs = Listed()
     monkeypatch.setattr("canvass.conformance.screen.BATCH_EVENTS", 100)
 

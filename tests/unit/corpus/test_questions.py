@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.conformance.judge import Judge
 from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example
 from canvass.corpus.questions import to_example, to_question
 from support.corpora import record_runs
@@ -14,7 +14,7 @@ from support.corpora import record_runs
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     root = record_runs(tmp_path_factory.mktemp("corpus") / "runs", 3, 200)
-    screening = Screening(Judge())
+    screening = Screening(StepLookup())
     for folder in sorted(root.iterdir()):
         screening.add(folder)
     screening.flush()

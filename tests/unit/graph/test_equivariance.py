@@ -57,7 +57,7 @@ def test_spec_a_step_its_form_and_its_like_under_other_names_are_judged_alike(ru
 
 
 def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> None:
-    """Let the oracle judge by the spec with one operator replaced, as a mutant's model does."""
+    """Let the oracle decide by the spec with one operator replaced, as a mutant's model does."""
     folder = spec_root() / "mutants"
     family = folder.joinpath(f"{module}.tla").read_text(encoding="utf-8")
     config_text = folder.joinpath(f"{mutant}.cfg").read_text(encoding="utf-8")

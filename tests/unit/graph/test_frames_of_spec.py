@@ -21,7 +21,7 @@ from canvass.graph.regimes import Regime
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
 from canvass.traces.actions import ACTIONS, Action
-from support.judging import core_judge
+from support.core_lookup import core_lookup
 
 MODULES = ("Messages", "RecordingLog", "MemberState", "Election", "Replication")
 NO_STATE = {"m", "x", "r", "e", "record", "entry", "last", "n", "o"}
@@ -105,7 +105,7 @@ def test_a_single_hardened_member_may_begin_an_election(tmp_path: Path) -> None:
         folder = tmp_path / f"run-{seed}"
         record_run(folder, Rules.of("hardened", 1), seed, 150, faults=0.05, run_id=folder.name)
 
-    found = check_corpus([tmp_path], core_judge())
+    found = check_corpus([tmp_path], core_lookup())
 
     assert {run.verdict for run in found.runs} == {Verdict.CONFORMS}
     assert "EnterElection" in (tmp_path / "run-0" / "member-0.ndjson").read_text()

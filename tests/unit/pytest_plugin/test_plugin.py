@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance import judges
+from canvass.conformance import lookup_sources
 from canvass.conformance.check import check_run
-from canvass.conformance.judge import Judge
 from canvass.conformance.report_case import make_case
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.graph.lookup import KeyTable
 from canvass.pytest_plugin.coverage import Coverage, share
 from canvass.pytest_plugin.session import seed_of
 from support import corruptions
+from support.core_lookup import core_lookup
 from support.corruptions import corrupted
 from support.driven_cluster import record_run
-from support.judging import core_judge
 
 pytest_plugins = "pytester"
 
@@ -38,7 +38,7 @@ def office(recorder, seed, kind=Clerk):
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(judges, "make_judge", lambda *_, **__: core_judge())
+    monkeypatch.setattr(lookup_sources, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +63,9 @@ def _loaded(good: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     twice.
     """
     bad = corrupted(good, tmp_path_factory.mktemp("bad") / "run", corruptions.commit_too_far)
-    found = check_run(bad, core_judge())
+    found = check_run(bad, core_lookup())
     assert found.verdict is Verdict.DIVERGES
-    make_case(found, core_judge())
+    make_case(found, core_lookup())
 
 
 def test_a_recording_is_checked_when_its_test_ends(pytester: pytest.Pytester) -> None:
@@ -270,7 +270,7 @@ def test_coverage_of_a_graph_counts_its_steps(
 ) -> None:
     from canvass.conformance.screen import Screening
 
-    screening = Screening(core_judge())
+    screening = Screening(core_lookup())
     screening.add(good)
     screening.flush()
     others = np.zeros((len(screening.keys), 2), dtype=np.uint64)
@@ -278,12 +278,12 @@ def test_coverage_of_a_graph_counts_its_steps(
     keys = np.concatenate([screening.keys, others])
     table = KeyTable.build(keys, np.arange(len(keys), dtype=np.int64))
 
-    def with_graph(*_: object) -> Judge:
-        judge = core_judge()
-        judge.graphs = {"small": table}
-        return judge
+    def with_graph(*_: object) -> StepLookup:
+        lookup = core_lookup()
+        lookup.graphs = {"small": table}
+        return lookup
 
-    monkeypatch.setattr(judges, "make_judge", with_graph)
+    monkeypatch.setattr(lookup_sources, "make_lookup", with_graph)
     corrupted(good, pytester.mkdir("runs") / "good", lambda _: None)
 
     ended = pytester.runpytest("--canvass-collect", "--canvass-fail-under-edges", "50.1")

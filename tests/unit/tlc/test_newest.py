@@ -17,7 +17,7 @@ from canvass.tlc.events import (
 )
 from support.record_tlc import NEWEST
 from support.tlc_cases import CASES
-from support.tlc_reading import EXIT_CODES, events, judge, recorded
+from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
 
 def _taken(result: CheckResult) -> list[tuple[str, int, int]]:
@@ -29,8 +29,8 @@ def _taken(result: CheckResult) -> list[tuple[str, int, int]]:
 def test_a_newer_version_is_read_as_the_oldest_is(name: str) -> None:
     """The same case, recorded of both, gives the same verdict, trace and counts."""
     properties = CASES[name].config.properties
-    newer = judge(recorded(f"newest_{name}"), EXIT_CODES[name], properties=properties)
-    older = judge(recorded(name), EXIT_CODES[name], properties=properties)
+    newer = interpret(recorded(f"newest_{name}"), EXIT_CODES[name], properties=properties)
+    older = interpret(recorded(name), EXIT_CODES[name], properties=properties)
 
     assert (newer.outcome, newer.violated) == (older.outcome, older.violated)
     assert [state.values for state in newer.trace] == [state.values for state in older.trace]
@@ -40,7 +40,7 @@ def test_a_newer_version_is_read_as_the_oldest_is(name: str) -> None:
 
 
 def test_a_violation_has_actions_with_arguments() -> None:
-    result = judge(recorded("newest_safety"), 12)
+    result = interpret(recorded("newest_safety"), 12)
 
     assert (result.outcome, result.violated) == (Outcome.SAFETY, "OneMoves")
     assert [(state.action, state.arguments) for state in result.trace] == [
@@ -83,7 +83,7 @@ def test_unknown_messages_are_passed_on() -> None:
         ErrorReported(9997, "wrong", None),
         Message(2200, Severity.NONE, "Progress of another form"),
     ]
-    assert judge(lines, 0).outcome is Outcome.UNKNOWN
+    assert interpret(lines, 0).outcome is Outcome.UNKNOWN
 
 
 def test_a_message_within_a_message_is_one_error() -> None:
@@ -96,7 +96,7 @@ def test_a_message_within_a_message_is_one_error() -> None:
     ]
 
     assert events(lines) == [ErrorReported(1000, ": \nFile not found.", None, (5001,))]
-    assert judge(lines, 255).outcome is Outcome.CONFIG_ERROR
+    assert interpret(lines, 255).outcome is Outcome.CONFIG_ERROR
 
 
 def test_a_missing_end_is_made_up_by_the_end_around_it() -> None:

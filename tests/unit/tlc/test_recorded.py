@@ -23,7 +23,7 @@ from canvass.tlc.events import (
 )
 from canvass.tlc.parse import parse_state
 from support.tlc_cases import CASES
-from support.tlc_reading import EXIT_CODES, events, judge, recorded
+from support.tlc_reading import EXIT_CODES, events, interpret, recorded
 
 # Outcome, violated name, length of the trace, generated, distinct, left on the queue, depth.
 READINGS: dict[str, tuple[Outcome, str | None, int, Any, Any, Any, Any]] = {
@@ -65,7 +65,7 @@ READINGS: dict[str, tuple[Outcome, str | None, int, Any, Any, Any, Any]] = {
 
 
 def read(name: str, lines: list[str] | None = None) -> CheckResult:
-    return judge(
+    return interpret(
         recorded(name) if lines is None else lines,
         EXIT_CODES[name],
         properties=CASES[name].config.properties,
@@ -94,13 +94,13 @@ def test_output_that_ends_early_is_never_a_success(name: str) -> None:
     lines = recorded(name)
 
     for length in range(len(lines)):
-        assert judge(lines[:length], 0).outcome is not Outcome.SUCCESS
-        assert judge(lines[:length], EXIT_CODES[name]).outcome is not Outcome.SUCCESS
+        assert interpret(lines[:length], 0).outcome is not Outcome.SUCCESS
+        assert interpret(lines[:length], EXIT_CODES[name]).outcome is not Outcome.SUCCESS
 
 
 @pytest.mark.parametrize("exit_code", [None, *range(-64, 0), *range(1, 256)])
 def test_only_exit_code_zero_is_a_success(exit_code: int | None) -> None:
-    result = judge(recorded("success"), exit_code)
+    result = interpret(recorded("success"), exit_code)
 
     assert result.outcome is not Outcome.SUCCESS
     assert not result.ok
@@ -108,20 +108,20 @@ def test_only_exit_code_zero_is_a_success(exit_code: int | None) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(READINGS) - {"timeout"}))
 def test_a_failure_with_exit_code_zero_is_still_a_failure(name: str) -> None:
-    assert judge(recorded(name), 0).ok == (READINGS[name][0] is Outcome.SUCCESS)
+    assert interpret(recorded(name), 0).ok == (READINGS[name][0] is Outcome.SUCCESS)
 
 
 def test_silence_and_signals_are_system_errors() -> None:
-    assert judge([], 0).outcome is Outcome.SYSTEM_ERROR
-    assert judge([], 0, stderr=["", "no such thing"]).message == (
+    assert interpret([], 0).outcome is Outcome.SYSTEM_ERROR
+    assert interpret([], 0, stderr=["", "no such thing"]).message == (
         "TLC said nothing (exit code 0): no such thing"
     )
-    killed = judge(recorded("success"), -signal.SIGKILL)
+    killed = interpret(recorded("success"), -signal.SIGKILL)
     assert (killed.outcome, killed.message) == (
         Outcome.SYSTEM_ERROR,
         "Java was ended by SIGKILL.",
     )
-    assert judge(recorded("success"), 99).outcome is Outcome.UNKNOWN
+    assert interpret(recorded("success"), 99).outcome is Outcome.UNKNOWN
 
 
 def test_messages_are_one_line_that_says_what_is_wrong() -> None:
@@ -197,7 +197,7 @@ def test_stuttering_stays_in_the_last_state() -> None:
 
 
 def test_which_of_several_temporal_properties_is_not_guessed() -> None:
-    result = judge(recorded("liveness"), 13, properties=["One", "Other"])
+    result = interpret(recorded("liveness"), 13, properties=["One", "Other"])
 
     assert (result.outcome, result.violated) == (Outcome.LIVENESS, None)
     assert result.message == "Temporal properties were violated."

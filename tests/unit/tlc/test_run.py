@@ -32,7 +32,7 @@ from canvass.tlc import (
 )
 from canvass.tlc.events import Event, InitialStates
 from support.tlc_cases import CASES, FIXTURES, SHAPES, SIMPLE, SPECS, counter
-from support.tlc_reading import EXIT_CODES, judge, recorded
+from support.tlc_reading import EXIT_CODES, interpret, recorded
 
 pytestmark = pytest.mark.tlc
 
@@ -49,7 +49,7 @@ def summary(result: CheckResult) -> list[Any]:
 @pytest.mark.parametrize("name", ["liveness", "safety_symmetric", "stuttering", "semantic"])
 def test_a_run_is_read_as_its_recording(name: str) -> None:
     case = CASES[name]
-    known = judge(recorded(name), EXIT_CODES[name], properties=case.config.properties)
+    known = interpret(recorded(name), EXIT_CODES[name], properties=case.config.properties)
 
     with case.start() as running:
         result = running.wait()
@@ -77,7 +77,7 @@ def test_one_run_gives_verdict_coverage_and_graph_and_touches_no_folder(tmp_path
     assert (result.outcome, result.distinct, result.depth) == (Outcome.SUCCESS, 63, 6)
     assert result.tlc_version == "2.15"
     assert len(result.coverage) == 6
-    assert judge((tmp_path / "log").read_text().splitlines(), 0).coverage == result.coverage
+    assert interpret((tmp_path / "log").read_text().splitlines(), 0).coverage == result.coverage
     assert InitialStates(1) in seen
     assert sorted(file.name for file in folder.iterdir()) == ["Lights.cfg", "Lights.tla"]
     # One polynomial, one specification: the same ids in the same order as when it was recorded.

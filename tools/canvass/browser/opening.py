@@ -223,7 +223,7 @@ def shown(path: Path) -> str:
 
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
     """Give those of some paths that are graphs of what the spec says today: they know steps."""
-    from canvass.conformance.judges import make_judge
+    from canvass.conformance.lookup_sources import make_lookup
     from canvass.graph.errors import GraphError
 
     found = []
@@ -231,7 +231,7 @@ def usable_graphs(paths: Iterable[Path]) -> list[Path]:
         if (path / "manifest.json").is_file():
             # A graph of something else is no error here: it is only looked at.
             with suppress(GraphError):
-                make_judge([path], None)
+                make_lookup([path], None)
                 found.append(path)
     return found
 
@@ -269,7 +269,7 @@ def counterexample_source(path: Path) -> Source:
 
 def cached_graph_folder() -> Path | None:
     """Find a graph of today's spec in the user's cache."""
-    from canvass.conformance.judge import default_cache
+    from canvass.conformance.step_lookup import default_cache
     from canvass.graph.build import cache_folder, load_model
 
     for name in SAMPLE_GRAPHS:

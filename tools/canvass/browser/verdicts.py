@@ -17,9 +17,9 @@ from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
 from canvass.conformance.diagnose import diagnose
 from canvass.conformance.explain import Difference, Explanation, explain
-from canvass.conformance.judge import Judge
 from canvass.conformance.report import CLASS_TEXTS
 from canvass.conformance.report_case import Case, draw, place_of
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.parquet import DatasetFile, FactFinder
 
@@ -39,12 +39,12 @@ class Checker:
 
     Parameters
     ----------
-    judge
+    lookup
         Who decides steps.
     """
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+    def __init__(self, lookup: StepLookup) -> None:
+        self._lookup = lookup
         self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -52,7 +52,7 @@ class Checker:
     def check(self, opened: OpenRun) -> Checked:
         """Begin to check a run."""
         found = Checked()
-        self._waiting.put(lambda: _settle(opened, self._judge, found))
+        self._waiting.put(lambda: _settle(opened, self._lookup, found))
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, daemon=True)
@@ -64,11 +64,11 @@ class Checker:
             self._waiting.get()()
 
 
-def _settle(opened: OpenRun, judge: Judge, found: Checked) -> None:
+def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
     try:
-        found.verdict = verdict_of(opened, judge)
+        found.verdict = verdict_of(opened, lookup)
         if found.verdict.divergences:
-            found.case = _case(opened, found.verdict, judge)
+            found.case = _case(opened, found.verdict, lookup)
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())
         found.note = shortened(f"not checked: {type(error).__name__}: {reason}")
@@ -76,17 +76,17 @@ def _settle(opened: OpenRun, judge: Judge, found: Checked) -> None:
         found.done.set()
 
 
-def verdict_of(opened: OpenRun, judge: Judge) -> RunVerdict:
+def verdict_of(opened: OpenRun, lookup: StepLookup) -> RunVerdict:
     """Check a run: a folder as `canvass verify` does, one of a data set alone."""
     if opened.path.is_dir():
-        return check_units([opened.path], judge).runs[0]
+        return check_units([opened.path], lookup).runs[0]
     run_id = opened.run.run_id
     finder = FactFinder()
     with DatasetFile(opened.path) as file:
         for batch in file.batches(file.groups_of(run_id)):
             finder.look(batch)
         facts = tuple(finder.facts_of(file.runs[run_id]))
-    wrong = diagnose(opened.loaded, facts, judge)
+    wrong = diagnose(opened.loaded, facts, lookup)
     unchecked = int((opened.loaded.states.before < 0).sum())
     verdict = Verdict.INCOMPLETE if facts or unchecked else Verdict.CONFORMS
     return RunVerdict(
@@ -100,11 +100,11 @@ def verdict_of(opened: OpenRun, judge: Judge) -> RunVerdict:
     )
 
 
-def _case(opened: OpenRun, verdict: RunVerdict, judge: Judge) -> Case:
+def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
     first = verdict.divergences[0]
     return Case(
         run=verdict,
-        explanation=explain(opened.loaded, first, judge),
+        explanation=explain(opened.loaded, first, lookup),
         place=place_of(verdict, first),
         diagram=draw(opened.loaded, first),
     )

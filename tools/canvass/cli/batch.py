@@ -162,7 +162,7 @@ def _verify(
 
     from canvass.cli.batch_progress import told
     from canvass.cli.given import need_runs
-    from canvass.cli.judging import make_judge
+    from canvass.cli.lookup_options import make_lookup
     from canvass.cli.stages import Stages
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
@@ -172,7 +172,7 @@ def _verify(
 
     need_runs(corpora, "canvass batch verify", logs=True)
     if graph is not None:
-        make_judge([graph], cache)  # Refuses a graph of another state of the spec.
+        make_lookup([graph], cache)  # Refuses a graph of another state of the spec.
     units = list_units(corpora)
     with Stages(each=True) as progress:
         progress.stage(f"{len(units):,} units listed; starting Spark")
@@ -204,14 +204,14 @@ def _write(
 ) -> None:
     import msgspec
 
-    from canvass.cli.judging import make_judge
+    from canvass.cli.lookup_options import make_lookup
     from canvass.corpus.examples import write_examples
     from canvass.corpus.report import REPORT_FILE, render
     from canvass.corpus.summary import SUMMARY_FILE
 
     encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
     (out / SUMMARY_FILE).write_bytes(encoded + b"\n")
-    pages = write_examples(summary.clusters, out, make_judge([], cache), examples)
+    pages = write_examples(summary.clusters, out, make_lookup([], cache), examples)
     (out / REPORT_FILE).write_text(render(summary, new, pages), encoding="utf-8")
 
 

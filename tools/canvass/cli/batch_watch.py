@@ -66,7 +66,7 @@ def register(batch: typer.Typer) -> None:
 
         canvass batch watch DIRECTORY --out REPORT --once --settle 0
         """
-        from canvass.cli.judging import make_judge
+        from canvass.cli.lookup_options import make_lookup
         from canvass.corpus.checker import ConformanceChecker
         from canvass.corpus.watch import Patience, Watch
 
@@ -75,7 +75,7 @@ def register(batch: typer.Typer) -> None:
         if out.absolute().is_relative_to(corpus.absolute()):
             raise CommandError("the report's folder is in the directory that is watched")
         if graph is not None:
-            make_judge([graph], cache)  # Refuses a graph of another state of the spec.
+            make_lookup([graph], cache)  # Refuses a graph of another state of the spec.
         raise typer.Exit(
             _watch(
                 Watch(

@@ -67,10 +67,10 @@ def _serve(paths: list[Path], port: int, output: Format, *, opens: bool) -> None
     from canvass.browser.serving import LOOPBACK, listen, make_server, make_token
     from canvass.browser.sources import Store
     from canvass.browser.verdicts import Checker
-    from canvass.conformance.judges import make_judge
+    from canvass.conformance.lookup_sources import make_lookup
 
     files = page_files()
-    opener = Opener(Checker(make_judge(usable_graphs(paths), None)))
+    opener = Opener(Checker(make_lookup(usable_graphs(paths), None)))
     before = signal.signal(signal.SIGTERM, _terminate)
     with ExitStack() as ending:
         ending.callback(signal.signal, signal.SIGTERM, before)

@@ -1,6 +1,6 @@
 """``canvass check``: model-check the spec, and hold what TLC finds to the manifest.
 
-The command line and what it prints are here; running and judging are in `models` and `judge`.
+The command line and what it prints are here; running and judging are in `models` and `compare`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import msgspec
 import typer
 
-from canvass.cli.judge import Standing
+from canvass.cli.comparison import Standing
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -82,8 +82,8 @@ def show_result(run: ModelRun, width: int) -> None:
     """Write the one line of a model for a person."""
     from rich.text import Text
 
-    result, judgement = run.result, run.judgement
-    mark, style = _MARK[judgement.standing]
+    result, comparison = run.result, run.comparison
+    mark, style = _MARK[comparison.standing]
     found = result.outcome.value + (f": {result.violated}" if result.violated else "")
     counts = [] if result.distinct is None else [f"{result.distinct:,} distinct states"]
     if run.mode is Mode.SIMULATE and result.generated is not None:
@@ -91,7 +91,7 @@ def show_result(run: ModelRun, width: int) -> None:
     if result.depth is not None and run.mode is Mode.CHECK:
         counts.append(f"depth {result.depth}")
     parts = [f"{run.entry.name:<{width}}", found, ", ".join([*counts, f"{result.seconds:.1f} s"])]
-    line = "  ".join([*parts, f"({judgement.reason})" if judgement.reason else "as expected"])
+    line = "  ".join([*parts, f"({comparison.reason})" if comparison.reason else "as expected"])
     result_console().print(Text(f"{mark:<5}", style), Text(" ".join(line.splitlines())))
 
 
@@ -244,7 +244,7 @@ def register(app: typer.Typer) -> None:
             for line in _explain_error(runs[-1]):
                 complain(line)
 
-        code = exit_code([run.judgement.standing for run in runs])
+        code = exit_code([run.comparison.standing for run in runs])
         if output is Format.JSON:
             reports = [run.report(coverage=coverage) for run in runs]
             write_json(CheckReport(code == EXIT_OK, reports))
@@ -282,7 +282,7 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
     show_result(run, width)
     if run.result.coverage:
         show_coverage(run)
-    unexpected = run.judgement.standing is Standing.NOT_AS_EXPECTED
+    unexpected = run.comparison.standing is Standing.NOT_AS_EXPECTED
     if run.counterexample is not None and (named or unexpected):
         for line in swim_lanes(run.counterexample) if diagram else run.counterexample.lines():
             print(line)
@@ -290,9 +290,9 @@ def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
 
 def _explain_error(run: ModelRun) -> list[str]:
     """One line on stderr for a model that TLC could not check; the result line is on stdout."""
-    if run.judgement.standing is not Standing.NOT_CHECKED:
+    if run.comparison.standing is not Standing.NOT_CHECKED:
         return []
-    return [f"{run.entry.name}: {run.result.outcome.value}: {run.judgement.reason}"]
+    return [f"{run.entry.name}: {run.result.outcome.value}: {run.comparison.reason}"]
 
 
 def _export(runs: Sequence[ModelRun], target: Path) -> None:

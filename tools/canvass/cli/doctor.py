@@ -170,7 +170,7 @@ def _spec() -> Finding:
 
 
 def _known_steps() -> Finding:
-    from canvass.conformance.judge import spec_digest
+    from canvass.conformance.step_lookup import spec_digest
     from canvass.conformance.step_table import SHIPPED, shipped_steps
     from canvass.spec import SpecError
 

@@ -99,7 +99,7 @@ def drive(
     """
     from canvass.aeron_driver.class_path import ClassPath
     from canvass.aeron_driver.compilation import compile_driver
-    from canvass.conformance.judge import default_cache
+    from canvass.conformance.step_lookup import default_cache
 
     if (graph is None) == (not trace):
         raise CommandError("name a graph or model, or runs with --trace")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from canvass.cli.judge import Judgement, Standing, judge
+from canvass.cli.comparison import Comparison, Standing, compare
 from canvass.cli.output import CommandError
 from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
 
@@ -128,7 +128,7 @@ class ModelRun:
 
     entry: ModelEntry
     result: CheckResult
-    judgement: Judgement
+    comparison: Comparison
     counterexample: Counterexample | None
     mode: Mode
     workers: int
@@ -140,11 +140,11 @@ class ModelRun:
             ActionCount(one.action, one.location.module, one.location.line, one.distinct, one.total)
             for one in result.coverage
         ]
-        failed = self.judgement.standing is Standing.NOT_CHECKED
+        failed = self.comparison.standing is Standing.NOT_CHECKED
         return ModelReport(
             name=self.entry.name,
-            standing=self.judgement.standing.value,
-            reason=self.judgement.reason,
+            standing=self.comparison.standing.value,
+            reason=self.comparison.reason,
             outcome=result.outcome.value,
             expected=self.entry.expected.value,
             violated=result.violated,
@@ -237,11 +237,11 @@ def run_model(
     )
     module = root / f"{entry.module}.tla"
     result = check_with_tlc(module, root / entry.config, options=options, on_event=on_event)
-    judged = judge(entry, result, workers=workers, as_listed=mode is entry.mode)
+    compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
     told = None
     if result.violations and result.outcome.is_violation:
         told = counterexample(root, module, entry.name, result.violations[0])
-    return ModelRun(entry, result, judged, told, mode, workers)
+    return ModelRun(entry, result, compared, told, mode, workers)
 
 
 def processors() -> int:

@@ -79,7 +79,7 @@ def register(app: typer.Typer) -> None:
 def _test(
     count: int, seed: int, cache: Path | None, reported: Callable[[str], None], *, whole: bool
 ) -> SelftestReport:
-    from canvass.conformance.judge import default_cache
+    from canvass.conformance.step_lookup import default_cache
     from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
     from canvass.selftest.report import make_report
     from canvass.selftest.runs import check_runs

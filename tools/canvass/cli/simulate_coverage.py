@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from canvass.cli.judging import make_judge
+from canvass.cli.lookup_options import make_lookup
 from canvass.cli.simulate_runs import GraphSteps, record_run, run_id_of
 from canvass.conformance.screen import Screening
 from canvass.corpus.edges import EdgeCounter
@@ -32,7 +32,7 @@ class CoverageMeter:
     """
 
     def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
-        self._screening = Screening(make_judge(graphs, None, keep=False))
+        self._screening = Screening(make_lookup(graphs, None, keep=False))
         self._edges = {str(folder): EdgeCounter(str(folder)) for folder in graphs}
         self._out = out
         self._known = 0
@@ -57,7 +57,7 @@ class CoverageMeter:
         if not self._edges:
             return result, len(fresh)
         news = 0
-        for graph, table in self._screening.judge.graphs.items():
+        for graph, table in self._screening.lookup.graphs.items():
             found = table.lookup(fresh)
             met = np.unique(found[found >= 0])
             news += len(met)

@@ -43,7 +43,7 @@ def shrink(
 
     canvass trace shrink RUN --out small && canvass trace show small
     """
-    from canvass.cli.judging import make_judge
+    from canvass.cli.lookup_options import make_lookup
     from canvass.cli.trace_run import runs_of, single
     from canvass.conformance.check import check_units
     from canvass.conformance.diagnose import load
@@ -53,8 +53,8 @@ def shrink(
     if out.exists():
         raise CommandError(f"{out} exists; name a new folder")
     place, name = single(run, runs_of(run, "canvass trace shrink"), run_id)
-    judge = make_judge(graph or [], cache)
-    (found,) = (one for one in check_units([place], judge).runs if one.run_id == name)
+    lookup = make_lookup(graph or [], cache)
+    (found,) = (one for one in check_units([place], lookup).runs if one.run_id == name)
     if not found.divergences:
         why = f": {found.reason}" if found.reason else ""
         raise CommandError(f"{run} is {found.verdict.value}{why}: there is nothing to shrink")
@@ -62,7 +62,7 @@ def shrink(
     console = progress_console()
     streams = {member: events for member, events in whole.events.items() if events}
     with console.status("shrinking") as status:
-        shrinker = Shrinker(whole.run, streams, load(place, name), found, judge)
+        shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
         shrinker.told = lambda count: status.update(f"shrinking: {count:,} events")
         try:
             shrunk = shrinker.shrink(midway=midway)

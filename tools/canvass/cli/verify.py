@@ -18,9 +18,9 @@ from canvass.cli.output import EXIT_ERROR, CommandError, result_console, write_j
 if TYPE_CHECKING:
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
-    from canvass.conformance.judge import Judge
     from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.screen import Unit
+    from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
 
 _MAX_EXPLAINED: Final = 200_000
@@ -132,7 +132,7 @@ def register(app: typer.Typer) -> None:
         from msgspec.structs import replace
 
         from canvass.cli.given import need_runs
-        from canvass.cli.judging import make_judge
+        from canvass.cli.lookup_options import make_lookup
         from canvass.cli.stages import Stages
         from canvass.cli.verify_progress import VerifyProgress
         from canvass.conformance.check import check_units, units_of
@@ -144,7 +144,7 @@ def register(app: typer.Typer) -> None:
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
         need_runs(paths, "canvass verify")
         options = _timing_options(timing, setting or ())
-        judge = make_judge(graph or [], cache, keep=not no_cache)
+        lookup = make_lookup(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
         far = VerifyProgress(total=len(units))
         with Stages() as stages:
@@ -153,14 +153,14 @@ def register(app: typer.Typer) -> None:
             if engine is Engine.TLC:
                 found = _check_with_tlc(units, timeout, heap, far.read)
             elif jobs > 1 and len(units) > 1:
-                found = check_in_processes(units, judge, jobs, far.read, far.ask, options)
+                found = check_in_processes(units, lookup, jobs, far.read, far.ask, options)
             else:
-                found = check_units(units, judge, far.read, far.ask, options)
+                found = check_units(units, lookup, far.read, far.ask, options)
         found = replace(found, timing_fails=timing is TimingMode.ERROR)
         if html is None and output is not VerifyFormat.HTML:
-            _write(found, judge, output)
+            _write(found, lookup, output)
         else:
-            _write_page(found, judge, output, html)
+            _write_page(found, lookup, output, html)
         raise typer.Exit(found.exit_code)
 
 
@@ -187,20 +187,20 @@ def _check_with_tlc(
 
 
 def _write_page(
-    found: CorpusVerdict, judge: Judge, output: VerifyFormat, file: Path | None
+    found: CorpusVerdict, lookup: StepLookup, output: VerifyFormat, file: Path | None
 ) -> None:
     """Write the page, to its file or to stdout, and the verdicts besides."""
     from canvass.conformance.html import to_html
     from canvass.conformance.report_case import make_cases
 
-    cases = make_cases(found.runs, judge, MAX_REPORTS)
+    cases = make_cases(found.runs, lookup, MAX_REPORTS)
     page = to_html(found, cases, _who_led(found))
     if file is not None:
         file.write_text(page, encoding="utf-8")
     if output is VerifyFormat.HTML:
         print(page, end="")
     else:
-        _write(found, judge, output, [case.explanation for case in cases])
+        _write(found, lookup, output, [case.explanation for case in cases])
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
@@ -221,7 +221,7 @@ def _who_led(found: CorpusVerdict) -> list[str]:
 
 def _write(
     found: CorpusVerdict,
-    judge: Judge,
+    lookup: StepLookup,
     output: VerifyFormat,
     explained: Sequence[Explanation] | None = None,
 ) -> None:
@@ -236,7 +236,7 @@ def _write(
         write_json(to_sarif(found))
     else:
         if explained is None:
-            explained = _explained(found.runs, judge)
+            explained = _explained(found.runs, lookup)
         if output is VerifyFormat.JSON:
             from canvass.conformance.report import to_report
 
@@ -245,13 +245,13 @@ def _write(
             _show(found.runs, found.counts, explained)
 
 
-def _explained(runs: Sequence[RunVerdict], judge: Judge) -> list[Explanation]:
+def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[Explanation]:
     """Explain the first divergence of each run, up to `MAX_REPORTS`."""
     from canvass.conformance.diagnose import load
     from canvass.conformance.explain import explain
 
     wrong = [run for run in runs if run.divergences][:MAX_REPORTS]
-    return [explain(load(Path(run.path), run.run_id), run.divergences[0], judge) for run in wrong]
+    return [explain(load(Path(run.path), run.run_id), run.divergences[0], lookup) for run in wrong]
 
 
 def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explanation]) -> None:

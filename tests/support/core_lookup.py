@@ -1,4 +1,4 @@
-"""A judge that asks the core instead of TLC, for tests of everything around the oracle."""
+"""A lookup that asks the core instead of TLC, for tests of everything around the oracle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from canvass.cluster import core
 from canvass.cluster.rules import Rules
-from canvass.conformance.judge import Judge
+from canvass.conformance.step_lookup import StepLookup
 from canvass.graph.oracle import Answer
 from canvass.graph.steps import Step
 from support.random_steps import allowed
@@ -33,6 +33,6 @@ def _no_parts(*_: object) -> tuple[str, ...]:
     return ()
 
 
-def core_judge(cache: Path | None = None) -> Judge:
-    """A judge for tests."""
-    return Judge(oracle=ask_core, guards=_no_parts, cache=cache, digest="the core")
+def core_lookup(cache: Path | None = None) -> StepLookup:
+    """A lookup for tests."""
+    return StepLookup(oracle=ask_core, guards=_no_parts, cache=cache, digest="the core")

@@ -1,4 +1,4 @@
-"""Whether a run of TLC ended as the manifest expects. Pure: a result in, a judgement out.
+"""Whether a run of TLC ended as the manifest expects. Pure: a result in, a comparison out.
 
 Invariant: what TLC did not finish is never as expected.
 """
@@ -25,14 +25,14 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Comparison:
     """A standing, with the reason when it is not the expected one."""
 
     standing: Standing
     reason: str = ""
 
 
-def judge(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: bool) -> Judgement:
+def compare(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: bool) -> Comparison:
     """Hold a result to the manifest.
 
     Parameters
@@ -49,11 +49,11 @@ def judge(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: bo
 
     Returns
     -------
-    Judgement
+    Comparison
         The first difference: outcome, then the violated property, then the counts.
     """
     if not (result.ok or result.outcome.is_violation):
-        return Judgement(Standing.NOT_CHECKED, result.message)
+        return Comparison(Standing.NOT_CHECKED, result.message)
 
     found = result.outcome.value
     if found != entry.expected.value:
@@ -70,11 +70,11 @@ def judge(entry: ModelEntry, result: CheckResult, *, workers: int, as_listed: bo
     for name, expected, counted, comparable in counts:
         if as_listed and comparable and expected is not None and counted != expected:
             return _differs(f"expected {expected:,} {name}, found {_number(counted)}")
-    return Judgement(Standing.AS_EXPECTED)
+    return Comparison(Standing.AS_EXPECTED)
 
 
-def _differs(reason: str) -> Judgement:
-    return Judgement(Standing.NOT_AS_EXPECTED, reason)
+def _differs(reason: str) -> Comparison:
+    return Comparison(Standing.NOT_AS_EXPECTED, reason)
 
 
 def _number(count: int | None) -> str:

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from canvass.conformance.judge import NO_STEPS, RULE_MODULES, Judge, default_cache, spec_digest
+from canvass.conformance.step_lookup import (
+    NO_STEPS,
+    RULE_MODULES,
+    StepLookup,
+    default_cache,
+    spec_digest,
+)
 from canvass.conformance.step_table import shipped_steps
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.errors import GraphError
@@ -17,7 +23,7 @@ from canvass.graph.manifests import file_digest
 from canvass.spec.files import spec_root
 
 
-def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> Judge:
+def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:
     """Put together what answers for steps.
 
     Parameters
@@ -35,7 +41,7 @@ def make_judge(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True)
         If a graph cannot be opened, or is of another state of the spec.
     """
     folder = (cache or default_cache()) if keep else None
-    return Judge(
+    return StepLookup(
         graphs={str(path): _open_keys(path) for path in graphs},
         cache=folder,
         shipped=shipped_steps(spec_digest()) if keep else NO_STEPS,

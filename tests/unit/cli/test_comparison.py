@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.cli.judge import Standing, judge
+from canvass.cli.comparison import Standing, compare
 from canvass.spec import ModelEntry
 from canvass.tlc import CheckResult, Outcome, Violation
 from support.tiny_spec import model
@@ -83,11 +83,11 @@ COUNTED = {"distinctStates": 9, "depth": 5}
 def test_a_finished_run_is_compared(
     expected: dict[str, Any], found: CheckResult, workers: int, standing: Standing, reason: str
 ) -> None:
-    judged = judge(entry(**expected), found, workers=workers, as_listed=True)
+    compared = compare(entry(**expected), found, workers=workers, as_listed=True)
 
-    assert judged.standing is standing
-    assert reason in judged.reason
-    assert bool(judged.reason) == (standing is not Standing.AS_EXPECTED)
+    assert compared.standing is standing
+    assert reason in compared.reason
+    assert bool(compared.reason) == (standing is not Standing.AS_EXPECTED)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_a_finished_run_is_compared(
 )
 def test_what_tlc_did_not_finish_is_never_as_expected(outcome: Outcome) -> None:
     for expected in ("success", "safety"):
-        judged = judge(entry(expected=expected), result(outcome), workers=1, as_listed=True)
+        compared = compare(entry(expected=expected), result(outcome), workers=1, as_listed=True)
 
-        assert (judged.standing, judged.reason) == (Standing.NOT_CHECKED, "what TLC said")
+        assert (compared.standing, compared.reason) == (Standing.NOT_CHECKED, "what TLC said")
 
 
 def test_counts_are_not_compared_in_another_mode_than_the_manifest_has() -> None:
     other = {"distinctStates": 1, "depth": 1}
 
-    assert judge(entry(**other), result(), workers=1, as_listed=False).standing is (
+    assert compare(entry(**other), result(), workers=1, as_listed=False).standing is (
         Standing.AS_EXPECTED
     )

@@ -1,7 +1,7 @@
 """Who decides whether a canonical step is allowed: state graph, cache, oracle, in that order.
 
-All three hold what TLC said. `Judge` numbers nothing and knows no events; it is given examples of
-steps and answers for each. Answers are kept on disk under the digest of the spec they rest on.
+All three hold what TLC said. `StepLookup` numbers nothing and knows no events; it is given examples
+of steps and answers for each. Answers are kept on disk under the digest of the spec they rest on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Explain = Callable[[Step, Rules], tuple[str, ...]]
 """Says which parts of its guard keep a step's action from being enabled."""
 
 
-class JudgeError(Exception):
+class StepLookupError(Exception):
     """The oracle could not decide; the message is one line."""
 
 
@@ -85,7 +85,7 @@ def default_cache() -> Path:
 
 
 @dataclass(slots=True)
-class Judge:
+class StepLookup:
     """Decides canonical steps.
 
     Parameters
@@ -132,7 +132,7 @@ class Judge:
 
         Raises
         ------
-        JudgeError
+        StepLookupError
             If an oracle gives another number of answers than it was asked for.
         """
         out = np.full(len(examples), UNKNOWN, dtype=np.int8)
@@ -142,7 +142,7 @@ class Judge:
         for rules, places in by_rules.items():
             answers = self.oracle(rules, [examples[place].step for place in places])
             if len(answers) != len(places):
-                raise JudgeError(f"asked for {len(places)} steps, got {len(answers)} answers")
+                raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
             out[places] = [answer.allowed for answer in answers]
         self.asked += len(examples)
         keys = np.array([example.key for example in examples], dtype=np.uint64)
