@@ -38,7 +38,7 @@ Revision = Literal["1.49", "1.50", "hardened"]
 _RECORD: Final = "member_{}_log_position"
 _SOURCE: Final = "source"
 """The one column that no verdict depends on; it does not travel."""
-_NO_SOURCE: Final = {"file": "", "lines": [], "observed": []}
+_NO_SOURCE: Final = {"file": "", "lines": [], "observed": [], "reason": ""}
 
 
 class BadEvents(Exception):
