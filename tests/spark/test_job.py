@@ -137,7 +137,7 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
-    assert summary.judged_steps > 100
+    assert summary.judged_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
     assert [path.suffix for path in cache.iterdir()] == [".npz"]
 
