@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log.errors import AeronLogError
-from canvass.traces.alignment import alignment
+from canvass.traces.alignment import solving
 from canvass.traces.alignment.importer import ImportFault, import_logs
 from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
 from support.aeron_hostile_clusters import hostile_clusters
@@ -71,7 +71,7 @@ def test_a_log_without_a_line_of_the_protocol_accuses_nobody(tmp_path: Path) -> 
 def test_a_search_that_meets_its_bound_accuses_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alignment, "SEARCH", 0)
+    monkeypatch.setattr(solving, "SEARCH", 0)
     dropped = (" CANVASS_POSITION ", " APPEND_POSITION ", " COMMIT_POSITION ")
     logs = {
         i: [line for line in lines_of(KILLED, i) if not any(one in line for one in dropped)]

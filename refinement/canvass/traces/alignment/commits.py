@@ -88,7 +88,10 @@ class Commits(UnloggedMessages):
                 path.append(("UpdateLeaderPosition", note, noted))
                 at = noted.next
             limit = high_committed if target < 0 else min(high_committed, target)
-            updated = _greatest_commit(windows, at, reached, limit)
+            likely = windows.likely(at)
+            updated = _greatest_commit(
+                windows, at, reached, limit, likely[:1] if target < 0 else likely
+            )
             if updated is not None and target in (-1, updated[1].next.commit_position):
                 reached = updated[1].next.commit_position
                 best = [*path, ("UpdateLeaderPosition", *updated)]
@@ -230,11 +233,11 @@ class Commits(UnloggedMessages):
 
 
 def _greatest_commit(
-    windows: Windows, s: Member, reached: int, limit: int
+    windows: Windows, s: Member, reached: int, limit: int, sets: list[frozenset[int]]
 ) -> tuple[Input, Outcome] | None:
     """The duty cycle of a closed leader that commits most, beyond a position and up to another."""
     found: tuple[Input, Outcome] | None = None
-    for active in windows.subsets:
+    for active in sets:
         given = Input(active=active)
         outcome = windows.moves.take(s, "UpdateLeaderPosition", given)
         if outcome is None:
@@ -242,6 +245,6 @@ def _greatest_commit(
         commit = outcome.next.commit_position
         if reached < commit <= limit:
             reached, found = commit, (given, outcome)
-        if active is windows.subsets[0] and commit <= reached:
-            break  # With fewer active members no quorum has reached more.
+        if reached == limit:
+            break
     return found

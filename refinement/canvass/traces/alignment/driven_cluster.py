@@ -78,6 +78,7 @@ class DrivenCluster:
         self._hidden = frozenset().union(*(one.hidden for one in windows.values()))
         self._needs = self._needed_publications()
         self.conflicts: list[Conflict] = []
+        self._waits_for_reports = True
         if carried is not None:
             self._carry(carried)
 
@@ -143,7 +144,11 @@ class DrivenCluster:
         """Whether a message should leave later: its receiver has not started the process that
         received it, and the sender has another chance. Of positions that rise it has none.
         """
-        if isinstance(head.message, AppendPosition | CommitPosition):
+        m = head.message
+        closed = isinstance(m, CommitPosition) and leads_closed(
+            self.members[i].state, m.leadership_term_id
+        )
+        if closed or isinstance(m, AppendPosition):
             return False
         starts = self._starts[to]
         before = bisect_right(starts, self.members[to].frontier)

@@ -302,20 +302,20 @@ class LiveMember:
     def inputs(self, step: Step) -> Iterator[Input]:
         """The input of a step of the trajectory, and others of the same step."""
         given, s = step.given, self.state
-        yield given
-        if given.message is not None:
-            if s.role is Role.LEADER and s.election_state is not _CLOSED:
-                for active in self.windows.subsets[1:]:
-                    yield replace(given, active=active)
-        elif step.action in TICKS.values():
-            if s.role is Role.LEADER and step.action != "LeaderInit":
-                for active in self.windows.subsets:
-                    for interval in (False, True):
-                        for due in (False, True):
-                            yield replace(
-                                given, active=active, interval=interval, commit_interval=due
-                            )
-            else:
+        leads_election = s.role is Role.LEADER and s.election_state is not _CLOSED
+        if given.message is not None and leads_election:
+            for active in self.windows.likely(s):
+                yield replace(given, active=active)
+        elif step.action in TICKS.values() and leads_election and step.action != "LeaderInit":
+            likely = self.windows.likely(s)
+            yield replace(given, active=likely[0])
+            for active in likely:
+                for interval in (False, True):
+                    for due in (False, True):
+                        yield replace(given, active=active, interval=interval, commit_interval=due)
+        else:
+            yield given
+            if step.action in TICKS.values():
                 yield replace(given, interval=True)
                 yield replace(given, accepted=self.windows.moves.all)
 

@@ -70,6 +70,9 @@ _CHANGES: Final = (
     records.ReplayNewLeadershipTerm,
     records.StateChange,
 )
+_LOG_ENDED: Final = "eos=true"
+"""Within the reason of an election: the leader closed its log in good order."""
+
 _INIT_WITHIN: Final = 6
 """Lines within which the first change of an election follows a line that has to do with it."""
 
@@ -197,8 +200,13 @@ class Moves:
         """What a member does that no election concerns."""
         if s.module_state is not ModuleState.ACTIVE or s.election_state is not ElectionState.CLOSED:
             return
-        yield "EnterElection", NO_INPUT
-        if s.leader_member_id >= 0:
+        # The reason says whether the leader's log stream ended in good order.
+        line = self.lines.records[k] if k < len(self.lines.records) else None
+        reason = line.reason if isinstance(line, records.NewElection) else None
+        closed = reason is not None and _LOG_ENDED in reason
+        if not closed:
+            yield "EnterElection", NO_INPUT
+        if s.leader_member_id >= 0 and (closed or reason is None):
             yield "EnterElection", Input(graceful_closed_leader_id=s.leader_member_id)
         if k in self._terminates or not self._shows_termination:
             yield "Terminate", NO_INPUT

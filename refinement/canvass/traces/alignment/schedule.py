@@ -27,6 +27,7 @@ from canvass.traces.alignment.channel_matching import Receipt, accepts
 from canvass.traces.alignment.channels import Conflict
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.commits import Commits
+from canvass.traces.alignment.heard import is_reported_by_quorum
 from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
@@ -104,18 +105,26 @@ class Schedule(Commits):
         return not ahead
 
     def _drive(self) -> None:
-        """Let members advance; of those that can it is the one whose next line is the earliest."""
+        """Let members advance; of those that can it is the one whose next line is the earliest.
+
+        A leader commits what no quorum has reported only if nobody advances otherwise.
+        """
         reached = self._reached()
+        self._waits_for_reports = True
         while True:
             for live in sorted(self.members.values(), key=self._due):
                 before = live.frontier, live.received
                 self._advance(live)
                 if (live.frontier, live.received) != before:
+                    self._waits_for_reports = True
                     break
             else:
                 before_all, reached = reached, self._reached()
                 if reached == before_all:
-                    break
+                    ended = all(live.next_step() is None for live in self.members.values())
+                    if ended or not self._waits_for_reports:
+                        break
+                    self._waits_for_reports = False
 
     def _reached(self) -> tuple[int, int]:
         """Steps that were taken, and messages that were received: how far the members are."""
@@ -206,6 +215,8 @@ class Schedule(Commits):
         m, before = head.message, len(channel.sent)
         if not live.windows.sends_after(t, j, m):
             return False
+        if isinstance(m, CommitPosition) and self._is_early(live, head, m):
+            return False
         if isinstance(m, AppendPosition) and not self._can_record(live, m.log_position):
             return False
         if isinstance(m, TerminationPosition) and not self._is_next_everywhere(live, m):
@@ -221,6 +232,18 @@ class Schedule(Commits):
         path = live.find(j, m, accepts(head), lambda: self._obtainable(live, m))
         self._adopt(live, path)
         return len(channel.sent) > before
+
+    def _is_early(self, live: LiveMember, head: Receipt, m: CommitPosition) -> bool:
+        """Whether a leader should commit later: a quorum can still report the position."""
+        s = live.state
+        return (
+            self._waits_for_reports
+            and "AppendPosition" not in self._hidden
+            and leads_closed(s, m.leadership_term_id)
+            and m.log_position > s.commit_position
+            and head.latest // SLOTS > live.frontier
+            and not is_reported_by_quorum(live.member_id, s, m.log_position)
+        )
 
     def _take(self, live: LiveMember, step: Step) -> bool:
         """Take the next step of a member's trajectory; false if it is not possible now."""

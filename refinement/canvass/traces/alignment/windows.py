@@ -44,6 +44,7 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed, upper_bounds
 from canvass.traces.alignment.clocks import FOREVER
+from canvass.traces.alignment.heard import heard_of
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.replay import Step, Trajectory
 
@@ -168,6 +169,7 @@ class Windows:
     _greatest: dict[int, int] = field(init=False)
     _reported: dict[tuple[object, ...], tuple[int, int, int, int] | None] = field(init=False)
     _terms: dict[tuple[object, type[Message]], set[tuple[int, ...]]] = field(init=False)
+    _likely: dict[frozenset[int], list[frozenset[int]]] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the bounds, and the sets of members that may have been active."""
@@ -184,6 +186,16 @@ class Windows:
         self._answered, self._sendable = {}, {}
         self._greatest, self._reported = {}, {}
         self._terms = {}
+        self._likely = {}
+
+    def likely(self, s: Member) -> list[frozenset[int]]:
+        """The sets of members that may be active, nearest first to the members heard of."""
+        heard = heard_of(self.moves.member_id, s)
+        known = self._likely.get(heard)
+        if known is None:
+            known = sorted(self.subsets, key=lambda one: len(one ^ heard))
+            self._likely[heard] = known
+        return known
 
     @property
     def steps(self) -> list[Step]:
@@ -434,7 +446,7 @@ class Windows:
             yield from self._sending_in_election(s, kind)
         elif s.role is Role.LEADER:
             if kind is CommitPosition:
-                for active in self.subsets:
+                for active in self.likely(s):
                     yield "UpdateLeaderPosition", Input(active=active, commit_interval=True)
             elif kind is TerminationPosition:
                 yield "InitiateTermination", NO_INPUT
@@ -448,7 +460,7 @@ class Windows:
         if s.role is Role.LEADER:
             if kind in (NewLeadershipTerm, CommitPosition):
                 due = Input(interval=True, commit_interval=True)
-                for active in self.subsets:
+                for active in self.likely(s):
                     yield action, replace(due, active=active)
         elif kind is RequestVote:
             for j in self.moves.all:
