@@ -386,6 +386,8 @@ class Schedule(Commits):
                 if send.to != j or place >= len(channel.receipts):
                     continue
                 receipt = channel.receipts[place]
+                if self._comes_later(i, j, receipt):
+                    continue
                 if accepts(receipt)(send.message) and receipt.earliest // SLOTS <= t:
                     place += 1
                     met += 1

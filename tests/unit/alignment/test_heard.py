@@ -1,0 +1,90 @@
+"""Whom a leader counts: the members that it has heard of, and what they have reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from canvass.cluster.member import ElectionState, Member, Role
+from canvass.cluster.messages import CommitPosition
+from canvass.traces.alignment.heard import heard_of, is_reported_by_quorum
+from canvass.traces.alignment.live import Emitted, LiveMember
+from canvass.traces.alignment.moves import TICKS
+from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs
+
+LOGS = pytest.mark.parametrize("path", [FINDING, *SAMPLES], ids=lambda path: path.name)
+
+
+def steps_of(path: Path) -> Iterator[tuple[LiveMember, Member, Emitted]]:
+    """Each step with the state before it."""
+    for live in aligned(path).members.values():
+        before = live.windows.before
+        for step in live.emitted:
+            yield live, before, step
+            before = step.state
+
+
+@LOGS
+def test_a_leader_commits_what_a_quorum_has_reported_in_its_term(path: Path) -> None:
+    """In the sample with HZ6 a silent member has more of an older term, and would count too."""
+    commits = [
+        (live.member_id, before, step.state.commit_position)
+        for live, before, step in steps_of(path)
+        if step.action == "UpdateLeaderPosition"
+        and step.state.commit_position > before.commit_position
+    ]
+
+    assert len(commits) > 10
+    assert all(is_reported_by_quorum(*commit) for commit in commits)
+
+
+@LOGS
+def test_an_announcement_counts_nobody_that_is_not_heard_of(path: Path) -> None:
+    announcements = [
+        (step.given.active, heard_of(live.member_id, before))
+        for live, before, step in steps_of(path)
+        if step.sends
+        and before.role is Role.LEADER
+        and before.election_state is not ElectionState.CLOSED
+        and step.action in TICKS.values()
+        and step.action != "LeaderInit"
+    ]
+
+    assert announcements
+    assert all(active <= heard for active, heard in announcements)
+
+
+def test_a_commit_position_of_an_election_is_sent_to_a_member_that_runs() -> None:
+    """Member 2 starts long after member 0 has become leader of term 4, and receives it thrice."""
+    sent = [
+        step.action
+        for live, _, step in steps_of(FINDING)
+        if live.member_id == 0 and step.state.leadership_term_id == 4
+        for to, m in step.sends
+        if to == 2 and isinstance(m, CommitPosition) and m.log_position == 0
+    ]
+
+    assert sent == ["LeaderReady"] * 3
+
+
+def test_the_reason_of_an_election_says_whether_the_leader_closed_in_good_order(
+    tmp_path: Path,
+) -> None:
+    path = SAMPLES[1]
+    logs = {i: list(lines_of(path, i)) for i in range(3)}
+    for lines in logs.values():
+        lines[:] = [
+            line.replace("leader heartbeat timeout", "log recording stopped: eos=true")
+            for line in lines
+        ]
+    for folder, closed in ((path, False), (write_logs(tmp_path / "logs", logs), True)):
+        left = [
+            (before.leader_member_id, step.given.graceful_closed_leader_id)
+            for _, before, step in steps_of(folder)
+            if step.action == "EnterElection"
+        ]
+
+        assert left
+        assert all((noted == leader) is closed for leader, noted in left)
