@@ -40,6 +40,22 @@ def test_a_leader_commits_what_a_quorum_has_reported_in_its_term(path: Path) -> 
     assert all(is_reported_by_quorum(*commit) for commit in commits)
 
 
+def test_a_commit_position_that_came_before_the_report_counts_an_older_term(tmp_path: Path) -> None:
+    """As in HZ1: the first report of term 4 is written after member 2 has received the commit."""
+    logs = {i: list(lines_of(FINDING, i)) for i in range(3)}
+    reported, later = "[5134.157130985] CLUSTER: APPEND_POSITION", "[5134.158998528]"
+    place = next(at for at, line in enumerate(logs[0]) if line.startswith(reported))
+    logs[0][place] = later + logs[0][place][len(later) :]
+    commits = [
+        (is_reported_by_quorum(live.member_id, before, 56_928), before.members[1].log_position)
+        for live, before, step in steps_of(write_logs(tmp_path / "logs", logs))
+        if before.commit_position < 56_928 == step.state.commit_position
+        if step.action == "UpdateLeaderPosition"
+    ]
+
+    assert commits == [(False, 60_480)]
+
+
 @LOGS
 def test_an_announcement_counts_nobody_that_is_not_heard_of(path: Path) -> None:
     announcements = [

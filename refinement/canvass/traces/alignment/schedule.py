@@ -215,7 +215,7 @@ class Schedule(Commits):
         m, before = head.message, len(channel.sent)
         if not live.windows.sends_after(t, j, m):
             return False
-        if isinstance(m, CommitPosition) and self._is_early(live, head, m):
+        if isinstance(m, CommitPosition) and self._is_early(live, j, head, m):
             return False
         if isinstance(m, AppendPosition) and not self._can_record(live, m.log_position):
             return False
@@ -233,8 +233,10 @@ class Schedule(Commits):
         self._adopt(live, path)
         return len(channel.sent) > before
 
-    def _is_early(self, live: LiveMember, head: Receipt, m: CommitPosition) -> bool:
-        """Whether a leader should commit later: a quorum can still report the position."""
+    def _is_early(self, live: LiveMember, j: int, head: Receipt, m: CommitPosition) -> bool:
+        """Whether a leader should commit later: no quorum has reported the position yet, and the
+        leader has more lines from before it was received.
+        """
         s = live.state
         return (
             self._waits_for_reports
@@ -242,6 +244,7 @@ class Schedule(Commits):
             and leads_closed(s, m.leadership_term_id)
             and m.log_position > s.commit_position
             and head.latest // SLOTS > live.frontier
+            and self._due(live) < self.windows[j].due[head.step]
             and not is_reported_by_quorum(live.member_id, s, m.log_position)
         )
 
