@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED
+from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED
 from support.aeron_corruptions import KINDS, FalseCopy, Logs, spread
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, captures, lines_of, write_logs
@@ -47,6 +47,13 @@ def test_a_false_copy_of_a_sample(kind: str, tmp_path: Path) -> None:
     copies = spread(KINDS[kind](logs_of(SAMPLES[0])), SEVERAL)
 
     assert not_named(copies, tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_false_copy_of_a_sample_is_not_explained(kind: str, tmp_path: Path) -> None:
+    for number, copy in enumerate(spread(KINDS[kind](logs_of(SAMPLES[1])), SEVERAL)):
+        logs = write_logs(tmp_path / f"logs-{number}", copy.logs)
+        assert import_logs([logs], tmp_path / f"run-{number}").outcome != EXPLAINED, str(copy)
 
 
 @pytest.mark.night

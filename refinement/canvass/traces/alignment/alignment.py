@@ -13,7 +13,7 @@ from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.logs import ClusterLogs, members_named
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channels import Carried
-from canvass.traces.alignment.completeness import missing_commits, missing_ends
+from canvass.traces.alignment.completeness import missing_commits, missing_ends, missing_states
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
@@ -277,8 +277,9 @@ class _Remarks:
             self._of_replay(i, one.trajectory)
         if self.found.false_lines or self.found.stopped:
             return
-        for i, index, reason in missing_commits(self.segment.lines):
-            self._gap(i, index, reason)
+        for missing in (missing_commits, missing_states):
+            for i, index, reason in missing(self.segment.lines):
+                self._gap(i, index, reason)
         if not self.segment.ends:
             for i, index, reason in missing_ends(self.segment.lines):
                 self._gap(i, index, reason)

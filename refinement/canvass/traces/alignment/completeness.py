@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from canvass.cluster.messages import AppendPosition, CommitPosition
-from canvass.traces.aeron_log.records import LifeStart
+from canvass.traces.aeron_log.records import LifeStart, StateChange
 from canvass.traces.alignment.member_lines import MemberLines, is_termination
 from canvass.traces.alignment.windows import sender_of
 
@@ -125,6 +125,31 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
                     )
                     yield i, index, reason
             last = m, time_ns
+
+
+def missing_states(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
+    """Changes of a module's state that do not begin where the one before in the process ended.
+
+    Yields
+    ------
+    tuple of int, int, str
+        Member, index of the line before which lines are missing, and the reason.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.state`` logs the state that it leaves and the one that it enters.
+    """
+    for i, lines in members.items():
+        state: str | None = None
+        ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
+        ordered += [(index, 0, record) for index, record in lines.beside]
+        for index, _, record in sorted(ordered, key=lambda one: one[:2]):
+            if isinstance(record, LifeStart):
+                state = None
+            elif isinstance(record, StateChange):
+                if state not in (None, record.old_state):
+                    yield i, index, f"lines are missing before it: the module was {state}"
+                state = record.new_state
 
 
 def _reports(members: Mapping[int, MemberLines]) -> dict[tuple[int, int], list[int]]:
