@@ -97,7 +97,8 @@ def test_a_click_on_a_step_and_on_a_node_go_there(
     page = open_page(f"/graph/{ids['graph']}/state/{start}?depth=1")
     canvas = page.locator(".graph-canvas")
     expect(canvas).to_have_attribute("data-nodes", re.compile(r"\d+"))
-    page.locator(".steps [data-target]").first.click()
+    with page.expect_response(lambda answer: "/around/" in answer.url):
+        page.locator(".steps [data-target]").first.click()
     expect(page.locator(f'[data-state-shown="{start}"]')).to_have_count(0)
     shown = page.locator("[data-state-shown]").get_attribute("data-state-shown")
     # By keys on the drawing: make a node out, and go to it.
