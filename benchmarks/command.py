@@ -43,7 +43,7 @@ def start_up() -> Iterator[Row]:
 def first_verdict() -> Iterator[Row]:
     """How long the verdict on a sample takes, as a ratio to ``python -c pass``.
 
-    A cold start finds no machine code on disk, and no answers of TLC but those that ship with
+    A cold start has no machine code on disk. Of TLC's answers it has the ones that ship with
     canvass. Kernels are plain Python at first, or compiled at once.
     """
     nothing = _median_s([sys.executable, "-c", "pass"], dict(os.environ))

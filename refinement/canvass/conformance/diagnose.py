@@ -261,7 +261,7 @@ def _steps(
     lookup: StepLookup,
 ) -> Iterator[Divergence]:
     for row in _first_rows(sequence.action, order, wrong):
-        kind, text = _judged(step_of(row), run, lookup)
+        kind, text = _what_is_wrong(step_of(row), run, lookup)
         name = ACTION_NAMES[int(sequence.action[row])]
         yield _at(sequence, order, row, kind, name, text)
 
@@ -279,7 +279,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
     return chosen[:MAX_DIVERGENCES]
 
 
-def _judged(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
+def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Tell what kind of wrong a step is that is known to be wrong."""
     rules = rules_of(run)
     action = step.action.value

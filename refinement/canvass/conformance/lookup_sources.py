@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.step_lookup import (
     NO_STEPS,
     RULE_MODULES,
@@ -15,7 +16,6 @@ from canvass.conformance.step_lookup import (
     default_cache,
     spec_digest,
 )
-from canvass.conformance.step_table import shipped_steps
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.errors import GraphError
 from canvass.graph.lookup import KeyTable

@@ -41,7 +41,7 @@ class Interval:
     last: Ints
 
     def later(self, by_ns: int) -> Interval:
-        """Give intervals that begin and end later."""
+        """Give intervals that begin at the same time and end later."""
         return Interval(self.first, self.last + by_ns)
 
     def least(self, since: Interval, row: int) -> str:

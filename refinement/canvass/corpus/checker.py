@@ -19,9 +19,9 @@ import numpy as np
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
+from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import REFUSED, StepLookup, ask_tlc, default_cache, spec_digest
-from canvass.conformance.step_table import shipped_steps
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.job import PROGRESS
 from canvass.corpus.parts import (

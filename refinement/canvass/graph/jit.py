@@ -63,7 +63,7 @@ def compiled(function: _F) -> _F:
 def kernel(rows: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Make a function of arrays a kernel: the argument ``rows`` is as long as its loop.
 
-    Called with positional arguments only. Both forms give the same result. Machine code is taken if
+    That argument is given by position. Both forms give the same result. Machine code is taken if
     there is some on disk, or once the calls have had `PLAIN_ROWS` rows in all.
     """
 
@@ -77,7 +77,7 @@ def kernel(rows: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
             nonlocal done
             done += len(cast(Any, args[place]))
             if done > PLAIN_ROWS or is_on_disk(plain):
-                return cast(_R, machine_code(plain)(*args))
+                return cast(_R, machine_code(plain)(*args, **kwargs))
             with np.errstate(over="ignore"):
                 return function(*args, **kwargs)
 

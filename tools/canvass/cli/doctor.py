@@ -170,8 +170,8 @@ def _spec() -> Finding:
 
 
 def _known_steps() -> Finding:
+    from canvass.conformance.known_steps import SHIPPED, shipped_steps
     from canvass.conformance.step_lookup import spec_digest
-    from canvass.conformance.step_table import SHIPPED, shipped_steps
     from canvass.spec import SpecError
 
     subject = "known steps"

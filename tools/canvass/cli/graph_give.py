@@ -322,14 +322,14 @@ def _json(value: object) -> str:
 
 def grow(
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="The step table to make or extend.")
+        Path, typer.Argument(metavar="TABLE", help="The table of known steps to make or extend.")
     ],
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN|CORPUS...", help="Runs to learn from.")
     ],
     output: Output = Format.HUMAN,
 ) -> None:
-    """Add the steps of runs that TLC allows to a step table.
+    """Add the steps of runs that TLC allows to a table of known steps.
 
     `canvass verify` looks steps up in the table that ships with canvass (spec/known-steps.npz) and
     asks TLC only about the others. TLC is asked about each distinct step that the table lacks. The
@@ -338,10 +338,10 @@ def grow(
     from canvass.cli.stages import Stages
     from canvass.cli.verify_progress import VerifyProgress
     from canvass.conformance.check import units_of
-    from canvass.conformance.step_table import StepTable, grown
+    from canvass.conformance.known_steps import KnownSteps, grown
     from canvass.conformance.verdict import Verdict
 
-    base = StepTable.read(table) if table.exists() else None
+    base = KnownSteps.read(table) if table.exists() else None
     units = list(units_of(runs))
     far = VerifyProgress(total=len(units))
     with Stages() as stages:

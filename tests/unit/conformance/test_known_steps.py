@@ -1,4 +1,4 @@
-"""Step tables: what ships with canvass, what is read, and how a table grows."""
+"""Known steps: what ships with canvass, what is read, and how a table grows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from canvass.conformance.check import units_of
+from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError, grown
 from canvass.conformance.lookup_sources import make_lookup
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, spec_digest
-from canvass.conformance.step_table import SHIPPED, StepTable, StepTableError, grown
 from canvass.spec.files import spec_root
 from support.core_lookup import ask_core
 
 
 def test_the_steps_that_ship_are_those_of_this_spec() -> None:
-    table = StepTable.read(spec_root() / SHIPPED)
+    table = KnownSteps.read(spec_root() / SHIPPED)
 
     assert table.digest == spec_digest(), "the spec's rules have changed: make known-steps"
     assert len(table.keys) > 10_000
@@ -26,7 +26,7 @@ def test_the_steps_that_ship_are_those_of_this_spec() -> None:
 def test_verification_knows_the_steps_that_ship_unless_no_answers_are_to_be_used(
     tmp_path: Path,
 ) -> None:
-    keys = StepTable.read(spec_root() / SHIPPED).keys[:100]
+    keys = KnownSteps.read(spec_root() / SHIPPED).keys[:100]
 
     assert set(make_lookup([], tmp_path).known(keys).tolist()) == {IN_GRAPH}
     assert set(make_lookup([], tmp_path, keep=False).known(keys).tolist()) == {UNKNOWN}
@@ -37,10 +37,10 @@ def test_equal_tables_are_equal_files(tmp_path: Path) -> None:
     keys = [[rng.getrandbits(64), rng.getrandbits(64)] for _ in range(50)]
     for name in ("one", "other"):
         rng.shuffle(keys)
-        StepTable.of("spec", np.array([*keys, keys[0]], dtype=np.uint64)).write(tmp_path / name)
+        KnownSteps.of("spec", np.array([*keys, keys[0]], dtype=np.uint64)).write(tmp_path / name)
 
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-    assert len(StepTable.read(tmp_path / "one").keys) == 50
+    assert len(KnownSteps.read(tmp_path / "one").keys) == 50
 
 
 def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
@@ -55,9 +55,9 @@ def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
 
 
 def test_a_table_of_another_spec_is_refused(corpus: Path) -> None:
-    other = StepTable.of("another", np.zeros((1, 2), dtype=np.uint64))
+    other = KnownSteps.of("another", np.zeros((1, 2), dtype=np.uint64))
 
-    with pytest.raises(StepTableError, match="another spec"):
+    with pytest.raises(KnownStepsError, match="another spec"):
         grown(other, list(units_of([corpus])), oracle=ask_core)
 
 
@@ -67,5 +67,5 @@ def test_what_is_no_table_is_named(content: bytes | None, tmp_path: Path) -> Non
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(StepTableError, match=r"steps\.npz: "):
-        StepTable.read(path)
+    with pytest.raises(KnownStepsError, match=r"steps\.npz: "):
+        KnownSteps.read(path)

@@ -1,8 +1,8 @@
-"""Step tables: the canonical steps that TLC has allowed, as a file that travels with the spec.
+"""Known steps: the canonical steps that TLC has allowed, as a file that travels with the spec.
 
-A table is grown: TLC is asked about each distinct step of some runs, and the content keys of the
-allowed ones are added. It is part of the state graph of a member, without the steps that no run has
-taken. ``spec/known-steps.npz`` ships with canvass.
+TLC is asked about each distinct step of some runs, and the content keys of the allowed ones are
+added to the table. It is a part of a member's state graph: the steps that some run has taken.
+``spec/known-steps.npz`` ships with canvass.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from canvass.spec.files import spec_root
 SHIPPED: Final = "known-steps.npz"
 
 
-class StepTableError(Exception):
-    """A file is no step table, or one of another spec; the message is one line."""
+class KnownStepsError(Exception):
+    """A file holds no known steps, or those of another spec; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class StepTable:
+class KnownSteps:
     """The steps that TLC allows.
 
     Attributes
@@ -47,28 +47,28 @@ class StepTable:
     keys: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, digest: str, keys: NDArray[np.uint64]) -> StepTable:
+    def of(cls, digest: str, keys: NDArray[np.uint64]) -> KnownSteps:
         """Make a table of keys in any order."""
         return cls(digest, np.unique(keys.reshape(-1, 2), axis=0))
 
     @classmethod
-    def read(cls, path: Path) -> StepTable:
+    def read(cls, path: Path) -> KnownSteps:
         """Read a table.
 
         Raises
         ------
-        StepTableError
+        KnownStepsError
             If the file cannot be read or holds something else.
         """
         try:
             with path.open("rb") as file, np.load(file) as found:
                 keys, digest = found["keys"], str(found["digest"])
         except OSError as error:
-            raise StepTableError(f"{path}: {error.strerror or error}") from None
+            raise KnownStepsError(f"{path}: {error.strerror or error}") from None
         except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
-            raise StepTableError(f"{path}: this is no step table") from None
+            raise KnownStepsError(f"{path}: this is no table of known steps") from None
         if keys.dtype != np.uint64 or keys.ndim != 2 or keys.shape[1] != 2:
-            raise StepTableError(f"{path}: this is no step table")
+            raise KnownStepsError(f"{path}: this is no table of known steps")
         return cls(digest, keys)
 
     def write(self, path: Path) -> None:
@@ -84,39 +84,37 @@ class StepTable:
 
 
 def grown(
-    base: StepTable | None,
+    base: KnownSteps | None,
     units: Iterable[Unit],
     progress: Progress | None = None,
     asking: Asking | None = None,
     *,
     oracle: Ask = ask_tlc,
-) -> tuple[CorpusVerdict, StepTable]:
+) -> tuple[CorpusVerdict, KnownSteps]:
     """Check runs, with TLC for each step that a table lacks; give the table with what TLC allows.
 
     Raises
     ------
-    StepTableError
+    KnownStepsError
         If the table is one of another spec.
     TlcError
         If TLC cannot run.
     """
     digest = spec_digest()
     if base is not None and base.digest != digest:
-        raise StepTableError("the step table was made of another spec; make it anew")
+        raise KnownStepsError("the table was made of another spec; remove it, and make a new one")
     lookup = StepLookup(oracle, digest=digest, shipped=NO_STEPS if base is None else base.index())
     found = check_units(units, lookup, progress, asking)
     answers = lookup.cached()
     keys = [lookup.shipped.keys, answers.keys[answers.edges == ALLOWED]]
-    return found, StepTable.of(digest, np.concatenate(keys))
+    return found, KnownSteps.of(digest, np.concatenate(keys))
 
 
 @cache
 def shipped_steps(digest: str) -> KeyTable:
     """Give the steps that ship with canvass: none if they are those of another spec."""
     try:
-        table = StepTable.read(spec_root() / SHIPPED)
-    except StepTableError:
-        table = StepTable("", np.empty((0, 2), dtype=np.uint64))
-    if table.digest != digest:
-        table = StepTable(digest, np.empty((0, 2), dtype=np.uint64))
-    return table.index()
+        table = KnownSteps.read(spec_root() / SHIPPED)
+    except KnownStepsError:
+        return NO_STEPS
+    return table.index() if table.digest == digest else NO_STEPS
