@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from canvass.cli.main import run
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.alignment.run_events import RunWriter
 from support.aeron_runs import captures, lines_of, write_logs
 
 CAPTURE = captures()[0]
@@ -90,6 +92,33 @@ def test_an_output_that_is_there_already(
 
     assert code == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_an_import_that_is_interrupted_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        assert list(tmp_path.rglob("member-2.ndjson")), "the run is being written"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunWriter, "finish", interrupted)
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty"):
+        with pytest.raises(KeyboardInterrupt):
+            import_logs([CAPTURE], tmp_path / name)
+
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+def test_an_empty_folder_gets_the_run(tmp_path: Path) -> None:
+    before = tmp_path.stat().st_ino
+    import_logs([CAPTURE], tmp_path)
+
+    assert tmp_path.stat().st_ino == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *(f"member-{i}.ndjson" for i in range(3)),
+        "run.json",
+    ]
 
 
 def test_what_share_of_the_run_lines_show(

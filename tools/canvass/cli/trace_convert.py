@@ -7,10 +7,8 @@ or not at all.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
@@ -131,31 +129,20 @@ def _other(source: Path) -> Form:
 
 
 def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None:
+    from canvass.traces.new_folder import written_aside
     from canvass.traces.rewrite import to_dataset, to_folders
     from canvass.traces.run import Corpus
 
     corpus = Corpus(source)
     suffix = "" if compress is Compression.NONE else f".{compress.value}"
-    with _new_folder(out) as folder:
+    if out.exists():
+        raise CommandError(f"{out} exists; name a new folder")
+    with written_aside(out) as folder:
         if form is Form.PARQUET:
             count = to_dataset(corpus, folder)
         else:
             count = to_folders(corpus, folder, suffix)
     print(f"{count} run{'' if count == 1 else 's'} written to {out}")
-
-
-@contextmanager
-def _new_folder(out: Path) -> Iterator[Path]:
-    """Give a folder that becomes ``out`` when all went well, and vanishes otherwise."""
-    if out.exists():
-        raise CommandError(f"{out} exists; name a new folder")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    aside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        yield aside
-        aside.rename(out)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _pieces(

@@ -14,6 +14,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.outcome import ImportSummary, summarise
 from canvass.traces.alignment.run_events import RunWriter
+from canvass.traces.new_folder import written_aside
 
 __all__ = ["ImportFault", "import_logs"]
 
@@ -31,7 +32,7 @@ def import_logs(
     revision: str = "",
     say: Callable[[str], object] = lambda _: None,
 ) -> ImportSummary:
-    """Import the logs of a cluster into a new run folder.
+    """Import the logs of a cluster into a new run folder, which is there when it is complete.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def import_logs(
     try:
         logs = read_cluster(paths, say=say, kept=KEPT_LINES)
         say("aligning the logs and writing the run")
-        with closing(RunWriter(out)) as run:
+        with written_aside(out) as folder, closing(RunWriter(folder)) as run:
             found = align(logs, run.write, effort=effort, events=events, revision=revision)
             run.finish(
                 run_id=run_id,
