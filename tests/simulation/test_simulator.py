@@ -131,7 +131,7 @@ def test_a_recording_that_goes_on_into_an_election_is_found() -> None:
     core = mutated_core("recording_goes_on_into_the_next_election")
     result = Simulator(PROFILES["broken-joins"](Options(9, steps=1_500)), step=core.step).run()
 
-    assert "RecordingEndsAsTold" in {finding.property_name for finding in result.findings}
+    assert "RecordingEndsAsReported" in {finding.property_name for finding in result.findings}
 
 
 LEAVES_A_MEMBER_OUT = 17

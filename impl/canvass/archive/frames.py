@@ -3,8 +3,8 @@
 A frame begins at a multiple of 32 bytes: a header of 32 bytes, the entry, zeros up to the next
 multiple. The header holds the frame's length, a CRC of everything after it, the position at which
 the frame begins, the checksum of the recording from its start up to the frame's end, how many bytes
-before the frame were not synced when it was written, and the recording's id. So a recovery can tell
-a tail that a crash tore off, which nobody was told of, from damage to what had been synced.
+before the frame were not synced when it was written, and the recording's id. So a recovery can
+distinguish a tail that a crash tore off, which no member was promised, from damage to synced data.
 """
 
 from __future__ import annotations

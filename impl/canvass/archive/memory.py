@@ -40,8 +40,8 @@ class _File:
         # The size is known before the bytes are: zeros stand for what has not been written.
         for start in range(keep // SECTOR * SECTOR, len(data), SECTOR):
             first = max(start, keep)
-            hole = data[:first] + bytes(min(start + SECTOR, len(data)) - first)
-            found.append(hole + data[len(hole) :])
+            prefix = data[:first] + bytes(min(start + SECTOR, len(data)) - first)
+            found.append(prefix + data[len(prefix) :])
         return list(dict.fromkeys(found))
 
 

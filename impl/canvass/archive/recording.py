@@ -20,7 +20,7 @@ from canvass.log.messages import FRAME_ALIGNMENT
 SEGMENT_LENGTH: Final = 16 << 20
 """After so many bytes the next segment begins."""
 REPLAY_BYTES: Final = 256 << 10
-"""How much a replay reads at a time unless told otherwise."""
+"""How much a replay reads at a time by default."""
 _SEGMENT: Final = re.compile(r"(\d+)-(\d+)\.rec")
 
 
@@ -52,7 +52,7 @@ class Recording:
     synced_position
         Up to where a crash loses nothing.
     torn_bytes
-        How many bytes of a tail, of which nobody was told, the recovery has cut off.
+        How many bytes of an unacknowledged tail the recovery has truncated.
 
     Raises
     ------
@@ -290,8 +290,8 @@ class Recording:
         for offset in range(bad + FRAME_ALIGNMENT, len(data), FRAME_ALIGNMENT):
             later = decode_frame(data, offset, start + offset, self._id)
             if later is not None and later.position - later.unsynced > start + bad:
-                told = f"no whole entry, which was synced before the one at {offset} was written"
-                raise DamageError(name, bad, told)
+                reason = f"no whole entry, which was synced before the one at {offset} was written"
+                raise DamageError(name, bad, reason)
         self.torn_bytes = len(data) - bad
         self._storage.truncate(name, bad)
         self._storage.sync(name)

@@ -1,7 +1,7 @@
 """The recording log and the node state in bytes: what surrounds the recording of the log.
 
-Here are the formats. What the entries mean to the protocol is told in
-`canvass.cluster.recording_log`, and when they are written is the archive's business.
+This module has the formats. `canvass.cluster.recording_log` says what the entries mean to the
+protocol; the archive decides when they are written.
 """
 
 from __future__ import annotations

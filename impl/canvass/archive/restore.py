@@ -5,7 +5,7 @@ voted, what was committed with its help could be lost as well. So it comes back 
 of all others, in which everything is that it can have helped to commit, and with the greatest
 candidate term of all others: whom it has voted for has that term, too, and so has who heard of its
 own ballot. It must not come back before the others have read, or lost, all that it had sent. Why
-that is enough is told in ``docs/guide/simulate.md``.
+that is enough: see ``docs/guide/simulate.md``.
 """
 
 from __future__ import annotations

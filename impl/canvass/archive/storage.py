@@ -26,12 +26,12 @@ class DamageError(ArchiveError):
         The file.
     offset
         Where in it the damage begins.
-    told
+    reason
         What is wrong.
     """
 
-    def __init__(self, name: str, offset: int, told: str) -> None:
-        super().__init__(f"{name} is damaged at offset {offset}: {told}")
+    def __init__(self, name: str, offset: int, reason: str) -> None:
+        super().__init__(f"{name} is damaged at offset {offset}: {reason}")
         self.name, self.offset = name, offset
 
 

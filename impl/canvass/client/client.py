@@ -44,7 +44,7 @@ class ClientState(str, Enum):
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What a client is told once.
+    """The settings of a client; they do not change.
 
     The times are those of Aeron's defaults, in milliseconds.
     """

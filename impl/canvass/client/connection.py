@@ -172,9 +172,9 @@ class Connection:
             self._room.set()
         while client.admin_responses:
             asked, response = client.admin_responses.popitem(last=False)
-            told = self._asking.pop(asked, None)
-            if told is not None and not told.done():
-                told.set_result(response)
+            awaited = self._asking.pop(asked, None)
+            if awaited is not None and not awaited.done():
+                awaited.set_result(response)
         if client.state is ClientState.CLOSED:
             self._room.set()
             error = ClosedError(client.closed_reason)

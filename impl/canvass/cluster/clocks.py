@@ -1,6 +1,6 @@
 """A member's clocks: when it last heard, sent and changed, and what that makes of a step's input.
 
-Time exists here and in the duty cycle alone; the core is told facts. Each clock bears the name of
+Time exists here and in the duty cycle alone; the core is given facts. Each clock bears the name of
 Aeron's field where there is one.
 """
 

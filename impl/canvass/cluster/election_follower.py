@@ -62,8 +62,8 @@ def _may_end_at(s: Member, position: int) -> bool:
 def _finish_replication(rules: Rules, i: int, s: Member, x: Input) -> Outcome:
     """Write the copied term into the recording log, and canvass for the next one.
 
-    A member without a recording knows of an empty term in memory alone. 1.49 forgets then what it
-    was told to be committed. Hardened against HZ10, the term ends where its copy ended.
+    A member without a recording knows of an empty term in memory alone. 1.49 then forgets the
+    commit position that it received. Hardened against HZ10, the term ends where its copy ended.
     """
     term, log = s.replication_leadership_term_id, s.recording_log
     end = s.replication_stop_position

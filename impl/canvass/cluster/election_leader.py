@@ -104,10 +104,10 @@ def leader_replay(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
     Notes
     -----
     The replay's progress is ``ConsumeLog`` and ``OnReplayNewLeadershipTermEvent``. Everything
-    replayed counts as committed by its position alone, though nobody has opened the new term yet:
-    hazard HZ5. 1.49 forgets the followers' positions here. The leader renews its own record when it
-    begins, and not while it replays. When it leaves the state it always announces itself, as the
-    timer of the announcement has been reset. Source: ``Election.leaderReplay``, ``state``.
+    replayed counts as committed by its position alone, though no member has opened the new term
+    yet: hazard HZ5. 1.49 forgets the followers' positions here. The leader renews its own record
+    when it begins, and not while it replays. When it leaves the state it always announces itself,
+    as the timer of the announcement has been reset. Source: ``Election.leaderReplay``, ``state``.
     """
     # Refuse.
     if not is_at(s, ElectionState.LEADER_REPLAY):

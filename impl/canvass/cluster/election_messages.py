@@ -213,8 +213,8 @@ def _track_catchup(s: Member, m: AppendPosition) -> Outcome:
     if not catches_up or m.log_position < s.publication_position:
         return Outcome(s)
     stopped = (StopCatchupReplay(j),) if s.members[j].catchup_replay else ()
-    told = Send(j, StopCatchup(m.leadership_term_id, j))
-    return Outcome(_without_catchup_replay(s, j), (*stopped, told))
+    stop = Send(j, StopCatchup(m.leadership_term_id, j))
+    return Outcome(_without_catchup_replay(s, j), (*stopped, stop))
 
 
 def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | None:
@@ -224,7 +224,7 @@ def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | 
     -----
     The term is bounded from above only, so reports of older terms count (hazards HZ1, HZ2). A
     follower that catches up, or says that it does, and has reached the end of the leader's stream
-    is told to stop. A closed leader of 1.49 notes the position alone. Source:
+    is sent ``StopCatchup``. A closed leader of 1.49 notes the position alone. Source:
     ``ConsensusModuleAgent.onAppendPosition``, ``trackCatchupCompletion``,
     ``Election.onAppendPosition``.
     """
@@ -273,8 +273,8 @@ def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | N
     Notes
     -----
     In an election only the sender is checked, not the term. 1.49 takes note only while it copies
-    older terms, or catches up in the term of the message. There a closed member notes what it was
-    told last: the position can fall. Source: ``Election.onCommitPosition``,
+    older terms, or catches up in the term of the message. There a closed member notes the
+    position of the last message: the position can fall. Source: ``Election.onCommitPosition``,
     ``ConsensusModuleAgent.onCommitPosition``.
     """
     m = received(x, CommitPosition)

@@ -203,8 +203,8 @@ def bounded_quorum_position(rules: Rules, s: Member, term: int, own: int, active
 
     Notes
     -----
-    What the leader knows of itself counts in full. 1.49 counts members however long unheard, and
-    does not bound the position by the leader's own. Source: ``Election.quorumPosition``,
+    What the leader knows of itself counts in full. 1.49 counts silent members too, and does not
+    bound the position by the leader's own. Source: ``Election.quorumPosition``,
     ``ClusterMember.quorumPosition``.
     """
     counted = [
@@ -238,7 +238,7 @@ def has_quorum_at_position(
 
     Notes
     -----
-    1.49 counts members however long unheard. Source: ``ClusterMember.hasQuorumAtPosition``.
+    1.49 counts silent members too. Source: ``ClusterMember.hasQuorumAtPosition``.
     """
     there = sum(
         record.leadership_term_id == term and record.log_position >= position

@@ -249,8 +249,8 @@ def tear_down(s: Member) -> Effects:
     Notes
     -----
     The recording has to end where the state says that it does. So the module takes up what the
-    archive has recorded (``RecordLog``) before a step that may begin an election, and what comes
-    later is cut off; nobody has been told of it. Source:
+    archive has recorded (``RecordLog``) before a step that may begin an election, and truncates
+    what comes later, which no member has reported. Source:
     ``ConsensusModuleAgent.prepareForNewLeadership``.
     """
     effects = _stop_copies(s)

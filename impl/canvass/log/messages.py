@@ -1,8 +1,8 @@
 """The six messages of the log, with all their fields, and their bytes.
 
 A leader appends them; followers and services read them. The classes and fields bear the names of
-Aeron's SBE schema, and so do the template ids. What a message does is told where it is handled:
-`canvass.node.module` for the consensus module, `canvass.services.agent` for services.
+Aeron's SBE schema, and so do the template ids. `canvass.node.module` handles the messages in
+the consensus module, `canvass.services.agent` in services.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ SESSION_TIMEOUT_MS: Final = 10_000
 
 @dataclass(frozen=True)
 class ModuleSettings:
-    """What a consensus module is told once."""
+    """The settings of a consensus module; they do not change."""
 
     member_id: int
     ingress_endpoints: str
@@ -323,7 +323,7 @@ class ConsensusModule:
             if self.state.control.state is ModuleControlState.ACTIVE:
                 self._check_sessions()
         if self.state.control.take_node_toggle() is NodeToggle.REPLICATE_STANDBY_SNAPSHOT:
-            # A standby member tells of its snapshots; there is none, so none was told of.
+            # A standby member reports its snapshots; there is no standby member, so no report.
             self.counters["standby snapshots not found"] += 1
 
     def _check_sessions(self) -> None:

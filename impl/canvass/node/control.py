@@ -1,6 +1,6 @@
 """The switches by which an operator controls a cluster and a member, and the state of the module.
 
-The names are Aeron's. What appends to the log and who polls the switch is told elsewhere.
+The names are Aeron's. `canvass.node.consensus_module` polls the switches and appends to the log.
 """
 
 from __future__ import annotations

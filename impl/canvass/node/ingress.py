@@ -57,7 +57,7 @@ class PendingSession:
     since: int
     encoded_principal: bytes = b""
     response: bytes | None = None
-    """What the client has answered to a challenge, if nobody has looked at it yet."""
+    """What the client has answered to a challenge, if it has not been examined yet."""
 
 
 class ClientIngress:
@@ -224,8 +224,8 @@ class ClientIngress:
             case SessionKeepAlive():
                 session.last_activity = max(session.last_activity, self.now)
             case AdminRequest(correlation_id=correlation_id, request_type=asked):
-                code, told = self._administer(session.encoded_principal)
-                response = AdminResponse(session.id, correlation_id, asked, code, told, b"")
+                code, answer = self._administer(session.encoded_principal)
+                response = AdminResponse(session.id, correlation_id, asked, code, answer, b"")
                 self._send(session.response_channel, response)
             case SessionMessageHeader() | SessionCloseRequest():
                 if len(self.messages) >= MAX_WAITING:

@@ -51,7 +51,7 @@ class StallTracker:
 
 @dataclass(frozen=True)
 class NodeSettings:
-    """What a member is told once."""
+    """The settings of a member; they do not change."""
 
     member_id: int
     rules: Rules

@@ -48,7 +48,7 @@ _ID_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class ProcessSettings:
-    """What a member's process is told once."""
+    """The settings of a member's process; they do not change."""
 
     cluster_id: int
     member_id: int
@@ -60,7 +60,7 @@ class ProcessSettings:
     session_timeout_ms: int
 
     def node_settings(self) -> NodeSettings:
-        """What the node is told."""
+        """The settings of the node within the process."""
         endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(self.ingress_ports)}
         module = ModuleSettings(
             self.member_id, format_endpoints(endpoints), self.session_timeout_ms

@@ -107,7 +107,7 @@ class LogStreams:
     def forget_beyond(self, position: int) -> None:
         """Take note that the recording is about to be cut off."""
         if self._ended is not None and position < self._ended.end:
-            self._ended = None  # It cannot be told to its end any more.
+            self._ended = None  # The stream's end no longer exists.
 
     # As a follower.
 

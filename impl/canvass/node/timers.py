@@ -1,6 +1,6 @@
 """The timers of a cluster: scheduled by services on every member, fired by the leader.
 
-Time is given. When a timer's event is appended and what follows from it is told elsewhere.
+Time is a parameter. `canvass.node.consensus_module` appends a timer's event and handles it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ CONSENSUS_MESSAGES: Final[Codec[Message]] = Codec(
 
 
 class StreamFlag(IntFlag):
-    """What a follower asks for, and what it is told."""
+    """What a follower requests of a log stream, and what the leader answers."""
 
     JOIN = 1
     """Tell where the stream stands: nothing is joined yet."""

@@ -1,4 +1,4 @@
-"""The clients of a simulated cluster, and what they must have been told in the end.
+"""The clients of a simulated cluster, and the answers that they must have in the end.
 
 Each adds to one counter again and again, so every answer is another value of it. That requests are
 neither lost nor applied twice is looked at here; what clients do is in `canvass.client`.
@@ -105,8 +105,8 @@ class Clients:
         """Look at whether every answer is another value, in the order of each client."""
         found = [value for one in self.answers for value in one.values()]
         if len(set(found)) != len(found):
-            told = "two requests were told the same value of the counter"
-            self._simulator.find("ExactlyOnce", told)
+            violation = "two requests were answered with the same value of the counter"
+            self._simulator.find("ExactlyOnce", violation)
         for k, answers in enumerate(self.answers):
             values = [answers[number] for number in sorted(answers)]
             if values != sorted(values):

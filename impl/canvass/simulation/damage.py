@@ -1,7 +1,7 @@
 """What a bad disk does to a member's recording: bits that rot, writes that go astray or are lost.
 
-Only what is known to have been synced is damaged: a later entry says so. Without one, damage cannot
-be told from the torn tail that a power failure leaves, by anybody.
+Only data that is known to be synced is damaged: a later entry says so. Without a later entry,
+damage cannot be distinguished from the torn tail that a power failure leaves.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def stray(storage: MemoryStorage, rng: random.Random) -> str:
         return ""
     start, offset, old = _sector(storage, rng.randrange(known), known)
     if rng.random() < 0.5:
-        told, new = "write lost", bytes(len(old))
+        kind, new = "write lost", bytes(len(old))
     else:
         _, _, other = _sector(storage, rng.randrange(known), known)
-        told, new = "write astray", other[: len(old)].ljust(len(old), b"\0")
+        kind, new = "write astray", other[: len(old)].ljust(len(old), b"\0")
     if new == old:
         return ""
     storage.stray(segment_name(0, start), offset, new)
-    return told
+    return kind
 
 
 def _known_position(storage: MemoryStorage) -> int:

@@ -226,9 +226,9 @@ class FaultInjector:
 
     def _spoil(self, spoil: damage.Spoil, rng: random.Random) -> None:
         if self._simulator.options.member_count >= LEAST_TO_REPAIR:
-            told = spoil(self._bad.storage, rng)
-            if told:
-                self._count(told)
+            damage = spoil(self._bad.storage, rng)
+            if damage:
+                self._count(damage)
 
     def _lose_disk(self, rng: random.Random) -> None:
         del rng  # Which disk it is was drawn once and for all.

@@ -148,8 +148,10 @@ class SimulatedMember:
         cut = after.recorded_position < self.state.recorded_position
         self._done((action, x, self.state, outcome), recording)
         if after.election_state in BALLOT_OPEN and recording.end != after.recorded_position:
-            told = f"{self.id} tells {after.recorded_position}, and has recorded {recording.end}"
-            self._simulator.find("RecordingEndsAsTold", told)
+            violation = (
+                f"{self.id} reports {after.recorded_position}, and has recorded {recording.end}"
+            )
+            self._simulator.find("RecordingEndsAsReported", violation)
         if cut and "log cut" in self.at_moment:
             self.at_moment.pop("log cut")()
 
@@ -222,8 +224,8 @@ class SimulatedMember:
         if todo.drop_last:
             held.forget_last()
             if self._begun is not None and self._has_sent:
-                told = f"{self.id} has sent something that its disk does not stand for"
-                self._simulator.find("NothingSentBeforeDurable", told)
+                violation = f"{self.id} has sent a message about data that its disk does not hold"
+                self._simulator.find("NothingSentBeforeDurable", violation)
         elif self._begun is not None:
             self._done(self._begun, archive.recording)
         self._begun = None

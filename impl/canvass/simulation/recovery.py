@@ -1,7 +1,7 @@
-"""Why a cluster does not come to serve one leader though nothing is wrong with the world any more.
+"""Why a cluster elects no lasting leader although all faults have ended.
 
-The liveness hazards that the protocol is known to have are told from each other by the members'
-states. Nothing here decides whether a cluster is stuck.
+The members' states distinguish the known liveness hazards of the protocol. This module does not
+decide whether a cluster is stuck.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _reason(s: Member, leader_term: int, highest_candidate_term: int) -> str:
         case _ if promised_more(s, leader_term):
             return f"{name}: has promised a term above the leader's (hardened HZ3)"
         case ElectionState.FOLLOWER_CATCHUP if s.recorded_position > s.commit_position:
-            return f"{name}: has recorded what it is not told to be committed"
+            return f"{name}: has recorded more than it knows to be committed"
         case ElectionState.CLOSED:
             return f"serves as {s.role.value}"
         case _ if leader_term < 0 and s.candidate_term_id < highest_candidate_term:

@@ -1,8 +1,8 @@
-"""Safety looked at after every step of a simulated run, at a cost that does not grow with the logs.
+"""Safety, checked after every step of a simulated run, at a cost that does not grow with the logs.
 
-Each property bears the name that it has in ``Properties.tla``. Here logs are compared by checksums,
-and a property is looked at when a step touches what it speaks of; the scenarios' watch says the
-same of small logs without such care. Each violated property is told once.
+Each property bears the name that it has in ``Properties.tla``. Logs are compared by checksums, and
+a property is checked when a step changes a variable of it. The monitor of the scenarios checks the
+same properties on small logs, all of them after each step. Each violated property is reported once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Finding:
     """A violated property."""
 
     property_name: str
-    told: str
+    violation: str
     step: int
     """How many steps the run had taken."""
     time_ns: int
@@ -54,7 +54,7 @@ class SafetyMonitor:
         self._last_of_term: list[Entry] = []
         self._first_of: dict[tuple[int, int], int] = {}
         self.findings: list[Finding] = []
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     @property
     def committed(self) -> EntryLog:
@@ -70,8 +70,10 @@ class SafetyMonitor:
                     other = log.at(entry.end)
                     alike = other is not None and other.term == entry.term
                     if j != i and alike and other != entry:
-                        told = f"{i} and {j} have other entries up to {entry.end} of {entry.term}"
-                        yield "LogMatching", told
+                        violation = (
+                            f"{i} and {j} have other entries up to {entry.end} of {entry.term}"
+                        )
+                        yield "LogMatching", violation
 
     def step(self, i: int, action: str, before: Member, outcome: Outcome) -> list[tuple[str, str]]:
         """Look at a step of member ``i``, whose effects on its log are done.
@@ -82,27 +84,29 @@ class SafetyMonitor:
             Each property that the step violates, with words about it.
         """
         after = outcome.next
-        told: list[tuple[str, str]] = []
+        violations: list[tuple[str, str]] = []
         if after.recorded_position != before.recorded_position:
-            told += self._log_moved(i, before, after)
+            violations += self._log_moved(i, before, after)
         if after.commit_position != before.commit_position:
-            told += self._commit_moved(i, action, before, after)
+            violations += self._commit_moved(i, action, before, after)
         if after.commit_position > after.recorded_position:
-            told.append(("CommitBounded", f"{i} has committed more than it has recorded"))
+            violations.append(("CommitBounded", f"{i} has committed more than it has recorded"))
         if after.recording_log is not before.recording_log and not is_coherent(after.recording_log):
-            told.append(("RecordingLogCoherent", f"the recording log of {i} is not coherent"))
+            violations.append(("RecordingLogCoherent", f"the recording log of {i} is not coherent"))
         if after.persisted_candidate_term_id < before.persisted_candidate_term_id:
-            told.append(("CandidateTermMonotonic", f"the candidate term of {i} falls"))
+            violations.append(("CandidateTermMonotonic", f"the candidate term of {i} falls"))
         if after.election_state is not before.election_state or action == "OnRequestVote":
-            told += self._election_moved(i, before, outcome)
-        return told
+            violations += self._election_moved(i, before, outcome)
+        return violations
 
     def restart(self, i: int, last: Member, found: Member) -> list[tuple[str, str]]:
         """Look at what member ``i`` finds on its disk, after the state that it had last."""
-        told: list[tuple[str, str]] = []
+        violations: list[tuple[str, str]] = []
         if found.persisted_candidate_term_id < last.persisted_candidate_term_id:
-            told.append(("CandidateTermMonotonic", f"the disk of {i} has lost its candidate term"))
-        return [*told, *self._durable()]
+            violations.append(
+                ("CandidateTermMonotonic", f"the disk of {i} has lost its candidate term")
+            )
+        return [*violations, *self._durable()]
 
     def restored(self, i: int, found: Member) -> list[tuple[str, str]]:
         """Look at what member ``i`` finds on a new disk that was filled after the loss of its own.
@@ -111,21 +115,21 @@ class SafetyMonitor:
         Its votes for others are.
         """
         term = found.persisted_candidate_term_id
-        told: list[tuple[str, str]] = []
+        violations: list[tuple[str, str]] = []
         for (voter, voted), candidate in list(self._votes.items()):
             if voter == i and voted > term and candidate == i:
                 del self._votes[voter, voted]
             elif voter == i and voted > term:
                 words = f"{i} has lost its vote for {candidate} in term {voted}"
-                told.append(("CandidateTermMonotonic", words))
-        return [*told, *self._durable()]
+                violations.append(("CandidateTermMonotonic", words))
+        return [*violations, *self._durable()]
 
-    def tell(self, told: Sequence[tuple[str, str]], step: int, time_ns: int) -> None:
+    def report(self, violations: Sequence[tuple[str, str]], step: int, time_ns: int) -> None:
         """Keep each violated property as a finding, once."""
-        for name, words in told:
-            if name not in self._told:
-                self._told.add(name)
-                self.findings.append(Finding(name, words, step, time_ns))
+        for name, violation in violations:
+            if name not in self._reported:
+                self._reported.add(name)
+                self.findings.append(Finding(name, violation, step, time_ns))
 
     def _log_moved(self, i: int, before: Member, after: Member) -> Iterator[tuple[str, str]]:
         if after.recorded_position > before.recorded_position:
@@ -133,8 +137,10 @@ class SafetyMonitor:
             yield from self.recorded(i, entries)
             return
         if after.recorded_position < before.commit_position:
-            told = f"{i} cuts its log at {after.recorded_position}, below what it has committed"
-            yield "NoTruncationBelowCommit", told
+            violation = (
+                f"{i} truncates its log at {after.recorded_position}, below what it has committed"
+            )
+            yield "NoTruncationBelowCommit", violation
         yield from self._durable()
 
     def _durable(self) -> Iterator[tuple[str, str]]:
@@ -142,8 +148,8 @@ class SafetyMonitor:
         if last is not None:
             holders = sum(log.at(last.end) == last for log in self._logs)
             if not is_quorum(holders, len(self._logs)):
-                told = f"{holders} of {len(self._logs)} have all that was ever committed"
-                yield "CommittedIsDurable", told
+                violation = f"{holders} of {len(self._logs)} have all that was ever committed"
+                yield "CommittedIsDurable", violation
 
     def _commit_moved(
         self, i: int, action: str, before: Member, after: Member

@@ -47,7 +47,7 @@ class RunResult:
     time_ns: int
     digest: str
     """A hash of the run: every step with its time and what it changed, what services processed and
-    what clients were told."""
+    what clients were answered."""
     counts: dict[str, int]
     """Elections won, requests answered, and each fault that struck."""
     actions: dict[str, int]
@@ -131,9 +131,9 @@ class Simulator:
         if node is not None:
             busy_ns = self.now_ns + _BUSY_NS
             self.wake(i, busy_ns if worked else max(node.deadline_ns, busy_ns))
-            told = self._heartbeats.late(i, self.now_ns, node.member)
-            if told:
-                self.find("PositionIsRepeated", told)
+            lateness = self._heartbeats.late(i, self.now_ns, node.member)
+            if lateness:
+                self.find("PositionIsRepeated", lateness)
 
     # What members do.
 
@@ -168,17 +168,17 @@ class Simulator:
     # What is looked at.
 
     def hash(self, fact: bytes) -> None:
-        """Let the digest of the run tell of something."""
+        """Add a fact to the digest of the run."""
         self._digest.update(fact)
 
-    def find(self, name: str, told: str) -> None:
-        """Keep something that must never be."""
-        self._safety.tell([(name, told)], self.steps, self.now_ns)
+    def find(self, name: str, violation: str) -> None:
+        """Keep a violation of a property as a finding."""
+        self._safety.report([(name, violation)], self.steps, self.now_ns)
 
     def look(
         self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
     ) -> None:
-        """Look at safety after a step, whose effects are done."""
+        """Check safety after a step, whose effects are done."""
         after = outcome.next
         self.steps += 1
         self._actions[action] += 1
@@ -189,8 +189,8 @@ class Simulator:
         if log.end != after.recorded_position or action == "Restart":
             log.follow(recording, after.recorded_position)
         known = len(self._safety.committed)
-        told = self._safety.step(i, action, before, outcome)
-        self._safety.tell(told, self.steps, self.now_ns)
+        violations = self._safety.step(i, action, before, outcome)
+        self._safety.report(violations, self.steps, self.now_ns)
         self._heartbeats.step(i, self.now_ns, before, outcome)
         self.counts["entries committed"] += len(self._safety.committed) - known
         if after.election_state is ElectionState.CLOSED is not before.election_state:
@@ -200,22 +200,22 @@ class Simulator:
     def look_at_restart(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what member ``i`` finds on its disk."""
         self.logs[i].follow(recording, recording.end)
-        told = self._safety.restart(i, self._states[i], found)
-        self._safety.tell(told, self.steps, self.now_ns)
+        violations = self._safety.restart(i, self._states[i], found)
+        self._safety.report(violations, self.steps, self.now_ns)
 
     def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what an operator has put on a new disk of member ``i``."""
         self._states[i] = found
         self.logs[i].follow(recording, recording.end)
-        self._safety.tell(self._safety.restored(i, found), self.steps, self.now_ns)
+        self._safety.report(self._safety.restored(i, found), self.steps, self.now_ns)
 
     def on_processed(self, service: int, position: int, payload: bytes) -> None:
         """Look at what a service processes."""
         first = self._processed.setdefault((service, position), payload)
         self.hash(f"{self.now_ns} {service} {position}".encode() + payload)
         if first != payload:
-            told = f"services process different messages at {position}"
-            self.find("StateMachineSafety", told)
+            violation = f"services process different messages at {position}"
+            self.find("StateMachineSafety", violation)
 
     # Lives of processes.
 

@@ -1,4 +1,4 @@
-"""A service that uses all that a cluster offers, and tells what it sees.
+"""A service that uses all that a cluster offers, and reports what it processes.
 
 What it must never see is found here; what services must agree on is compared by the simulator.
 """
@@ -30,9 +30,9 @@ class WatchedService(ExactlyOnce):
     number
         Of the service.
     on_processed
-        Is told position and contents of each message of a client.
+        Called with position and contents of each message of a client.
     find
-        Is told what must never be.
+        Called with each violation: a property and a sentence.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class WatchedService(ExactlyOnce):
             return  # Another service's.
         self._seen += 1
         if count != self._seen:
-            told = f"{count} comes back to service {number} in place of {self._seen}"
-            self._find("ServiceMessages", told)
+            violation = f"{count} comes back to service {number} in place of {self._seen}"
+            self._find("ServiceMessages", violation)
 
     def on_timer_event(self, correlation_id: int, timestamp: int) -> None:
         """See `ClusteredService`."""

@@ -45,7 +45,7 @@ _OF_NO_REVISION: Final = (
     "FailStop",
     "CandidateTermMonotonic",
     "NothingSentBeforeDurable",
-    "RecordingEndsAsTold",
+    "RecordingEndsAsReported",
 )
 """What the core comes to in no revision, whatever its hazards."""
 By = Literal["verification", "simulation", "nothing"]

@@ -35,7 +35,7 @@ def clients_with(simulator: RecordingSimulator, answers: Answers, offered: list[
     ("answers", "recorded"),
     [
         ([{1: 1, 2: 3}, {1: 2}], []),
-        ([{1: 1, 2: 3}, {1: 3}], ["ExactlyOnce: two requests were told the same value"]),
+        ([{1: 1, 2: 3}, {1: 3}], ["ExactlyOnce: two requests were answered with the same value"]),
         ([{1: 3, 2: 1}, {1: 2}], ["ExactlyOnce: the answers to client 0 are out of order"]),
     ],
 )

@@ -295,7 +295,7 @@ def test_a_disk_that_forgets_is_reported() -> None:
 def test_each_property_is_found_once() -> None:
     watched = Watched()
     for number in (1, 2):
-        watched.watch.tell([("LogMatching", "words")], number, number)
+        watched.watch.report([("LogMatching", "words")], number, number)
 
     assert [finding.step for finding in watched.watch.findings] == [1]
 

@@ -144,13 +144,13 @@ def _options_of(text: str) -> Options:
         raise CommandError(f"--options: {error}") from None
 
 
-def _steered_replay(options: Options) -> str:
+def _coverage_guided_replay(options: Options) -> str:
     from dataclasses import asdict
 
     import msgspec
 
-    told = msgspec.json.encode(asdict(options)).decode()
-    return f"canvass simulate --options {shlex.quote(told)} --out CORPUS"
+    encoded = msgspec.json.encode(asdict(options)).decode()
+    return f"canvass simulate --options {shlex.quote(encoded)} --out CORPUS"
 
 
 def _run_one(options: Options, out: Path | None) -> SimulationReport:
@@ -161,7 +161,7 @@ def _run_one(options: Options, out: Path | None) -> SimulationReport:
         raise CommandError(f"--options: a run with losses of disks is not recorded: {NO_RECORD}")
     tally = Tally()
     result = Simulator(options).run() if out is None else record_run(options, out)
-    tally.add(result, _steered_replay(options))
+    tally.add(result, _coverage_guided_replay(options))
     return tally.report(options)
 
 
@@ -203,7 +203,7 @@ def _run_covered(
         for done in range(seeds):
             if profile is None:
                 options = guidance.next()
-                again = _steered_replay(options)
+                again = _coverage_guided_replay(options)
             else:
                 options = PROFILES[profile](replace(base, seed=base.seed + done))
                 again = replay_command(options, profile)

@@ -66,9 +66,9 @@ class CoverageMeter:
 
     def report(self) -> list[GraphSteps]:
         """Give what was covered of each graph."""
-        told = []
+        rows = []
         for counter in self._edges.values():
             found = counter.result()
             actions = {one.action: [one.covered, one.steps] for one in found.actions}
-            told.append(GraphSteps(found.graph, found.steps, found.covered, actions))
-        return told
+            rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
+        return rows

@@ -1,4 +1,4 @@
-"""Series of simulated runs for ``canvass simulate``: done, recorded, counted, told.
+"""Series of simulated runs for ``canvass simulate``: run, record, count, report.
 
 The command line is in `canvass.cli.simulate`, what is printed in `canvass.cli.simulate_view`; the
 simulator is in `canvass.simulation`.
@@ -28,7 +28,7 @@ class SimulationFinding(msgspec.Struct, frozen=True, rename="camel"):
     seed: int
     name: str
     """The property, or ``Stuck``."""
-    told: str
+    violation: str
     step: int
     time_ns: int
     replay: str
@@ -39,7 +39,7 @@ class LeftOut(msgspec.Struct, frozen=True, rename="camel"):
     """A run in which a hardening kept members out until a leader was elected anew."""
 
     seed: int
-    told: str
+    reason: str
     replay: str
 
 
@@ -121,10 +121,12 @@ def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:
     """What a run has violated, and what it did not come to."""
     seed = result.options.seed
     for one in result.findings:
-        yield SimulationFinding(seed, one.property_name, one.told, one.step, one.time_ns, replay)
+        yield SimulationFinding(
+            seed, one.property_name, one.violation, one.step, one.time_ns, replay
+        )
     if result.stuck:
-        told = "; ".join(result.stuck)
-        yield SimulationFinding(seed, STUCK, told, result.steps, result.time_ns, replay)
+        violation = "; ".join(result.stuck)
+        yield SimulationFinding(seed, STUCK, violation, result.steps, result.time_ns, replay)
 
 
 class Tally:
@@ -151,8 +153,8 @@ class Tally:
         self._digest.update(result.digest.encode())
         self._findings += findings_of(result, replay)
         if result.left_out:
-            told = "; ".join(result.left_out)
-            self._left_out.append(LeftOut(result.options.seed, told, replay))
+            reason = "; ".join(result.left_out)
+            self._left_out.append(LeftOut(result.options.seed, reason, replay))
         per_s = self._steps / max(time.monotonic() - self._began_s, 0.001)
         return f"{self._steps:,} steps, {per_s:,.0f}/s, {len(self._findings)} findings"
 

@@ -27,15 +27,15 @@ def progress(total: int) -> Iterator[Callable[[int, str], None]]:
 
             bar = stack.enter_context(Progress(console=console, transient=True))
             task = bar.add_task("seeds", total=total)
-            yield lambda done, told: bar.update(task, completed=done, description=told)
+            yield lambda done, summary: bar.update(task, completed=done, description=summary)
             return
         last_s = time.monotonic()
 
-        def say(done: int, told: str) -> None:
+        def say(done: int, summary: str) -> None:
             nonlocal last_s
             if time.monotonic() - last_s >= _PLAIN_PERIOD_S:
                 last_s = time.monotonic()
-                line = f"canvass: {done:,} of {total:,} seeds: {told}"
+                line = f"canvass: {done:,} of {total:,} seeds: {summary}"
                 console.print(line, markup=False, soft_wrap=True)
 
         yield say
@@ -64,7 +64,7 @@ def show(report: SimulationReport, out: Path | None) -> None:
     if not report.findings:
         say("no property violated, no run stuck")
     for finding in report.findings:
-        say(f"seed {finding.seed}: {finding.name}: {finding.told}")
+        say(f"seed {finding.seed}: {finding.name}: {finding.violation}")
         say(f"  at step {finding.step:,}; again: {finding.replay}")
     if report.left_out:
         say(
@@ -72,6 +72,6 @@ def show(report: SimulationReport, out: Path | None) -> None:
             "failure: see docs/findings/HZ3.md"
         )
         for one in report.left_out:
-            say(f"  seed {one.seed}: {one.told}")
+            say(f"  seed {one.seed}: {one.reason}")
     if out is not None:
         say(f"recorded in {out}")

@@ -87,5 +87,5 @@ def is_prefix(a: Log, b: Log) -> bool:
 
 def checksum(log: Log, position: int) -> int:
     """64 bits that witness the log up to a position: equal logs have the same."""
-    told = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
-    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "big")
+    text = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

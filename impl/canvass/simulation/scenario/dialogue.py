@@ -116,7 +116,7 @@ class Dialogue:
         except (IndexError, KeyError, ValueError, TypeError, RuntimeError) as error:
             raise ScenarioError(f"{line!r} cannot be carried out: {error}") from error
 
-    def _told_from(self, first: int, *, quiet: bool = False) -> None:
+    def _print_steps_from(self, first: int, *, quiet: bool = False) -> None:
         """Print the steps taken since; of those of a long way only what they violate."""
         for taken in self.world.steps[first:]:
             if not quiet:
@@ -212,14 +212,14 @@ class Dialogue:
         first = len(self.world.steps)
         for i in self._each(read):
             self.world.tick(i, self._input(read, i))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _do(self, read: Command) -> None:
         """``do 0 EnterElection [gone=1] ...``: take an action by its name."""
         i, action = integer(read.words[0]), read.words[1]
         first = len(self.world.steps)
         self.world.take(i, action, self._input(read, i))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _active(self, read: Command) -> frozenset[int]:
         active = read.members("active")
@@ -232,7 +232,7 @@ class Dialogue:
         first = len(self.world.steps)
         message = heard(kind, (*flags, *pairs))
         self.world.receive(integer(j), message, self._active(read))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _channel(self, read: Command) -> Iterator[tuple[int, int]]:
         """Each pair of members that ``1->0`` or ``*->0`` names."""
@@ -249,7 +249,7 @@ class Dialogue:
         for i, j in self._channel(read):
             for _ in range(self._count(read, i, j)):
                 self.world.deliver(i, j, self._active(read))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _drop(self, read: Command) -> None:
         """``drop 1->0 ... [count=1|all]``: the next messages of channels are lost."""
@@ -270,7 +270,7 @@ class Dialogue:
             self.world.take(
                 i, "AppendEntry", Input(position=NULL_VALUE if position is None else position)
             )
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _record(self, read: Command) -> None:
         """``record 0 ... [to=5280] [term=2]``: the archive records what is there, up to a position.
@@ -280,14 +280,14 @@ class Dialogue:
         first = len(self.world.steps)
         for i in self._each(read):
             self.world.record(i, read.integer("to"), read.integer("term"))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _consume(self, read: Command) -> None:
         """``consume 0 ... [to=4064]``: process the log as far as it may be, or up to a position."""
         first = len(self.world.steps)
         for i in self._each(read):
             self.world.consume(i, read.integer("to"))
-        self._told_from(first)
+        self._print_steps_from(first)
 
     def _settle(self, read: Command) -> None:
         """``settle 0 1 ...``: members go on, hearing each other alone, until nothing changes.
@@ -310,7 +310,7 @@ class Dialogue:
             until = integer(i), ElectionState(state)
         first = len(self.world.steps)
         self.world.settle(together, standing, until, read.integer("rounds"))
-        self._told_from(first, quiet=True)
+        self._print_steps_from(first, quiet=True)
 
     def _logs(self, read: Command) -> None:
         """``logs 0 1 ...``: what the logs hold, and what the recording logs say."""

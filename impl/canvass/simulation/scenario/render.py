@@ -31,11 +31,11 @@ from canvass.simulation.scenario.world import Step
 
 def entries(log: tuple[TermEntry, ...]) -> str:
     """The recording log: each term with its base and end."""
-    told = [
+    words = [
         span(entry.leadership_term_id, entry.term_base_log_position, entry.log_position)
         for entry in log
     ]
-    return " ".join(told) or "empty"
+    return " ".join(words) or "empty"
 
 
 def contents(log: Log) -> str:
@@ -44,12 +44,12 @@ def contents(log: Log) -> str:
 
 
 def _effect(effect: Effect) -> str:
-    told = [type(effect).__name__]
+    words = [type(effect).__name__]
     for part in fields(effect):
         value = getattr(effect, part.name)
         shown = entries(value) if isinstance(value, tuple) else str(value)
-        told.append(f"{wire_name(part.name)}={shown}")
-    return " ".join(told)
+        words.append(f"{wire_name(part.name)}={shown}")
+    return " ".join(words)
 
 
 def effects(sequence: tuple[Effect, ...]) -> Iterator[str]:

@@ -116,25 +116,25 @@ OF_A_WHOLE_CLUSTER: Final = frozenset(
 
 
 class Watch:
-    """Looks at every step and tells each violated property once."""
+    """Checks every step and reports each violated property once."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self.history = History()
         self.watched = set(PROPERTIES) - {"RecordedTermIsKnown"}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
-    def _once(self, name: str, told: str) -> Iterator[str]:
-        if name not in self._told:
-            self._told.add(name)
-            yield f"{name} is violated: {told}"
+    def _once(self, name: str, violation: str) -> Iterator[str]:
+        if name not in self._reported:
+            self._reported.add(name)
+            yield f"{name} is violated: {violation}"
 
     def _step(self, i: int, action: str, before: Member, outcome: Outcome) -> Iterator[str]:
         after = outcome.next
         if after.recorded_position < min(before.recorded_position, before.commit_position):
             yield from self._once(
                 "NoTruncationBelowCommit",
-                f"{i} cuts its log at {after.recorded_position}, below its "
+                f"{i} truncates its log at {after.recorded_position}, below its "
                 f"commit position {before.commit_position}",
             )
         if after.persisted_candidate_term_id < before.persisted_candidate_term_id:
@@ -157,8 +157,8 @@ class Watch:
         for term, candidate in cast:
             first = self.history.votes.setdefault((i, term), candidate)
             if first != candidate:
-                told = f"{i} votes for {first} and {candidate} in term {term}"
-                yield from self._once("OneVotePerTerm", told)
+                violation = f"{i} votes for {first} and {candidate} in term {term}"
+                yield from self._once("OneVotePerTerm", violation)
 
     def step(
         self,
@@ -169,19 +169,19 @@ class Watch:
         members: Sequence[Member],
         logs: Sequence[Log],
     ) -> list[str]:
-        """Look at a step of member ``i``, after it is taken, and tell what it violates."""
-        told = [*self._step(i, action, before, outcome), *self._votes(i, before, outcome)]
+        """Check a step of member ``i`` after it is taken, and return a line for each violation."""
+        violations = [*self._step(i, action, before, outcome), *self._votes(i, before, outcome)]
         after = outcome.next
         if after.election_state is ElectionState.LEADER_LOG_REPLICATION:
             first = self.history.leaders.setdefault(after.leadership_term_id, i)
             if first != i:
                 both = f"{first} and {i} lead term {after.leadership_term_id}"
-                told += self._once("ElectionSafety", both)
+                violations += self._once("ElectionSafety", both)
         applied = cut(logs[i], after.commit_position)
         if length(applied) > length(self.history.committed):
             self.history.committed = applied
         view = View(members, logs, self.history)
         for name in sorted(self.watched):
             for violation in PROPERTIES[name](view):
-                told += self._once(name, violation)
-        return told
+                violations += self._once(name, violation)
+        return violations

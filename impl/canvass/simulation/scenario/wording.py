@@ -49,11 +49,11 @@ def said(m: Message) -> str:
     """A message as it is written."""
     match m:
         case CanvassPosition(log_term, position, term, follower):
-            told = f"log={place(log_term, position)} term={number(term)} from={follower}"
+            fields = f"log={place(log_term, position)} term={number(term)} from={follower}"
         case RequestVote(log_term, position, term, candidate):
-            told = f"log={place(log_term, position)} term={number(term)} candidate={candidate}"
+            fields = f"log={place(log_term, position)} term={number(term)} candidate={candidate}"
         case Vote(term, log_term, position, candidate, follower, vote):
-            told = (
+            fields = (
                 f"{'YES' if vote else 'NO'} log={place(log_term, position)} term={number(term)} "
                 f"candidate={candidate} from={follower}"
             )
@@ -61,7 +61,7 @@ def said(m: Message) -> str:
             following = span(
                 m.next_leadership_term_id, m.next_term_base_log_position, m.next_log_position
             )
-            told = (
+            fields = (
                 f"about={number(m.log_leadership_term_id)} next={following} "
                 f"term={number(m.leadership_term_id)} base={number(m.term_base_log_position)} "
                 f"position={number(m.log_position)} commit={number(m.commit_position)} "
@@ -69,18 +69,18 @@ def said(m: Message) -> str:
             )
         case AppendPosition(term, position, follower, flags):
             flag = " CATCHUP" if flags == CATCHUP_FLAG else ""
-            told = f"log={place(term, position)} from={follower}{flag}"
+            fields = f"log={place(term, position)} from={follower}{flag}"
         case CommitPosition(term, position, leader):
-            told = f"log={place(term, position)} from={leader}"
+            fields = f"log={place(term, position)} from={leader}"
         case CatchupPosition(term, position, follower):
-            told = f"log={place(term, position)} from={follower}"
+            fields = f"log={place(term, position)} from={follower}"
         case StopCatchup(term, follower):
-            told = f"term={number(term)} to={follower}"
+            fields = f"term={number(term)} to={follower}"
         case TerminationPosition(term, position):
-            told = f"log={place(term, position)}"
+            fields = f"log={place(term, position)}"
         case TerminationAck(term, position, member):
-            told = f"log={place(term, position)} from={member}"
-    return f"{type(m).__name__} {told}"
+            fields = f"log={place(term, position)} from={member}"
+    return f"{type(m).__name__} {fields}"
 
 
 class _Words:
@@ -156,12 +156,12 @@ def heard(kind: str, words: Sequence[str]) -> Message:
     ScenarioError
         If it lacks a word, or has one too many.
     """
-    told = _Words(words)
+    reader = _Words(words)
     try:
-        message = _read(kind, told)
+        message = _read(kind, reader)
     except (KeyError, ValueError) as error:
         raise ScenarioError(f"{kind} lacks, or misspells, {error}") from error
-    told.end()
+    reader.end()
     return message
 
 
