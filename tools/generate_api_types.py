@@ -86,8 +86,8 @@ def _interface(struct: type[api.Data]) -> Iterator[str]:
     for one in msgspec.structs.fields(struct):
         kinds = [kind for kind in _parts(one.type) if kind is not msgspec.UnsetType]
         optional = "?" if len(kinds) < len(_parts(one.type)) else ""
-        told = " | ".join(_type(kind) for kind in kinds)
-        yield f"  readonly {one.encode_name}{optional}: {told};"
+        union = " | ".join(_type(kind) for kind in kinds)
+        yield f"  readonly {one.encode_name}{optional}: {union};"
     yield "}\n"
 
 
@@ -108,8 +108,8 @@ def _type(kind: Any) -> str:
         return _union(kind)
     if origin is tuple:
         assert inside[1:] == (...,), f"{kind}: only tuples of any length"
-        told = " | ".join(_type(one) for one in _parts(inside[0]))
-        return f"readonly ({told})[]" if " " in told else f"readonly {told}[]"
+        element = " | ".join(_type(one) for one in _parts(inside[0]))
+        return f"readonly ({element})[]" if " " in element else f"readonly {element}[]"
     if origin is dict:
         assert inside[0] is str, f"{kind}: JSON has names of text"
         return f"{{ readonly [name: string]: {_type(inside[1])} }}"

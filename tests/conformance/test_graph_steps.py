@@ -14,7 +14,7 @@ from canvass.graph.artifact import Graph
 from canvass.graph.build import edge_keys
 from canvass.graph.canonical import canonical
 from canvass.graph.oracle import Ruleset, ask
-from canvass.graph.salt import salt_of
+from canvass.graph.rules_digest import rules_digest
 from canvass.graph.steps import RowLayout, Step, to_row
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
@@ -94,7 +94,7 @@ def test_key_of_a_step_leads_to_an_edge_with_the_same_canonical_form(graph: Grap
     steps = sample(graph, 1000)
     forms = [canonical(step, graph.rules) for step in steps]
     keys = np.array([form.key for form in forms], dtype=np.uint64)
-    keys[:, 1] ^= np.uint64(salt_of(graph.rules))
+    keys[:, 1] ^= np.uint64(rules_digest(graph.rules))
     table = edge_keys({name: getattr(graph, name) for name in ARRAYS}, graph.rules)
 
     edges = table.lookup(keys).tolist()

@@ -38,7 +38,7 @@ QUICK: Final = (
     "nominee_is_silent",
     "quorum_of_half",
     "replication_ends_without_a_commit",
-    "services_are_not_told_of_the_commit",
+    "services_do_not_receive_the_commit",
     "vote_without_persisting",
 )
 ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (\d+) \| (.*) \|$", re.MULTILINE)
@@ -105,14 +105,14 @@ def row_of(kill: SimulatedKill) -> tuple[str, int, str]:
     name = kill.mutant.name
     match kill.by:
         case "verification" if name in MASKED:
-            return "cores", kill.seeds, f"`{kill.told}`; {MASKED[name]}"
+            return "cores", kill.seeds, f"`{kill.reason}`; {MASKED[name]}"
         case "verification":
-            return "caught", kill.seeds, f"`{kill.told}`"
+            return "caught", kill.seeds, f"`{kill.reason}`"
         case "simulation":
-            return "caught", kill.seeds, f"the simulation: {kill.told}"
+            return "caught", kill.seeds, f"the simulation: {kill.reason}"
         case _:
             if name in EQUAL:
-                return "equal", kill.seeds, f"`{EQUAL[name].fact}`: {EQUAL[name].told}"
+                return "equal", kill.seeds, f"`{EQUAL[name].fact}`: {EQUAL[name].reason}"
             return "rare", kill.seeds, RARE.get(name, "?")
 
 

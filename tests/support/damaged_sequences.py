@@ -21,8 +21,17 @@ from canvass.traces.facts import Fact, FactKind
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
 
-_CELLS: Final = ("state", "received", "sends", "votes", "told", "checksums", "action", "replays")
-_OF_SENDS: Final = ("sends", "votes", "told")
+_CELLS: Final = (
+    "state",
+    "received",
+    "sends",
+    "votes",
+    "commit_sent",
+    "checksums",
+    "action",
+    "replays",
+)
+_OF_SENDS: Final = ("sends", "votes", "commit_sent")
 
 
 def sequence_of_folder(path: Path) -> tuple[Run, Sequence]:
@@ -57,10 +66,10 @@ def _put(sequence: Sequence, random: Random) -> Sequence:
         column = random.randrange(cells.shape[1])
         place, other = (*place, column), (*other, column)
     # No reader gives a member that is none of any cluster, or an action that there is not.
-    is_open = name in ("state", "votes", "told", "checksums") or place[1:] in ((0,), (2,))
+    is_open = name in ("state", "votes", "commit_sent", "checksums") or place[1:] in ((0,), (2,))
     near = is_open and len(place) == cells.ndim and random.random() < 0.3
     cells[place] = cells[place] + random.choice((1, 32, -32)) if near else cells[other]
-    cells = np.maximum(cells, -1) if name in ("state", "told", "votes") else cells
+    cells = np.maximum(cells, -1) if name in ("state", "commit_sent", "votes") else cells
     return replace(sequence, **{name: cells})
 
 

@@ -86,7 +86,7 @@ def sequence_of(happenings: Items[Happening], members: int) -> Sequence:
         sends_of=numbers([int(h.vote is not None) for h in ordered]),
         sends=numbers([(k, (h.member + 1) % members, 0) for k, h in sent], 3),
         votes=numbers([h.vote for _, h in sent], 2),
-        told=np.full(len(sent), -1, dtype=np.int64),
+        commit_sent=np.full(len(sent), -1, dtype=np.int64),
         checksums_of=np.zeros(count, dtype=np.int64),
         checksums=np.empty((0, 2), dtype=np.int64),
     )

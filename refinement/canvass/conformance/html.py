@@ -79,8 +79,8 @@ def _title(found: CorpusVerdict) -> str:
         return "the run conforms" if len(runs) == 1 else f"all {len(runs):,} runs conform"
     if len(runs) == 1:
         return f"the run {_WORDS[runs[0].verdict]}"
-    told = (f"{counts[verdict]:,} {verdict.value}" for verdict in WORST_FIRST if counts[verdict])
-    return f"{len(runs):,} runs: {', '.join(told)}"
+    counted = (f"{counts[verdict]:,} {verdict.value}" for verdict in WORST_FIRST if counts[verdict])
+    return f"{len(runs):,} runs: {', '.join(counted)}"
 
 
 def _headline(found: CorpusVerdict) -> str:

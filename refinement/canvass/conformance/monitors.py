@@ -18,7 +18,8 @@ LogMatching, LeaderCompleteness, StateMachineSafety, CommittedIsDurable, NoTrunc
     as log-stream causality, and committed ones with each other, which is StateMachineSafety. A
     member whose log is not known at the start, or was lost sight of, is given the benefit of the
     doubt. LeaderCompleteness and CommittedIsDurable are about what holds elsewhere at that time,
-    and are asked only if no step of the run is missing. Only the first failure of each is told.
+    and are checked only if no step of the run is missing. Only the first violation of each is
+        reported.
 AppliedWithinCommitted
     No TLA+ property of its own; follows from StateMachineSafety there. In part: nobody's commit
     position, up to which services process, is beyond all that any leader ever said to be
@@ -206,8 +207,8 @@ def _of_leaders(order: Order) -> list[Violation]:
 def _of_applied(sequence: Sequence, order: Order) -> list[Violation]:
     commit = sequence.kept("commit_position")
     leads = sequence.kept("role") == LEADER
-    told = int(sequence.column("told").max(initial=0))
-    said = max(told, int(commit.max(where=leads, initial=0)))
+    announced = int(sequence.column("commit_sent").max(initial=0))
+    said = max(announced, int(commit.max(where=leads, initial=0)))
     bad = np.flatnonzero(commit > said)
     text = f"processes the log beyond {said}, which is all that was ever said to be committed"
     return _first(order, bad, "AppliedWithinCommitted", text)
@@ -245,7 +246,7 @@ def _contradicted(sequence: Sequence) -> Checksums:
 
 
 def _with_several_values(sequence: Sequence) -> Ints:
-    """Give the positions of which different checksums are told; what is below 0 counts as 0."""
+    """Give the positions with different recorded checksums; a position below 0 counts as 0."""
     positions = checksums = twice = np.empty(0, dtype=np.int64)
     for part in sequence.checksum_parts():
         positions = np.concatenate([positions, np.maximum(part[:, 0], 0)])

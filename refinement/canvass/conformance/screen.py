@@ -304,7 +304,7 @@ class Screening:
             self._open.pop(number, None)
 
     def ask(self) -> None:
-        """Have all open steps judged."""
+        """Have all open steps checked."""
         self.flush()
         if self._open:
             numbers = list(self._open)

@@ -71,7 +71,7 @@ class Sequence:
     """Id, receiver and hash of the contents of each message sent."""
     votes: Ints
     """For each message sent: candidate term and candidate of a vote in favour, else -1."""
-    told: Ints
+    commit_sent: Ints
     """For each message sent: the position that it says is committed, else -1."""
     checksums_of: Ints
     checksums: Ints
@@ -132,7 +132,7 @@ class Sequence:
                 sends_of=self.sends_of[start:end],
                 sends=self.sends[sent],
                 votes=self.votes[sent],
-                told=self.told[sent],
+                commit_sent=self.commit_sent[sent],
                 checksums_of=self.checksums_of[start:end],
                 checksums=self.checksums[seen],
             )
@@ -164,7 +164,7 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
     kind = sends[:, 0]
     granted = (kind == _VOTE) & (sends[:, MESSAGE_INDEX["vote"]] == 1)
     votes = sends[:, [MESSAGE_INDEX["candidate_term_id"], MESSAGE_INDEX["candidate_member_id"]]]
-    told = np.where(
+    commit_sent = np.where(
         kind == _COMMIT,
         sends[:, MESSAGE_INDEX["log_position"]],
         np.where(kind == _TERM, sends[:, MESSAGE_INDEX["commit_position"]], -1),
@@ -181,7 +181,7 @@ def digest(columns: EventColumns, runs: Ints) -> Sequence:
         sends_of=np.diff(columns.send_offsets[start:]),
         sends=np.column_stack([sends[:, [identity, peer]], content_hashes(sends)]),
         votes=np.where(granted[:, None], votes, -1),
-        told=told,
+        commit_sent=commit_sent,
         checksums_of=np.diff(columns.checksum_offsets[start:]),
         checksums=columns.checksums[first_checksum:],
     )

@@ -82,7 +82,7 @@ class Shrinker:
     lookup
         Who decides steps. No candidate has a step that the run does not have, so that the oracle is
         asked for no step that was not asked for before.
-    told
+    on_progress
         Called with the number of events after each success.
     """
 
@@ -91,7 +91,7 @@ class Shrinker:
     loaded: LoadedRun
     found: RunVerdict
     lookup: StepLookup
-    told: Callable[[int], object] = lambda _: None
+    on_progress: Callable[[int], object] = lambda _: None
     checks: int = 0
     _last: Divergence | None = None
     _kept: Kept = field(default_factory=dict)
@@ -252,7 +252,7 @@ class Shrinker:
         if not self._diverges_alike(found, kept, events):
             return False
         self._kept, self._last = kept, found.divergences[0]
-        self.told(_size(kept))
+        self.on_progress(_size(kept))
         return True
 
     def _diverges_alike(

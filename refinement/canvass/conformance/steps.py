@@ -20,7 +20,7 @@ from canvass.conformance.batch import Batch, States, rows_to_check, states_befor
 from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.graph.interning import DistinctKeys
 from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.salt import salt_of
+from canvass.graph.rules_digest import rules_digest
 from canvass.graph.steps import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints
@@ -70,7 +70,7 @@ def example_of(step: Step, rules: Rules) -> Example | None:
     except (FrameBroken, OutOfDomain):
         return None
     first, second = form.key
-    key = (first, second ^ salt_of(rules))
+    key = (first, second ^ rules_digest(rules))
     return Example(rules_of_form(rules, barred=form.step.barred), form.step, key)
 
 
@@ -140,8 +140,8 @@ class StepChecker:
         keys, status, detail = keys_of(batch, states)
         checked = rows_to_check(columns)
         status[~checked] = Status.UNKNOWN_BEFORE
-        salts = np.array([salt_of(each) for each in rules], dtype=np.uint64)[columns.run]
-        keys[:, 1] ^= salts
+        digests = np.array([rules_digest(each) for each in rules], dtype=np.uint64)[columns.run]
+        keys[:, 1] ^= digests
         self._add_long(batch, states, rules, keys, status, checked)
         known = len(self.distinct)
         numbers = self.distinct.number(keys, status == Status.KEYED)
@@ -167,7 +167,7 @@ class StepChecker:
             except OutOfDomain:
                 status[row] = Status.OUT_OF_DOMAIN
                 continue
-            keys[row] = (first, second ^ salt_of(own))
+            keys[row] = (first, second ^ rules_digest(own))
             status[row] = Status.KEYED
 
 

@@ -81,7 +81,7 @@ def check_with_tlc(
     options
         Limits for TLC.
     progress
-        Is told how far it is.
+        Called as the work proceeds.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def _ask(rules: Rules, traces: Sequence[TraceRun], options: EngineOptions) -> li
     if result.outcome is not Outcome.SUCCESS:
         about = f"{len(traces)} runs" if len(traces) > 1 else f"run {traces[0].run.run_id}"
         raise EngineError(f"TLC did not come to an end with {about}: {result.message}")
-    silent = [trace.run.run_id for trace, a in zip(traces, answers, strict=True) if not a.told]
+    silent = [trace.run.run_id for trace, a in zip(traces, answers, strict=True) if not a.is_given]
     if silent:
         raise EngineError(f"TLC said nothing about run {silent[0]}")
     return answers

@@ -44,8 +44,8 @@ class Answer:
     dead_ends: dict[tuple[int, ...], DeadEnd] = field(default_factory=dict)
 
     @property
-    def told(self) -> bool:
-        """Whether it says anything."""
+    def is_given(self) -> bool:
+        """Whether TLC printed anything about the run."""
         return self.conforms or bool(self.dead_ends)
 
 

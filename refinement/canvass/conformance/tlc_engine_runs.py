@@ -202,12 +202,12 @@ def _prepare(run: Run, path: Path, parts: Sequence[Rows], facts: Iterable[Fact])
 
 def _cuts(run: Run, rows: Rows, known: Iterable[Fact]) -> tuple[Fact, ...]:
     """Tell which streams end too early: others got messages with numbers beyond all of theirs."""
-    told = {fact.member_id for fact in known}
+    members = {fact.member_id for fact in known}
     senders = np.repeat(rows.member, rows.sends_of)
     numbers = rows.sends[:, _ID] & ((1 << ID_BITS) - 1)
     got = rows.message[rows.message[:, _ID] >= 0]
     found = []
-    for member in sorted(set(range(run.member_count)) - told):
+    for member in sorted(set(range(run.member_count)) - members):
         received = got[got[:, _PEER] == member, _ID] & ((1 << ID_BITS) - 1)
         last = int(numbers[senders == member].max(initial=-1))
         if int(received.max(initial=-1)) > last:

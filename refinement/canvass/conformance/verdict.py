@@ -180,7 +180,7 @@ class Counts(Record, frozen=True):
     asked_of_oracle: int = 0
     seconds: float = 0.0
     by_tlc: bool = False
-    """Whether TLC looked for behaviours, instead of steps being judged."""
+    """Whether TLC looked for behaviours, instead of steps being checked."""
 
 
 class CorpusVerdict(Record, frozen=True):

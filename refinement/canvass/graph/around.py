@@ -37,7 +37,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
+class Neighbourhood:
     """A part of a graph around a state.
 
     Attributes
@@ -75,7 +75,7 @@ def around(
     actions: Collection[str] | None = None,
     *,
     direction: Direction = "both",
-) -> Surroundings:
+) -> Neighbourhood:
     """Give the states around a state.
 
     Parameters
@@ -106,7 +106,7 @@ def around(
     shown[rows] = True
     arrows = arrows_among(graph, rows, actions)
     more, left_out_edges = _more(graph, rows, shown, actions)
-    return Surroundings(
+    return Neighbourhood(
         root=row,
         rows=rows,
         layers=layer[rows],

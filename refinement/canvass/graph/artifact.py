@@ -244,7 +244,7 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
 
 
 def open_keys(folder: Path) -> KeyTable:
-    """Map the keys of the edges' canonical forms, which `canvass.graph.salt` tells apart by rules.
+    """Map the keys of the edges' canonical forms, which contain the digest of the rules.
 
     Raises
     ------

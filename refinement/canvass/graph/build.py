@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.graph import tabular
-from canvass.graph.arranging import arrange
 from canvass.graph.artifact import (
     FILES,
     SCHEMA,
@@ -35,8 +34,9 @@ from canvass.graph.folders import alone, made_aside, need_place
 from canvass.graph.kernel import Status, canonical_keys, flavour
 from canvass.graph.lookup import KeyTable
 from canvass.graph.manifests import MANIFEST_FILE, file_digest, write_manifest
+from canvass.graph.ordering import arrange
 from canvass.graph.printed import PrintedGraph
-from canvass.graph.salt import salt_of
+from canvass.graph.rules_digest import rules_digest
 from canvass.graph.tables import tables
 from canvass.spec.files import spec_root
 from canvass.tlc import (
@@ -281,7 +281,7 @@ def _counts(arrays: dict[str, Any], canonical_count: int) -> Counts:
 
 
 def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
-    """Give the keys of the canonical forms of all edges, told apart by the rules.
+    """Give the keys of the canonical forms of all edges; the digest of the rules is part of a key.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
 
 
 def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rules) -> Any:
-    """Give the key of the canonical form of each of some edges, told apart by the rules.
+    """Give the key of the canonical form of each of some edges, with the digest of the rules.
 
     Parameters
     ----------
@@ -339,5 +339,5 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
         action = ACTION_NAMES[int(arrays["input_action"][arrays["input"][row]])]
         reason = Status(int(status[wrong[0]])).name
         raise GraphError(f"{len(wrong)} edges have no key; the first is of {action}: {reason}")
-    keys[:, 1] ^= np.uint64(salt_of(rules))
+    keys[:, 1] ^= np.uint64(rules_digest(rules))
     return keys

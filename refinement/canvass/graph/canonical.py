@@ -327,13 +327,13 @@ def _peer_cells(step: Step, frame: Frame, peer: int) -> Iterator[int]:
             yield from relative(message)
     # A message may name one that it does not go to. None that is allowed does, and in which order
     # such messages leave says nothing.
-    strays = sum(
+    others = sum(
         hash_cells([_mention(step.member, peer, to), *relative(message)])[0]
         for to, message in step.sends
         if to != peer and peer in _members_named(message)
     )
-    if strays:
-        yield strays & WORD
+    if others:
+        yield others & WORD
 
 
 def _members_named(message: Message) -> list[int]:

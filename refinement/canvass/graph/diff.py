@@ -1,6 +1,6 @@
 """The difference of two state graphs: states and edges that only one of them has.
 
-States are told apart by their contents, so that graphs of different models, or of different
+States are identified by their contents, so that graphs of different models, or of different
 revisions of the protocol, can be compared; how a member's peers are numbered does not matter. An
 edge is its source, its action, what it consumes and sends as far as the graph says so, and its
 target.

@@ -32,7 +32,7 @@ from canvass.graph.value_builder import ValueBuilder
 from canvass.tlc import DumpEdge, DumpState, TlaValueError, TlcError, read_dump
 from canvass.tlc.parse import split_state
 
-_TOLD_EVERY: Final = 10_000
+_PROGRESS_EVERY: Final = 10_000
 _NO_ACTION: Final = "(none)"
 """The action of an edge without a label."""
 
@@ -196,7 +196,7 @@ def read_graph(
                 reading.add_state(item)
             else:
                 reading.add_edge(item)
-            if on_progress is not None and count % _TOLD_EVERY == 0:
+            if on_progress is not None and count % _PROGRESS_EVERY == 0:
                 on_progress(len(reading.numbers), len(reading.source))
     except TlcError as error:
         raise GraphError(str(error)) from None

@@ -17,7 +17,7 @@ import numpy as np
 from canvass.graph.jit import compiled, kernel
 from canvass.graph.kernel_parts import (
     absorb,
-    absorb_strays,
+    absorb_messages_to_others,
     gather,
     impossible,
     mention,
@@ -314,7 +314,7 @@ def canonicalise(  # noqa: C901  (see the module)
                             n += 1
                 values[count_at] = entries
         single_start[2] = n
-        strays = False
+        names_others = False
         for k in range(end_send - first_send):
             send = sends[first_send + k]
             bad |= send[_PEER] < 0 or send[_PEER] >= members
@@ -329,7 +329,7 @@ def canonicalise(  # noqa: C901  (see the module)
                 values[n] = send[column]
                 kinds[n] = t.message_kinds[column]
                 bad |= impossible(kinds[n], values[n], -1, members)
-                strays |= kinds[n] == _MEMBER and values[n] not in (-1, member, send[_PEER])
+                names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, send[_PEER])
                 n += 1
         send_start[end_send - first_send] = n
         if bad or long:
@@ -377,8 +377,8 @@ def canonicalise(  # noqa: C901  (see the module)
                         absorb(
                             lanes, mention(member, peer, value) if kinds[c] == _MEMBER else value
                         )
-            if strays:
-                absorb_strays(
+            if names_others:
+                absorb_messages_to_others(
                     lanes,
                     one_message,
                     member,

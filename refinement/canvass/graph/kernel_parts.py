@@ -286,7 +286,7 @@ def absorb(lanes: Any, cell: Any) -> None:
 
 
 @compiled
-def absorb_strays(
+def absorb_messages_to_others(
     lanes: Any,
     own: Any,
     member: int,

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import Member
 from canvass.cluster.transitions import persistent_member
-from canvass.graph.arranging import state_id
 from canvass.graph.artifact import Graph, open_graph
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Adjacency, Rows
@@ -26,7 +25,8 @@ from canvass.graph.errors import GraphError
 from canvass.graph.identity import identities_of
 from canvass.graph.ids import find_row
 from canvass.graph.member_columns import MemberColumns
-from canvass.graph.salt import salt_of
+from canvass.graph.ordering import state_id
+from canvass.graph.rules_digest import rules_digest
 from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
 from canvass.tlc import Function, Value, from_python
@@ -128,8 +128,8 @@ class MemberView(Adjacency):
             edges = self._number[start : start + _CHUNK].astype(np.int64)
             keys = keys_of_edges(arrays, edges, self.graph.rules).view(np.int64)
             out[start : start + _CHUNK] = keys[:, 0] ^ keys[:, 1]
-        # Keys are told apart by the rules; here those of different rules are to be compared.
-        return out ^ np.uint64(salt_of(self.graph.rules)).view(np.int64)
+        # A key contains the digest of the rules; here keys of different rules are compared.
+        return out ^ np.uint64(rules_digest(self.graph.rules)).view(np.int64)
 
     def id_of(self, row: int) -> str:
         """Give the id of a state."""

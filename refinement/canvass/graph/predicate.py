@@ -58,7 +58,7 @@ class Predicate:
         """
         return np.flatnonzero(self.mask(graph)).astype(np.int32)
 
-    def unheard_of(self, graph: StateGraph) -> list[str]:
+    def unknown_names(self, graph: StateGraph) -> list[str]:
         """Name the strings that none of the fields has that the condition names.
 
         Returns

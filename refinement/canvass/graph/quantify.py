@@ -53,8 +53,10 @@ def _tally(evaluator: Evaluator, node: Quantified) -> tuple[NDArray[np.int64], N
         names = frozenset(name.name for name in names_in([node]))
         parts = min(-(-pairs // _AT_ONCE), evaluator.count)
         split = np.array_split(np.arange(evaluator.count), parts)
-        told = [_tally(evaluator.at(places, names), node) for places in split]
-        return np.concatenate([one for one, _ in told]), np.concatenate([two for _, two in told])
+        tallies = [_tally(evaluator.at(places, names), node) for places in split]
+        return np.concatenate([one for one, _ in tallies]), np.concatenate(
+            [two for _, two in tallies]
+        )
     evaluator.spent[0] += pairs
     names = frozenset(name.name for name in names_in([node.body]))
     owner, value = _bound_values(evaluator, node.domain)

@@ -1,7 +1,7 @@
 """What a step changed in the state of its member, field by field.
 
 The names are those of the trace format; records of other members and recording-log entries are
-told by their places.
+identified by their places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from canvass.traces.names import wire_name
 
 ABSENT: Final = "absent"
 
-_TELLING: Final = (
+_FIRST_SHOWN: Final = (
     "election_state",
     "role",
     "module_state",
@@ -45,10 +45,10 @@ class Change(Record, frozen=True):
 
 
 def state_changes(before: Member, after: Member) -> tuple[Change, ...]:
-    """Give the fields in which two states differ, the most telling ones first."""
+    """Give the fields in which two states differ, the most important ones first."""
     if before == after:
         return ()
-    names = dict.fromkeys((*_TELLING, *Member.__struct_fields__))
+    names = dict.fromkeys((*_FIRST_SHOWN, *Member.__struct_fields__))
     found: list[Change] = []
     for name in names:
         old, new = getattr(before, name), getattr(after, name)

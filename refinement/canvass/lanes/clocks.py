@@ -45,6 +45,6 @@ def shiviz_lines(lanes: RunLanes) -> Iterator[str]:
             parts.append(f"<- {event.input.from_} {type(message).__name__}({value_text(message)})")
         parts += [f"-> {send.to} {type(send.message).__name__}" for send in event.sends]
         parts.append(f"[{event.state.election_state.value}, {event.state.role.value}]")
-        told = {f"member-{k}": count for k, count in enumerate(clocks[row]) if count}
+        clock = {f"member-{k}": count for k, count in enumerate(clocks[row]) if count}
         yield " ".join(parts)
-        yield f"member-{member} {msgspec.json.encode(told).decode()}"
+        yield f"member-{member} {msgspec.json.encode(clock).decode()}"

@@ -54,7 +54,7 @@ class LaneEvent(Record, frozen=True):
     aside: tuple[str, ...] = ()
     """Messages to and from lanes that are not drawn, one a line."""
     changes: tuple[str, ...] = ()
-    """What changed, one change a line, the most telling first."""
+    """What changed, one change a line, the most important first."""
     mark: Mark | None = None
     remark: str = ""
     """What the mark means here, in a few words."""

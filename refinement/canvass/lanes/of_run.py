@@ -195,7 +195,7 @@ class RunLanes:
     def _messages(
         self, row: int, event: Event, lane_of: Mapping[int, int], number: Mapping[int, int]
     ) -> list[LaneMessage]:
-        """Give what an event sends; and what it receives, if that is not told by its sender."""
+        """Give the messages that an event sends; and the one received from a lane not drawn."""
         member = int(self.columns.member[row])
         found = []
         first = int(self.columns.send_offsets[row])
@@ -220,9 +220,9 @@ class RunLanes:
         given = event.input
         sender = self.sender_of(row)
         again = self._receiver.get(self._received[row]) != row
-        told = sender in number and self._goes_to(sender, self._received[row]) == member
-        told &= not again
-        if given.message is not None and not told and given.from_ in lane_of:
+        is_sent = sender in number and self._goes_to(sender, self._received[row]) == member
+        is_sent &= not again
+        if given.message is not None and not is_sent and given.from_ in lane_of:
             found.append(
                 LaneMessage(
                     name=type(given.message).__name__,

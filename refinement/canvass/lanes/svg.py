@@ -280,7 +280,7 @@ class SvgLanes:
         )
         for number, (line, text) in enumerate(box.lines):
             yield self._line(line, text, x + _PADDING, box.middle(number))
-        yield f"<title>{_text(_told(box.event))}</title></g>"
+        yield f"<title>{_text(_title(box.event))}</title></g>"
 
     def _line(self, kind: str, text: str, x: float, y: float) -> str:
         # Held to its length only where another font could make it leave its box.
@@ -365,8 +365,8 @@ def _wrapped(text: str, width: int) -> list[str]:
     return lines or [""]
 
 
-def _told(event: LaneEvent) -> str:
-    """Say all of an event that its box may leave out."""
+def _title(event: LaneEvent) -> str:
+    """Give all text of an event; its box may show less."""
     parts = [event.reference, event.title, event.remark, event.given, *event.changes]
     return shortened("; ".join(part for part in parts if part), 2_000)
 

@@ -177,8 +177,8 @@ class TextLanes:
                 yield f"{glyphs.to} {to} {message.name}, never received", "fault"
             else:
                 yield f"{glyphs.to} {to} {message.name}", "message"
-        for told in (*event.aside, *event.changes):
-            yield told.replace("→", glyphs.to).replace("←", glyphs.came), ""
+        for line in (*event.aside, *event.changes):
+            yield line.replace("→", glyphs.to).replace("←", glyphs.came), ""
 
     def _wrapped(self, text: str, indent: str) -> list[str]:
         return textwrap.wrap(

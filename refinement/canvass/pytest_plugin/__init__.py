@@ -94,7 +94,7 @@ def canvass_run(request: pytest.FixtureRequest) -> Checked:
     session = request.config.stash[_SESSION]
     checked = session.check(path)
     if expect is not None and checked.verdict != expect:
-        pytest.fail(session.told(checked, path), pytrace=False)
+        pytest.fail(session.failure_text(checked, path), pytrace=False)
     return checked
 
 
@@ -158,6 +158,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ARG001 - named by pytest-xdist
     """Take over what a worker of pytest-xdist has found."""
-    told = getattr(node, "workeroutput", {}).get("canvass")
-    if told:
-        node.config.stash[_SESSION].coverage.add_builtins(told)
+    output = getattr(node, "workeroutput", {}).get("canvass")
+    if output:
+        node.config.stash[_SESSION].coverage.add_builtins(output)

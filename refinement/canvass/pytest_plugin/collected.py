@@ -60,7 +60,7 @@ class RunItem(pytest.Item):
         checked = self.checks.check(self.path)
         self.user_properties.append(("canvass.verdict", checked.verdict))
         if checked.verdict != "CONFORMS":
-            raise NotConforming(self.checks.told(checked, self.path))
+            raise NotConforming(self.checks.failure_text(checked, self.path))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """Show what is wrong with the run, without a traceback."""

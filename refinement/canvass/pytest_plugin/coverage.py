@@ -1,6 +1,6 @@
 """What of the spec the checked runs have covered: its actions, and the steps of state graphs.
 
-Nothing is measured here but what `add` is told.
+This module counts only what `add` receives.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ class Coverage:
             "sizes": dict(self.sizes),
         }
 
-    def add_builtins(self, told: Mapping[str, Any]) -> None:
+    def add_builtins(self, counts: Mapping[str, Any]) -> None:
         """Add what another process has counted."""
-        self.verdicts.update(told["verdicts"])
-        self.events += told["events"]
-        self.actions |= set(told["actions"])
-        for graph, numbers in told["steps"].items():
-            self.add_steps(graph, told["sizes"][graph], numbers)
+        self.verdicts.update(counts["verdicts"])
+        self.events += counts["events"]
+        self.actions |= set(counts["actions"])
+        for graph, numbers in counts["steps"].items():
+            self.add_steps(graph, counts["sizes"][graph], numbers)
 
     def lines(self, every_action: Iterable[str]) -> Iterator[str]:
         """Say it, line by line."""

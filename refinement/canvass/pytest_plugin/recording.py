@@ -126,14 +126,14 @@ class Recording:
         words = ["pytest", self._item.nodeid]
         if seed is not None:
             words += ["--canvass-seed", str(seed)]
-        told = [
+        lines = [
             f"canvass: the run {self.run.run_id} is {checked.verdict}, not {expect}",
-            self._session.told(checked, kept),
+            self._session.failure_text(checked, kept),
             f"run kept:     {kept}",
             *([f"seed:         {seed}"] if seed is not None else []),
             f"repeat:       {shlex.join(words)}",
         ]
-        return "\n".join(told)
+        return "\n".join(lines)
 
 
 class Recorder:

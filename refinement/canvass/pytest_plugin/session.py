@@ -103,8 +103,8 @@ class Session:
             self.coverage.add_steps(graph, len(table), found[found >= 0].tolist())
         return Checked(path, result)
 
-    def told(self, checked: Checked, shown: Path) -> str:
-        """Tell what is wrong with a run; commands name it as ``shown``."""
+    def failure_text(self, checked: Checked, shown: Path) -> str:
+        """Say what is wrong with a run; commands name it as ``shown``."""
         from canvass.conformance.report import about
 
         result = checked.result
@@ -181,22 +181,22 @@ class Session:
         return found
 
 
-def seed_of(item: pytest.Item, told: str | None) -> int:
-    """Give the seed of a test: as told, or one that stays the same as long as its name does.
+def seed_of(item: pytest.Item, option: str | None) -> int:
+    """Give the seed of a test: the given one, or one that depends only on the test's name.
 
     Raises
     ------
     pytest.UsageError
-        If what is told is no number.
+        If the option is neither a number nor ``random``.
     """
-    if told is None:
+    if option is None:
         return zlib.crc32(item.nodeid.encode())
-    if told == "random":
+    if option == "random":
         return int.from_bytes(os.urandom(4), "big")
     try:
-        return int(told)
+        return int(option)
     except ValueError:
-        raise pytest.UsageError(f"--canvass-seed {told}: a number, or 'random'") from None
+        raise pytest.UsageError(f"--canvass-seed {option}: a number, or 'random'") from None
 
 
 def _every_action() -> list[str]:

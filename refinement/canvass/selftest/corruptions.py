@@ -351,4 +351,4 @@ CORRUPTIONS: Final[tuple[Corruption, ...]] = (
     stream_removed,
     line_broken,
 )
-"""All ways, in the order in which they are told."""
+"""All ways, in the order of the report."""

@@ -1,9 +1,9 @@
 """Mutants of the core on the edges of the state graphs: which edge gives each of them away.
 
 Every input that TLC tried in a state is a trial: the core is put in the state and given the input,
-and what comes of it must be what the graph says. Here is only how the trials are ordered, so that a
-mutant is found out soon, and what is told of it; `canvass.conformance.equivalence` executes whole
-graphs and tells every mismatch in full.
+and what comes of it must be what the graph says. This module orders the trials, so that a
+mutant is killed soon, and reports the kill; `canvass.conformance.equivalence` executes whole
+graphs and reports every mismatch in full.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ ELECTION_EDITS: Final = (
         "x.timeout",
     ),
     Mutant(
-        "unheard_members_would_vote",
+        "silent_members_would_vote",
         "predicates",
         "        voter.log_position != NULL_VALUE\n        and compare_log(",
         "        compare_log(",
@@ -291,7 +291,7 @@ ELECTION_EDITS: Final = (
         "    return _quorum_position(rules, s, active) >= 0\n",
     ),
     Mutant(
-        "quorum_over_unheard_members",
+        "quorum_over_silent_members",
         "predicates",
         """        else counted_position(rules, s, term, own, record)
         for j, record in enumerate(s.members)

@@ -245,7 +245,7 @@ LOG_EDITS: Final = (
         "return (*log, TermEntry(term, closed, end))",
     ),
     Mutant(
-        "new_term_begins_where_it_is_told",
+        "new_term_begins_where_announced",
         "recording_log",
         "        closed = last.log_position\n        if closed == NULL_VALUE:",
         "        closed = NULL_VALUE\n        if closed == NULL_VALUE:",
@@ -403,7 +403,7 @@ LOG_EDITS: Final = (
         shows_in="effects",
     ),
     Mutant(
-        "services_are_not_told_of_the_commit",
+        "services_do_not_receive_the_commit",
         "leader_position",
         "advance_commit(s.commit_position, commit) + sends",
         "sends",

@@ -66,8 +66,8 @@ class CoreThenOracle:
 
         def wrong(item: tuple[Rules, Mapping[Step, Answer]]) -> list[tuple[Rules, Step]]:
             rules, known = item
-            told = zip(known.items(), self.oracle(rules, list(known)), strict=True)
-            return [(rules, s) for (s, mine), his in told if mine.allowed != his.allowed]
+            answers = zip(known.items(), self.oracle(rules, list(known)), strict=True)
+            return [(rules, s) for (s, mine), his in answers if mine.allowed != his.allowed]
 
         with ThreadPoolExecutor(2) as pool:
             return [each for found in pool.map(wrong, self.given.items()) for each in found]
@@ -141,32 +141,32 @@ def check_runs(
     oracle
         Confirms what the core says.
     progress
-        Is told what is being done.
+        Called with the name of each phase.
     """
-    told = progress or (lambda _text: None)
+    report = progress or (lambda _text: None)
     result = RunsResult()
     answering = CoreThenOracle(oracle)
     known = {path.name: open_keys(path) for path in graphs}
     lookup = StepLookup(oracle=answering.ask, graphs=known)
-    told(f"recording {good:,} runs")
+    report(f"recording {good:,} runs")
     units = [_record(folder / "good", seed + number, GOOD_STEPS) for number in range(good)]
-    told(f"checking {good:,} runs")
+    report(f"checking {good:,} runs")
     for verdict in check_units(units, lookup).runs:
         result.events += verdict.events
         result.good += verdict.verdict is Verdict.CONFORMS
         if verdict.verdict is not Verdict.CONFORMS:
-            result.wrong.append(_told("good", verdict, "CONFORMS"))
-    told(f"corrupting {corrupted:,} runs")
+            result.wrong.append(_wrong_verdict("good", verdict, "CONFORMS"))
+    report(f"corrupting {corrupted:,} runs")
     made = _corrupt(folder, corrupted, seed, result)
-    told(f"checking {len(made):,} corrupted runs")
+    report(f"checking {len(made):,} corrupted runs")
     verdicts = check_units([path for path, _, _ in made], lookup).runs
     for (_, kind, expected), verdict in zip(made, verdicts, strict=True):
         result.events += verdict.events
         if expected.is_found(verdict):
             result.corrupted[kind] += 1
         else:
-            result.wrong.append(_told(kind, verdict, _due(expected)))
-    told(f"asking TLC about {answering.count:,} steps")
+            result.wrong.append(_wrong_verdict(kind, verdict, _due(expected)))
+    report(f"asking TLC about {answering.count:,} steps")
     result.asked = answering.count
     result.disagreements = len(answering.confirm())
     return result
@@ -211,7 +211,7 @@ def _corrupt(
     return made
 
 
-def _told(kind: str, verdict: RunVerdict, expected: str) -> Wrong:
+def _wrong_verdict(kind: str, verdict: RunVerdict, expected: str) -> Wrong:
     found = ", ".join(f"{d.kind.value} {d.name} {d.member}:{d.step}" for d in verdict.divergences)
     text = verdict.verdict.value + (
         f" ({found or verdict.reason})" if found or verdict.reason else ""

@@ -40,7 +40,7 @@ WRONG_STEPS: Final = (
     DivergenceClass.IMPLEMENTATION_STEP,
     DivergenceClass.INSTRUMENTATION_GAP,
 )
-"""What a step that is none of the spec's is told as."""
+"""How a step that the spec does not allow is reported."""
 _OF_NO_REVISION: Final = (
     "FailStop",
     "CandidateTermMonotonic",
@@ -63,7 +63,7 @@ class SimulatedKill:
     by: By
     seeds: int
     """How many were tried, the last one included."""
-    told: str
+    reason: str
     """What the run violates, or how it diverges."""
 
 
@@ -131,11 +131,11 @@ def simulate_mutant(
         with members_with(cycle):
             wrong = wrong_with(options, watched.step)
         if watched.differs:
-            told = _verified(mutant, (broken, cycle), options, folder, lookup)
-            if told:
-                return SimulatedKill(mutant, "verification", count, told)
-        elif wrong and (told := _sound_but_for(options, broken, cycle)):
-            return SimulatedKill(mutant, "simulation", count, told)
+            reason = _verified(mutant, (broken, cycle), options, folder, lookup)
+            if reason:
+                return SimulatedKill(mutant, "verification", count, reason)
+        elif wrong and (reason := _sound_but_for(options, broken, cycle)):
+            return SimulatedKill(mutant, "simulation", count, reason)
     return SimulatedKill(mutant, "nothing", len(seeds), "")
 
 

@@ -36,7 +36,7 @@ class Equal:
 
     fact: str
     """The invariant of Equivalents.tla that says so; TLC checks it."""
-    told: str
+    reason: str
     """The same in words."""
 
 

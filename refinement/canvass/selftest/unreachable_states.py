@@ -48,7 +48,7 @@ def find_unreachable_kill(
     steps: list[Step] = []
     tried = 0
     for action in actions:
-        for before, given in _strays(trials, action, rng):
+        for before, given in _changed_states(trials, action, rng):
             tried += 1
             broken = core.ACTIONS[action.value](trials.rules, 0, before, given)
             sound = unbroken.ACTIONS[action.value](trials.rules, 0, before, given)
@@ -63,11 +63,13 @@ def find_unreachable_kill(
     if not refused:
         return None
     first = refused[0]
-    told = "the oracle refuses what it does in a state that no member reaches"
-    return EdgeKill("StepOracle", first.action, told, tried, first.before, first.input)
+    reason = "the oracle refuses what it does in a state that no member reaches"
+    return EdgeKill("StepOracle", first.action, reason, tried, first.before, first.input)
 
 
-def _strays(trials: Trials, action: Action, rng: random.Random) -> Iterator[tuple[Member, Input]]:
+def _changed_states(
+    trials: Trials, action: Action, rng: random.Random
+) -> Iterator[tuple[Member, Input]]:
     known = trials.of(action)
     for _ in range(STATES):
         source, given, _, _ = rng.choice(known)

@@ -42,7 +42,7 @@ class World:
     recorded: int
     snapshot: tuple[int, int, int]
     commit: int
-    """How far the services have been told to go."""
+    """The commit position that the services have received."""
     publication: int
     subscription: bool
     catchup_destination: bool

@@ -1,8 +1,8 @@
 """``spec/manifest.json``: every model, how it is run and what is expected of it.
 
-The file is the record that the tests hold TLC to; nothing here runs a model or judges a result.
-Reading is strict: an unknown key, a missing one or a contradiction is an error that names the
-place, never a default.
+The file is the record that the tests hold TLC to; this module neither runs a model nor compares a
+result. Reading is strict: an unknown key, a missing one or a contradiction is an error that names
+the place, never a default.
 """
 
 from __future__ import annotations

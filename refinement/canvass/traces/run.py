@@ -1,8 +1,8 @@
 """Runs and corpora on disk: what is there, what is missing, and the events in order.
 
 A run is a folder, a corpus a folder of runs or a Parquet data set. Names are looked up, never put
-together from what a file says, and links are not followed. What is missing is told as facts; what
-is not a trace raises `TraceError`.
+together from what a file says, and links are not followed. What is missing is reported as facts; a
+file that is not a trace raises `TraceError`.
 """
 
 from __future__ import annotations

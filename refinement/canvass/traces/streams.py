@@ -1,4 +1,4 @@
-"""Files as streams of bytes: plain, gzip or zstandard, told by the name, with bounded memory.
+"""Files as streams of bytes: plain, gzip or zstandard, chosen by the suffix, with bounded memory.
 
 The only module of the package that opens trace files for reading. Names are opened without
 following a link, and nothing but regular files is read. What the bytes mean is not known here.

@@ -89,13 +89,13 @@ def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
             *(("SNAPSHOT", 0), ("SNAPSHOT", 0)),
         ]
     assert members_of(folder) == []
-    assert (code, "counter, key-value: --service says which" in err) == (2, True)
+    assert (code, "counter, key-value; choose one with --service" in err) == (2, True)
     assert (other[0], "says services ['counter', 'key-value']" in other[2]) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("service", "told"),
-    [("queue", "is no service of the cluster"), ("2", "which runs counter, key-value")],
+    [("queue", "is no service of the cluster"), ("2", "its services are counter, key-value")],
 )
 def test_a_service_that_does_not_run_is_not_asked(
     command: Command, tmp_path: Path, service: str, told: str
@@ -120,7 +120,7 @@ def test_a_broken_configuration_is_told_with_its_file(
         code, _, err = command(*words)
 
         assert (code, len(err.splitlines())) == (2, 1), err
-        assert "member-0.json does not say what a member is told: " in err
+        assert "member-0.json is not a member's configuration: " in err
 
 
 def test_services_that_are_not_equal_at_a_position_are_told(tmp_path: Path) -> None:

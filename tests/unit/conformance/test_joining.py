@@ -120,7 +120,7 @@ def test_joining_comes_before_a_second_grant_if_the_first_one_may_be_missing() -
         sends_of=np.array([0, 0, 0, 0, 0, 0, 1]),
         sends=np.array([[7, 0, 0]]),
         votes=np.array([[-1, -1]]),
-        told=np.array([-1]),
+        commit_sent=np.array([-1]),
     )
 
     order = order_causes(sequence, 2, empty=True, complete=(False, True))

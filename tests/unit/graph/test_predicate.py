@@ -232,8 +232,8 @@ def test_strings_that_no_state_has_are_named(cluster: DumpView) -> None:
     sound = parse('member[0].electionState = "CLOSED" and has(member[0]["term"])')
     odd = parse("member[0].electionState in {'CLOSE', 'INIT'}")
 
-    assert sound.unheard_of(cluster) == []
-    assert odd.unheard_of(cluster) == [
+    assert sound.unknown_names(cluster) == []
+    assert odd.unknown_names(cluster) == [
         "column 29: no state has the string 'CLOSE'; did you mean CLOSED",
         "column 38: no state has the string 'INIT'; there are CANVASS, CLOSED",
     ]

@@ -18,8 +18,8 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.graph import tabular
-from canvass.graph.arranging import arrange
 from canvass.graph.errors import GraphError
+from canvass.graph.ordering import arrange
 from canvass.graph.printed import NO_TARGET, PrintedGraph, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import STATE_INDEX

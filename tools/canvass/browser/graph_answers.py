@@ -53,7 +53,7 @@ def find(graph: OpenGraph, where: str, limit: int) -> api.Found:
     predicate = parse(where)
     rows = predicate.rows(graph.view)
     shown = tuple(graph.ref(row) for row in rows[:limit].tolist())
-    hints = () if len(rows) else tuple(map(shortened, predicate.unheard_of(graph.view)))
+    hints = () if len(rows) else tuple(map(shortened, predicate.unknown_names(graph.view)))
     return api.Found(count=len(rows), shown=shown, hints=hints)
 
 
@@ -107,7 +107,7 @@ def find_path(
         np.array([graph.row(end)], dtype=np.int32) if end else parse(where).rows(graph.view)
     )
     if not len(targets):
-        hints = "".join(f"; {hint}" for hint in parse(where).unheard_of(graph.view))
+        hints = "".join(f"; {hint}" for hint in parse(where).unknown_names(graph.view))
         raise NoPath(f"the predicate holds in no state of the graph{hints}")
     sources = (
         graph.view.initial if start == "initial" else np.array([graph.row(start)], dtype=np.int32)

@@ -18,7 +18,7 @@ from canvass.browser.graphs import OpenGraph
 from canvass.browser.labels import label_of
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
-from canvass.graph.around import Arrow, Surroundings, around, arrows_among
+from canvass.graph.around import Arrow, Neighbourhood, around, arrows_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Extent:
     include: int | None = None
 
 
-def find_near(graph: OpenGraph, row: int, extent: Extent) -> Surroundings:
+def find_near(graph: OpenGraph, row: int, extent: Extent) -> Neighbourhood:
     """Find what is near a state.
 
     Raises

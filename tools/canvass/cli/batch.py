@@ -160,7 +160,7 @@ def _verify(
 ) -> Summary:
     from importlib.metadata import version
 
-    from canvass.cli.batch_progress import told
+    from canvass.cli.batch_progress import progress_text
     from canvass.cli.given import need_runs
     from canvass.cli.lookup_options import make_lookup
     from canvass.cli.stages import Stages
@@ -186,7 +186,7 @@ def _verify(
                 say=progress.stage,
             )
             started = time.monotonic()
-            progress.detail(lambda seconds: told(job.so_far(), seconds))
+            progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
             job.run(units)
             summary = summarise(
                 job,

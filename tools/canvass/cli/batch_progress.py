@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from canvass.corpus.job import SoFar
 
 
-def told(so_far: SoFar, seconds: float) -> str:
+def progress_text(so_far: SoFar, seconds: float) -> str:
     """Put the figures into words."""
     parts = [f"{so_far.done:,} of {so_far.tasks:,} tasks", f"{so_far.events:,} events"]
     parts.append(f"{so_far.events / max(seconds, 0.001):,.0f} events/s")

@@ -124,8 +124,8 @@ def _tell(batch: int, summary: Summary, output: Format) -> None:
     if output is Format.JSON:
         import msgspec
 
-        told = msgspec.to_builtins(summary) | {"batch": batch}
-        print(msgspec.json.encode(told).decode(), flush=True)
+        row = msgspec.to_builtins(summary) | {"batch": batch}
+        print(msgspec.json.encode(row).decode(), flush=True)
         return
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)

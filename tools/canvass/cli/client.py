@@ -123,15 +123,15 @@ def _service_id(name: str, services: list[str]) -> int:
 
     if name in services:
         return services.index(name)
-    told = ", ".join(services)
+    names = ", ".join(services)
     if name.isdecimal() and int(name) < (len(services) or MAX_SERVICES):
         return int(name)
     if name and services:
-        raise CommandError(f"{name!r} is no service of the cluster, which runs {told}")
+        raise CommandError(f"{name!r} is no service of the cluster; its services are {names}")
     if name:
-        raise CommandError(f"{name!r} is no number of a service; no folder tells their names")
+        raise CommandError(f"unknown service {name!r}; give its index, or --cluster to use names")
     if len(services) > 1:
-        raise CommandError(f"the cluster runs {told}: --service says which is asked")
+        raise CommandError(f"the cluster runs {names}; choose one with --service")
     return ALL_SERVICES
 
 
@@ -177,7 +177,7 @@ async def _offer(
     service_id: int,
 ) -> None:
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)
-    async with _told(connection, timeout_s):
+    async with _closing(connection, timeout_s):
         for line in lines:
             async with asyncio.timeout(timeout_s):
                 answer = await connection.request(line.encode(), service_id)
@@ -190,7 +190,7 @@ async def _ask_for_snapshot(
     from canvass.client.messages import AdminResponseCode
 
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)
-    async with _told(connection, timeout_s):
+    async with _closing(connection, timeout_s):
         async with asyncio.timeout(timeout_s):
             response = await connection.snapshot()
         if response.response_code is not AdminResponseCode.OK:
@@ -199,15 +199,15 @@ async def _ask_for_snapshot(
 
 
 @asynccontextmanager
-async def _told(connection: Connection, timeout_s: float) -> AsyncIterator[None]:
-    """Close a client in the end, and say what has become of it if it gets no answer."""
+async def _closing(connection: Connection, timeout_s: float) -> AsyncIterator[None]:
+    """Close a client in the end; an error names the reason if it gets no answer."""
     from canvass.client.connection import ClosedError
 
     try:
         yield
     except TimeoutError:
-        told = connection.client.closed_reason or "nobody leads, or nobody is there"
-        raise CommandError(f"no answer within {timeout_s:g} s: {told}") from None
+        reason = connection.client.closed_reason or "no member leads, or no member runs"
+        raise CommandError(f"no answer within {timeout_s:g} s: {reason}") from None
     except ClosedError as error:
         raise CommandError(f"the cluster does not let this client in: {error}") from None
     finally:

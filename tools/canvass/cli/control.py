@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Let a running cluster do something: what could be typed at `canvass run`.
 
-        Exit code 0: it was done, and how is told. 2: not so.
+        Exit code 0: it was done; the output says how. 2: it was not done.
 
         canvass control CLUSTER toggle snapshot
 

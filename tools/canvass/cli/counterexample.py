@@ -1,7 +1,7 @@
 """A counterexample as a person reads it, and as a file.
 
-One line for each step says which action, of which member; below it stands what changed. Nothing
-here runs TLC or judges; the values are TLC's own, compared by `canvass.tlc.changes`.
+One line for each step names the action and the member; below it are the changed variables. This
+module neither runs TLC nor decides; the values are TLC's own, compared by `canvass.tlc.changes`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMA: Final = "canvass.counterexample/1"
 
 _WIDTH: Final = 100
 _NEARLY: Final = 12
-"""Differences up to which an initial value is told by them; a member has many more fields."""
+"""Differences up to which an initial value is shown as them; a member has many more fields."""
 _PLACES: Final = (("member", 1, ""), ("channel", 2, " -> "))
 """Variables that say by their arguments who acted: a step changes the state of who takes it, and
 the loss of a message only the channel between two."""
@@ -179,7 +179,7 @@ def _details(step: Step) -> Iterator[str]:
 def _initial(name: str, value: Value) -> Iterator[str]:
     """A function is shown by argument, equal values together: members begin alike.
 
-    A record that is nearly the first one is told by what is different.
+    A record that is nearly the first one is shown by its different fields.
     """
     if not isinstance(value, Function):
         yield from _wrapped(f"{name} = {format_value(value)}")

@@ -1,6 +1,6 @@
-"""``canvass doctor``: is what canvass needs there, and what mends each thing that is not.
+"""``canvass doctor``: check that what canvass needs is installed; print a fix for each problem.
 
-It looks and asks, and changes nothing. TLC's version is told by the jar itself, not by a table.
+The command only reads. TLC's version comes from the jar itself, not from a table.
 """
 
 from __future__ import annotations

@@ -38,20 +38,20 @@ def export(runs: Sequence[ModelRun], target: Path) -> list[Path]:
     CommandError
         If there are several counterexamples for one file.
     """
-    told = [run for run in runs if run.counterexample is not None]
+    violated = [run for run in runs if run.counterexample is not None]
     if target.suffix != JSON:
         target.mkdir(parents=True, exist_ok=True)
         return [
             _write(target / f"{run.entry.name}{form}", _document(run, form))
-            for run in told
+            for run in violated
             for form in (JSON, ITF)
         ]
-    if len(told) > 1:
+    if len(violated) > 1:
         raise CommandError(
-            f"{len(told)} models have a counterexample: name one model, or export to a folder"
+            f"{len(violated)} models have a counterexample: name one model, or export to a folder"
         )
     form = ITF if target.name.endswith(ITF) else JSON
-    return [_write(target, _document(run, form)) for run in told]
+    return [_write(target, _document(run, form)) for run in violated]
 
 
 def _document(run: ModelRun, form: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """``canvass graph``: make state graphs with TLC, and ask what is in them.
 
-Here is how graphs are made and what they hold; questions are in `graph_ask`, comparison and export
-in `graph_give`. Only the commands and what they print are there; the work is in `canvass.graph`.
+Here is how graphs are made and what they hold; questions are in `graph_query`, comparison and
+export in `graph_export`. Only the commands and what they print are there; the work is in
+`canvass.graph`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from canvass.cli import graph_ask, graph_give
+from canvass.cli import graph_export, graph_query
 from canvass.cli.graph_common import Folder, Lines, Output
 from canvass.cli.output import CommandError, Format, progress_console, write_json
 
@@ -27,8 +28,8 @@ def register(app: typer.Typer) -> None:
     group.command("build")(build)
     group.command("import")(import_)
     group.command("stats")(stats)
-    graph_ask.add(group)
-    graph_give.add(group)
+    graph_query.add(group)
+    graph_export.add(group)
     app.add_typer(group, name="graph")
 
 
@@ -126,14 +127,14 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, Path, Any]:
 def _progress() -> Callable[[int, int], None]:
     """Say now and then how much of a dump was read."""
     console = progress_console()
-    told = [100_000]
+    next_report = [100_000]
 
-    def tell(states: int, edges: int) -> None:
-        if states + edges >= told[0]:
-            told[0] *= 2
+    def report(states: int, edges: int) -> None:
+        if states + edges >= next_report[0]:
+            next_report[0] *= 2
             console.print(f"read {states:,} states and {edges:,} edges")
 
-    return tell
+    return report
 
 
 def import_(

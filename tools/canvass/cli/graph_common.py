@@ -75,7 +75,7 @@ def rows_where(graph: StateGraph, where: str) -> list[int]:
     predicate = parse(where)
     rows: list[int] = predicate.rows(graph).tolist()
     if not rows:
-        for line in predicate.unheard_of(graph):
+        for line in predicate.unknown_names(graph):
             complain(line)
     return rows
 

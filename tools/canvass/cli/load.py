@@ -1,4 +1,4 @@
-"""Clients that keep a running cluster busy, and the book that they keep of what they were told.
+"""Clients that keep a running cluster busy, and the book that they keep of the answers.
 
 Each adds to one counter. What was acknowledged has to be in the counter once, whatever happens to
 the members: that is looked at in the end. If a store of keys and values runs, too, every other
@@ -20,7 +20,7 @@ from canvass.client.connection import ClosedError, Connection
 
 @dataclass
 class LoadBook:
-    """What clients were told."""
+    """The requests of clients and the answers that they received."""
 
     base: int = 0
     """The counter before the first request."""
@@ -50,7 +50,7 @@ class LoadBook:
         """Compare the counter with the book: what is wrong, in words."""
         wrong = list(self.problems)
         if len(set(self.values)) != len(self.values):
-            wrong.append("two requests were told the same value of the counter")
+            wrong.append("two requests were answered with the same value of the counter")
         if not len(self.values) <= value - self.base <= self.added:
             wrong.append(
                 f"the counter has gone from {self.base} to {value}, with {self.added} requests"
@@ -152,8 +152,8 @@ class Load:
             service_id = self._services.index("key-value")
             answer = await self._connections[0].request(f"get {key}".encode(), service_id)
             if answer != f"= {value}".encode():
-                told = f"{key} was set to {value}, and the store says {answer!r}"
-                self.book.problems.append(told)
+                problem = f"{key} was set to {value}, and the store says {answer!r}"
+                self.book.problems.append(problem)
 
     async def finish(self, timeout_s: float) -> int | None:
         """Offer no more, wait for what is open, and ask for the counter; None if nobody answers."""

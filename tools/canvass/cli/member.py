@@ -30,7 +30,7 @@ MARK_PERIOD_NS: Final = 1_000_000_000
 
 
 class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a member's process is told: the file that it is started with."""
+    """The configuration of a member's process: the file that it is started with."""
 
     cluster_id: int
     member_id: int
@@ -75,7 +75,7 @@ class MemberStatus(msgspec.Struct, frozen=True):
 
 
 def read_config(path: Path) -> MemberConfig:
-    """Read what a member is told.
+    """Read the configuration of a member.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read_config(path: Path) -> MemberConfig:
     except FileNotFoundError:
         raise CommandError(f"{path} is missing: there is no such cluster") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} does not say what a member is told: {error}") from None
+        raise CommandError(f"{path} is not a member's configuration: {error}") from None
 
 
 def main() -> None:

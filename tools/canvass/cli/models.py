@@ -238,10 +238,10 @@ def run_model(
     module = root / f"{entry.module}.tla"
     result = check_with_tlc(module, root / entry.config, options=options, on_event=on_event)
     compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
-    told = None
+    shown = None
     if result.violations and result.outcome.is_violation:
-        told = counterexample(root, module, entry.name, result.violations[0])
-    return ModelRun(entry, result, compared, told, mode, workers)
+        shown = counterexample(root, module, entry.name, result.violations[0])
+    return ModelRun(entry, result, compared, shown, mode, workers)
 
 
 def processors() -> int:

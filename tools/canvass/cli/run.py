@@ -328,7 +328,7 @@ async def _course(
                     asked.answer(", ".join(supervisor.done[before:]))
                     continue
                 asked.answer("quit")
-                await asyncio.sleep(0)  # Whoever has asked is told before nobody listens any more.
+                await asyncio.sleep(0)  # The answer is sent before the socket closes.
                 return
             if options.seconds and passed_s >= options.seconds:
                 return
@@ -350,11 +350,13 @@ def _show(report: RunReport) -> None:
     if report.done:
         console.print("  " + ", ".join(f"{name} {count}" for name, count in report.done.items()))
     if report.requests_offered:
-        told = ", ".join(f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items())
+        latencies = ", ".join(
+            f"{name} {value:,.1f} ms" for name, value in report.latency_ms.items()
+        )
         value = "was not asked for" if report.counter is None else f"is at {report.counter}"
         console.print(
             f"  {report.requests_acknowledged:,} of {report.requests_offered:,} requests "
-            f"acknowledged, the counter {value}; {told}"
+            f"acknowledged, the counter {value}; {latencies}"
         )
     if report.positions_compared:
         count = report.positions_compared

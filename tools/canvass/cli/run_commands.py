@@ -101,14 +101,14 @@ class RunCommands:
         self.asked.put_nowait(Asked(command, answer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take one line of another terminal, and tell it what came of that."""
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Take one line of another terminal, and answer with what was done."""
+        result: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         asked = ""
 
         def answer(done: str) -> None:
-            if not told.done():
+            if not result.done():
                 nothing = f"{asked}: nothing was to be done"
-                told.set_result(f"{DONE} {done}" if done else nothing)
+                result.set_result(f"{DONE} {done}" if done else nothing)
 
         try:
             try:
@@ -116,10 +116,10 @@ class RunCommands:
                 asked = line.decode(errors="replace").strip()
                 self._take(line, answer)
             except CommandError as error:
-                told.set_result(str(error))
+                result.set_result(str(error))
             except ValueError:
-                told.set_result(f"a command has no more than {MAX_LINE:,} bytes")
-            writer.write(f"{await told}\n".encode())
+                result.set_result(f"a command has no more than {MAX_LINE:,} bytes")
+            writer.write(f"{await result}\n".encode())
             await writer.drain()
         except ConnectionError:
             pass  # It waits no more.

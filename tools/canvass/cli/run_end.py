@@ -44,7 +44,7 @@ async def come_together(
         ):
             return []
         if supervisor.failures and None in statuses and leader is not None:
-            return []  # Who has ended by itself would do so again; that is told.
+            return []  # A member that failed would fail again; the report names it.
         await asyncio.sleep(_PERIOD_S)
     return ["the members did not come to serve one leader"]
 

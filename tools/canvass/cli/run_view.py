@@ -98,10 +98,9 @@ class RunView:
         if self._load is None:
             return ""
         book = self._load.book
-        told = f"; {book.acknowledged:,} of {book.offered:,} requests acknowledged"
-        return (
-            f"{told}, p50 {book.percentile_ms(0.5):.1f} ms, p99 {book.percentile_ms(0.99):.1f} ms"
-        )
+        requests = f"{book.acknowledged:,} of {book.offered:,} requests acknowledged"
+        latency = f"p50 {book.percentile_ms(0.5):.1f} ms, p99 {book.percentile_ms(0.99):.1f} ms"
+        return f"; {requests}, {latency}"
 
     def _table(self) -> Table:
         from rich.table import Table

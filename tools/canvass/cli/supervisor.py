@@ -210,7 +210,7 @@ class Supervisor:
         An election takes back what the switch was set to, so the member is given it again then.
         """
         before: int | None = None
-        told_after = -1
+        set_after = -1
         for _ in range(int(LEADER_TIMEOUT_S / PERIOD_S)):
             status = self.status(i)
             if not self.is_up(i) or self.is_paused(i):
@@ -223,9 +223,9 @@ class Supervisor:
                 self._note(f"node {i} {command.toggle.lower().replace('_', '-')}: none found")
                 return
             elections = status.counters.get("elections", 0)
-            if status.node_toggle == "NEUTRAL" and told_after < elections:
+            if status.node_toggle == "NEUTRAL" and set_after < elections:
                 self._tell(i, f"node {command.toggle}")
-                before, told_after = count, elections
+                before, set_after = count, elections
             await asyncio.sleep(PERIOD_S)
 
     async def snapshot(self) -> bool:

@@ -137,8 +137,12 @@ def _around(lanes: RunLanes, row: int, context: int, members: Sequence[int] | No
 
 def console_columns() -> int:
     """Give the columns to use where there is no terminal."""
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isascii() and told.isdigit() and int(told) >= 20 else _PIPE_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    return (
+        int(columns)
+        if columns.isascii() and columns.isdigit() and int(columns) >= 20
+        else _PIPE_WIDTH
+    )
 
 
 def _can_draw() -> bool:

@@ -63,7 +63,7 @@ def shrink(
     streams = {member: events for member, events in whole.events.items() if events}
     with console.status("shrinking") as status:
         shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
-        shrinker.told = lambda count: status.update(f"shrinking: {count:,} events")
+        shrinker.on_progress = lambda count: status.update(f"shrinking: {count:,} events")
         try:
             shrunk = shrinker.shrink(midway=midway)
         except NothingToShrink as error:

@@ -176,14 +176,14 @@ def _timing_options(mode: TimingMode, settings: Sequence[str]) -> TimingOptions:
 
 
 def _check_with_tlc(
-    units: Sequence[Unit], timeout: float | None, heap: str | None, told: Progress | None
+    units: Sequence[Unit], timeout: float | None, heap: str | None, progress: Progress | None
 ) -> CorpusVerdict:
     from canvass.cli.check import heap_mib
     from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
 
     if heap is None:
-        return check_with_tlc(units, EngineOptions(timeout_s=timeout), told)
-    return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), told)
+        return check_with_tlc(units, EngineOptions(timeout_s=timeout), progress)
+    return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), progress)
 
 
 def _write_page(

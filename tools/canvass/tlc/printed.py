@@ -161,7 +161,7 @@ class _Reader:
 
     def _begin_error(self, text: str) -> None:
         self._state = None
-        # Of a further counterexample only that there is one is told.
+        # Of a further counterexample only its existence is kept.
         self._error = not self.found.more
         if self._error:
             self.found.errors = [one for one in self.found.errors if not _introduces(one)]

@@ -253,7 +253,7 @@ def components(
     ends = found.terminal.nonzero()[0].tolist()
     largest = list(range(min(limit, len(found))))
 
-    def told(numbers: list[int]) -> list[dict[str, object]]:
+    def rows(numbers: list[int]) -> list[dict[str, object]]:
         return [
             {
                 "size": int(found.sizes[number]),
@@ -269,8 +269,8 @@ def components(
                 "count": len(found),
                 "terminal": len(ends),
                 "unexpanded": int(found.unexpanded.sum()),
-                "largest": told(largest),
-                "terminals": told(ends[:limit]),
+                "largest": rows(largest),
+                "terminals": rows(ends[:limit]),
             }
         )
         return

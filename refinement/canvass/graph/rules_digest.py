@@ -1,7 +1,7 @@
 """The rules that a canonical step is decided under, as part of its key.
 
-The canonical form of a step says nothing of the rules. Where steps of different rules are kept
-together, their keys are told apart by `salt_of`.
+The canonical form of a step does not contain the rules. `rules_digest` distinguishes the keys of
+steps of different rules in one table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ def rules_name(rules: Rules) -> str:
     return f"{rules.member_count}/{rules.revision}/{hardening}"
 
 
-def salt_of(rules: Rules) -> int:
-    """Give 64 bits that tell the canonical steps of different rules apart."""
+def rules_digest(rules: Rules) -> int:
+    """Give 64 bits that distinguish the canonical steps of different rules."""
     return int.from_bytes(hashlib.sha256(rules_name(rules).encode()).digest()[:8], "big")

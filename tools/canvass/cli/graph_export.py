@@ -69,14 +69,14 @@ def diff(
     one, two = open_view(first), open_view(second)
     found = compare(one, two, limit=limit)
     if output is Format.JSON:
-        write_json(_told(found, one, two, limit))
+        write_json(_diff_document(found, one, two, limit))
     else:
         _print(found, one, two, limit)
     if not found.same:
         raise typer.Exit(EXIT_UNEXPECTED)
 
 
-def _told(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> dict[str, Any]:
+def _diff_document(found: Diff, one: StateGraph, two: StateGraph, limit: int) -> dict[str, Any]:
     def some(graph: StateGraph, rows: list[int]) -> dict[str, Any]:
         return {"count": len(rows), "shown": [graph.id_of(row) for row in rows[:limit]]}
 
@@ -182,18 +182,18 @@ def coverage(
             }
         )
         return
-    console, told = Lines(), found.coverage
+    console, coverage = Lines(), found.coverage
     console.print(
-        f"{told.covered:,} of {told.steps:,} distinct steps of {told.model} are taken in"
-        f" {found.events:,} events of {found.runs:,} runs"
+        f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
+        f" in {found.events:,} events of {found.runs:,} runs"
     )
-    if not told.covered:
+    if not coverage.covered:
         complain(
             "no step of the runs is in the graph: are members, revision and hardenings the same?"
         )
     if found.malformed:
         complain(f"{found.malformed} runs are malformed; canvass verify says why")
-    for row in told.actions:
+    for row in coverage.actions:
         console.print(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
     for edge in missed:
         ends = f"{opened.id_of(edge.source)[:12]} -> {opened.id_of(edge.target)[:12]}"
@@ -278,7 +278,7 @@ def _part(
     actions: list[str] | None,
     limit: int,
 ) -> str:
-    from canvass.graph.around import around as surroundings
+    from canvass.graph.around import around as neighbourhood
 
     if around is None:
         rows = rows_where(graph, where) if where is not None else list(range(graph.state_count))
@@ -293,7 +293,7 @@ def _part(
     else:
         if where is not None:
             raise CommandError("choose with --around or with --where, not with both")
-        found = surroundings(graph, row_of(graph, around), depth, limit, actions)
+        found = neighbourhood(graph, row_of(graph, around), depth, limit, actions)
         rows = found.rows.tolist()
         if found.left_out_states:
             complain(
