@@ -60,14 +60,16 @@ class MemberFiles:
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
     """The files in a folder and below it, in a fixed order."""
-    with os.scandir(folder) as listed:
-        entries = sorted(listed, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=True):
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise DiskError(str(folder), -1, error.strerror or "cannot be listed") from None
+    for path in (folder / name for name in names):
+        if path.is_dir():
             if depth > 0:
-                yield from _walk(folder / entry.name, depth - 1)
+                yield from _walk(path, depth - 1)
         else:
-            yield folder / entry.name
+            yield path
 
 
 def _collect(folder: Path, paths: Sequence[Path]) -> tuple[MemberFiles, list[str]]:
