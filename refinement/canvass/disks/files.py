@@ -7,7 +7,6 @@ whose name ends in ``.gz`` is decompressed in memory.
 from __future__ import annotations
 
 import mmap
-import os
 import re
 import stat
 import zlib
@@ -61,10 +60,10 @@ class MemberFiles:
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
     """The files in a folder and below it, in a fixed order."""
     try:
-        names = sorted(os.listdir(folder))
+        paths = sorted(folder.iterdir())
     except OSError as error:
         raise DiskError(str(folder), -1, error.strerror or "cannot be listed") from None
-    for path in (folder / name for name in names):
+    for path in paths:
         if path.is_dir():
             if depth > 0:
                 yield from _walk(path, depth - 1)
