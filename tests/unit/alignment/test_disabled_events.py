@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from canvass.traces.alignment.importer import import_logs
-from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED
-from support.aeron_runs import SAMPLES, lines_of, write_logs
+from canvass.traces.alignment.importer import ImportFault, import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED, EXPLAINED, INCOMPLETE
+from support.aeron_runs import RELEASES, SAMPLES, lines_of, write_logs
 from support.checked_runs import checked
 
 
@@ -33,6 +33,7 @@ EVENTS = (
     "REPLAY_NEW_LEADERSHIP_TERM",
     "REQUEST_VOTE",
     "ROLE_CHANGE",
+    "SERVICE_ACK",
     "STATE_CHANGE",
     "STOP_CATCHUP",
     "VOTE",
@@ -45,8 +46,43 @@ def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) 
     summary = import_logs([logs], tmp_path / "run")
 
     assert summary.outcome != CONTRADICTED, summary.contradiction
-    if event not in ("CATCHUP_POSITION", "REPLAY_NEW_LEADERSHIP_TERM"):
-        assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
+    assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
+
+
+@pytest.mark.parametrize("event", ["CATCHUP_POSITION", "REPLAY_NEW_LEADERSHIP_TERM"])
+def test_what_the_log_does_not_say_of_a_catch_up_is_inferred(event: str, tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", logs_without(SAMPLES[1], event))
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert summary.outcome == EXPLAINED, summary.missing
+    assert checked(tmp_path / "run").verdict.value == "CONFORMS"
+
+
+def test_a_snapshot_whose_position_no_line_says_is_not_contradicted(tmp_path: Path) -> None:
+    (release,) = (path for path in RELEASES if path.name == "1.47.7-kills")
+    logs = write_logs(tmp_path / "logs", logs_without(release, "SERVICE_ACK"))
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert summary.outcome == EXPLAINED, summary.missing
+    assert checked(tmp_path / "run").verdict.value == "CONFORMS"
+
+
+def test_logs_without_elections_are_refused(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path / "logs", logs_without(SAMPLES[1], "ELECTION_STATE_CHANGE"))
+
+    with pytest.raises(ImportFault, match=r"member-0\.log: .* ELECTION_STATE_CHANGE"):
+        import_logs([logs], tmp_path / "run")
+
+
+def test_one_log_without_elections_is_not_used(tmp_path: Path) -> None:
+    logs = {i: list(lines_of(SAMPLES[1], i)) for i in range(3)}
+    logs[2] = logs_without(SAMPLES[1], "ELECTION_STATE_CHANGE")[2]
+    summary = import_logs([write_logs(tmp_path / "logs", logs)], tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert [member.accounted for member in summary.members][2] == 0
+    assert any("member-2.log" in one and "is not used" in one for one in summary.missing)
+    assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
 
 
 def test_the_lines_of_sessions_are_not_needed(tmp_path: Path) -> None:

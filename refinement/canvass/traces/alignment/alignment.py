@@ -10,7 +10,9 @@ from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.traces.aeron_log.logs import ClusterLogs, members_named
+from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
+from canvass.traces.aeron_log.records import ElectionStateChange
+from canvass.traces.aeron_log.table import EVENT_TYPES
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channels import Carried
 from canvass.traces.alignment.completeness import missing_commits, missing_ends, missing_states
@@ -21,7 +23,12 @@ from canvass.traces.alignment.member_lines import LineReader, member_lines
 from canvass.traces.alignment.replay import Replay, Trajectory
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.solving import Segment, Solution, solve
-from canvass.traces.alignment.vocabulary import Vocabulary, vocabulary_of
+from canvass.traces.alignment.vocabulary import (
+    PRINTED_STEPS,
+    RECEIPTS,
+    Vocabulary,
+    vocabulary_of,
+)
 from canvass.traces.limits import MAX_MEMBERS
 
 SEGMENT: Final = 8_000
@@ -122,8 +129,12 @@ def align(
     ImportFault
         If the logs name members that no cluster can have.
     """
-    known = [member_id for member_id in logs.members if member_id >= 0]
     highest = _highest_member(logs)
+    known = [i for i, log in logs.members.items() if i >= 0 and not _lacks_elections(log)]
+    if not known:
+        file = next(iter(logs.members.values())).files[0]
+        reason = "no line of the logs is an ELECTION_STATE_CHANGE: enable that event"
+        raise ImportFault(f"{file}: {reason}")
     enabled = None if events is None else frozenset(events)
     vocabularies = vocabularies_of(logs, enabled)
     rules = Rules(highest + 1, revision or revision_of(vocabularies))
@@ -131,6 +142,12 @@ def align(
     vocabulary = vocabulary_of(
         (one.kinds for one in printed),
         rare=events is None,
+        reached={
+            record.new_state
+            for i in known
+            for record in logs.members[i].records
+            if isinstance(record, ElectionStateChange)
+        },
         change_before_role=all(one.prints_change_before_role for one in printed),
     )
     readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
@@ -144,6 +161,11 @@ def align(
         else {i: reader.lines for i, reader in readers.items()}
     )
     found = Alignment(rules, logs, {}, vocabulary)
+    for i in sorted(logs.members.keys() - {NULL_VALUE, *known}):
+        log = logs.members[i]
+        found.members[i] = MemberCounts(tuple(path.name for path in log.files))
+        reason = "no line of the log is an ELECTION_STATE_CHANGE: it is not used"
+        found.gaps.append(Remark(i, str(log.files[0]), 1, reason))
     aligner = _Aligner(found, facts, readers, effort, write)
     aligner.run(sys.maxsize if whole else segment_lines)
     return found
@@ -227,6 +249,16 @@ class _Aligner:
         _Remarks(self.found, solution, segment, reached, is_last).collect()
         for i, live in solution.schedule.members.items():
             self.found.members[i] = self.write(live)
+
+
+def _lacks_elections(log: MemberLog) -> bool:
+    """Whether a log has lines of the model, and none says how an election went.
+
+    Nothing but these lines says what became of a member after most of its steps.
+    """
+    names = {name for life in log.lives for name in life.events}
+    kinds = {EVENT_TYPES[name].record for name in names if name in EVENT_TYPES}
+    return bool(kinds & (PRINTED_STEPS | RECEIPTS)) and ElectionStateChange not in kinds
 
 
 def _highest_member(logs: ClusterLogs) -> int:

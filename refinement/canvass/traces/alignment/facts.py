@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -20,6 +21,9 @@ from canvass.traces.aeron_log import records
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.member_lines import MemberLines
 
+TERM_ENTRY_BYTES: Final = 96
+"""The length of a NewLeadershipTermEvent in the log, with its frame's header: always the same."""
+
 
 @dataclass(slots=True)
 class ClusterFacts:
@@ -28,7 +32,8 @@ class ClusterFacts:
     Parameters
     ----------
     term_entries
-        For each term the base and the end of its first entry, as most lines have it.
+        For each term the base and the end of its first entry, as most lines have it. Where no line
+        shows the entry, announcements say where it begins.
     canvasses
         For each member the canvass positions that it can have sent, in order, each with the wall
         time from which on it did.
@@ -95,6 +100,9 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
                 candidates[message.candidate_term_id] = message.candidate_member_id
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
+    for m in (one for several in announced.values() for one in several):
+        base = m.term_base_log_position
+        entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))
     facts.term_entries = {term: _most_common(places) for term, places in entries.items()}
     facts.announcements = {term: list(several) for term, several in announced.items()}
     return facts

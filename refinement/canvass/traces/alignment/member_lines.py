@@ -69,7 +69,8 @@ class MemberLines:
         Other lines of the cluster component: before which of ``records`` each one stands.
     acknowledged
         For each line that ends a snapshot or a termination the position that the services have
-        acknowledged for it, or -1.
+        acknowledged for it; where no line says so, that of the snapshot with which the member
+        starts again, or -1.
     times
         For each of ``records`` the wall time in ns.
     damaged
@@ -142,6 +143,7 @@ class LineReader:
         self._records = iter(log.every_record())
         self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
         self._acknowledged = NULL_VALUE
+        self._snapshot = NULL_VALUE
         self._offset: int | None = None
 
     def read(self, count: int) -> None:
@@ -179,6 +181,14 @@ class LineReader:
             kind is not StateChange or is_snapshot_end(record) or is_termination(record)
         ):
             lines.acknowledged[index] = self._acknowledged
+            if is_snapshot_end(record):
+                self._snapshot = index
+            elif (
+                isinstance(record, NewElection)
+                and is_start(record)
+                and lines.acknowledged.get(self._snapshot) == NULL_VALUE
+            ):
+                lines.acknowledged[self._snapshot] = record.log_position
             lines.records.append(record)
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):
@@ -187,6 +197,7 @@ class LineReader:
     def drop(self, count: int) -> int:
         """Drop the first lines, and count those of other events that stand before the next one."""
         one = self.lines
+        self._snapshot -= count
         passed = sum(1 for index, _ in one.beside if index <= count)
         self.lines = MemberLines(
             one.member_id,

@@ -32,7 +32,7 @@ from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records
 from canvass.traces.alignment.clocks import FOREVER
-from canvass.traces.alignment.facts import ClusterFacts
+from canvass.traces.alignment.facts import TERM_ENTRY_BYTES, ClusterFacts
 from canvass.traces.alignment.member_lines import (
     MemberLines,
     is_snapshot_end,
@@ -73,6 +73,9 @@ _CHANGES: Final = (
 _LOG_ENDED: Final = "eos=true"
 """Within the reason of an election: the leader closed its log in good order."""
 
+FRAME_BYTES: Final = 32
+"""The least by which a log grows (``FrameDescriptor.FRAME_ALIGNMENT``)."""
+
 _INIT_WITHIN: Final = 6
 """Lines within which the first change of an election follows a line that has to do with it."""
 
@@ -107,6 +110,7 @@ class Moves:
         found = enumerate(lines.records)
         self._changes = [k for k, record in found if isinstance(record, _CHANGES)]
         self._shows_termination = lines.vocabulary.prints(records.StateChange)
+        self._shows_replay = lines.vocabulary.prints(records.ReplayNewLeadershipTerm)
         self._terminates = {k for k, record in enumerate(lines.records) if is_termination(record)}
 
     def take(self, s: Member, action: str, given: Input) -> Outcome | None:
@@ -134,6 +138,8 @@ class Moves:
                 if (k, given.message) not in self.banned:
                     yield action, given
         yield from self._closed(s, k, hidden)
+        if not self._shows_replay and s.module_state is ModuleState.ACTIVE:
+            yield from self._replayed(s)
         if record is not None:
             if is_start(record):
                 yield "Restart", NO_INPUT
@@ -151,7 +157,7 @@ class Moves:
                 )
             elif is_snapshot_end(record):
                 at = self.lines.acknowledged.get(k, -1)
-                if at < 0 or s.commit_position == at:
+                if s.commit_position == at or (at < 0 and s.commit_position > _snapshotted(s)):
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
 
@@ -222,6 +228,33 @@ class Moves:
             term = s.module_leadership_term_id
             yield "OnCommitPosition", Input(message=CommitPosition(term, end, s.leader_member_id))
 
+    def _replayed(self, s: Member) -> Iterator[Move]:
+        """First entries of terms, where the log does not show that they are processed."""
+        for term, base in self._entries(s):
+            if base == s.commit_position:
+                end = self.facts.entry_end(term, base)
+                yield (
+                    "OnReplayNewLeadershipTermEvent",
+                    Input(
+                        position=end if end > 0 else base + TERM_ENTRY_BYTES,
+                        leadership_term_id=term,
+                        term_base_log_position=base,
+                    ),
+                )
+
+    def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
+        """The terms that a member has still to process, with their bases: those of its own
+        recording log, and the one that it joins.
+        """
+        joined = max(s.leadership_term_id, s.module_leadership_term_id)
+        known = {e.leadership_term_id: e.term_base_log_position for e in s.recording_log}
+        if joined in self.facts.term_entries:
+            known.setdefault(joined, self.facts.term_entries[joined][0])
+        # Where two terms begin at one position, the log has the entry of the later one.
+        for base, term in {base: term for term, base in sorted(known.items())}.items():
+            if base >= s.commit_position:
+                yield term, base
+
     def _wanted(self, s: Member, k: int) -> tuple[set[int], set[int]]:
         """Positions up to which lines that follow show the log recorded, and processed."""
         positions: set[int] = set()
@@ -229,7 +262,10 @@ class Moves:
         for record, index in self._following(k):
             kind = type(record)
             if kind is records.StateChange:
-                if (at := self.lines.acknowledged.get(index, -1)) > 0:
+                at = self.lines.acknowledged.get(index, NULL_VALUE)
+                if at < 0 and is_snapshot_end(record) and s.commit_position <= _snapshotted(s):
+                    at = _snapshotted(s) + FRAME_BYTES
+                if at > 0:
                     commits.add(at)
                     positions.add(at)
                 continue
@@ -273,6 +309,10 @@ class Moves:
                 if leads and position > s.publication_position:
                     yield "AppendEntry", Input(position=position)
                 yield "RecordLog", Input(position=position)
+        entries = () if self._shows_replay or leads else [base for _, base in self._entries(s)]
+        if entries:
+            # What is processed as one piece holds no first entry of a term.
+            commits = {one for one in commits if one <= min(entries)} | {min(entries)}
         for position in sorted(commits):
             if position > s.commit_position:
                 yield "ConsumeLog", Input(position=position)
@@ -368,6 +408,15 @@ class Moves:
         return [m for *_, m in sorted(sent, key=itemgetter(0, 1, 2))]
 
 
+def _snapshotted(s: Member) -> int:
+    """Where the log is known to be processed when the next snapshot is asked for: the first entry
+    of the term, and what the last snapshot has.
+    """
+    log = s.recording_log
+    entry = log[-1].term_base_log_position + TERM_ENTRY_BYTES if log else 0
+    return max(s.snapshot_log_position, entry)
+
+
 def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
     return f"On{type(message).__name__}", Input(message=message, active=active)  # type: ignore[arg-type]
 
@@ -375,7 +424,3 @@ def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
 def _entry_end(s: Member) -> int:
     """The end of a term's first entry, where no line shows it: its length is always the same."""
     return s.publication_position + TERM_ENTRY_BYTES
-
-
-TERM_ENTRY_BYTES: Final = 96
-"""The length of a NewLeadershipTermEvent in the log, with its frame's header."""

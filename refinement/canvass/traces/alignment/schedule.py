@@ -176,6 +176,9 @@ class Schedule(Commits):
         position = step.given.position
         if step.action == "RecordLog" and not self._can_record(live, position):
             return True
+        asks = step.action == "FollowerCatchupAwait" and "CatchupPosition" in self._hidden
+        if asks and not self._serves(live):
+            return True
         if self._hidden and step.action == "AppendEntry":
             return position > live.upper.published
         assumed = bool(self._hidden) and step.action == ASSUME_COMMIT

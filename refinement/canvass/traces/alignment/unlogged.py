@@ -10,8 +10,10 @@ from typing import Final
 
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
+    NULL_VALUE,
     AppendPosition,
     CanvassPosition,
+    CatchupPosition,
     Message,
     NewLeadershipTerm,
 )
@@ -89,6 +91,24 @@ class UnloggedMessages(DrivenCluster):
                 break
             self._adopt(self.members[j], found[0])
         return -1
+
+    def _serves(self, live: LiveMember) -> bool:
+        """Whether its leader replays the log to a follower that catches up; it has to have heard
+        the follower's question, where logs do not print that.
+        """
+        i, leader = live.member_id, self.members.get(live.state.leader_member_id)
+        if leader is None or leader.state.members[i].catchup_replay:
+            return True
+        asked = [m for _, m in self._available(leader.member_id, i)]
+        again = live.reports(leader.member_id, CatchupPosition, NULL_VALUE)
+        for m in [*asked, *([again[1]] if again is not None else [])]:
+            if not isinstance(m, CatchupPosition):
+                continue
+            outcome = leader.take("OnCatchupPosition", given := Input(message=m))
+            if outcome is not None and outcome.next.members[i].catchup_replay:
+                self._adopt(leader, [("OnCatchupPosition", given, outcome)])
+                return True
+        return False
 
     def _report_before_leaving(self, live: LiveMember, step: Step) -> None:
         """Send what a member's state says before it is over, where logs do not print it."""

@@ -6,7 +6,7 @@ A step whose event is not in the vocabulary is silent. Nothing here looks at the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,6 +65,7 @@ def vocabulary_of(
     kinds: Iterable[frozenset[type[ClusterEvent]]],
     *,
     rare: bool = True,
+    reached: Collection[str] = (),
     change_before_role: bool = False,
 ) -> Vocabulary:
     """The vocabulary of a cluster, whose members run one release with one setting.
@@ -76,21 +77,24 @@ def vocabulary_of(
     rare
         Whether rare events are taken to be enabled though no line shows them: their absence is no
         sign of the setting.
+    reached
+        The election states that members have reached: what members reach with a rare event only is
+        such a sign.
     change_before_role
         As in `Vocabulary`.
     """
     seen = frozenset().union(*kinds)
-    events = (PRINTED_STEPS | RECEIPTS) & (seen | _RARE if rare else seen)
+    likely = {kind for kind, state in _RARE.items() if state not in reached} if rare else set()
+    events = (PRINTED_STEPS | RECEIPTS) & (seen | likely)
     return Vocabulary(events, change_before_role)
 
 
-_RARE: Final[frozenset[type[ClusterEvent]]] = frozenset(
-    {
-        records.CatchupPosition,
-        records.StopCatchup,
-        records.TerminationPosition,
-        records.TerminationAck,
-        records.TruncateLogEntry,
-        records.RoleChange,
-    }
-)
+_RARE: Final[Mapping[type[ClusterEvent], str]] = {
+    records.CatchupPosition: "FOLLOWER_CATCHUP",
+    records.StopCatchup: "",
+    records.TerminationPosition: "",
+    records.TerminationAck: "",
+    records.TruncateLogEntry: "",
+    records.RoleChange: "CANDIDATE_BALLOT",
+}
+"""Rare events, each with the election state that nobody reaches without it, if there is one."""
