@@ -38,8 +38,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         for sync, batch, entries in ((True, 1, 500), (True, 50, 10_000), (False, 50, 50_000)):
             took_s = record(Path(root, f"{sync}-{batch}"), entries, batch, sync=sync)
-            told = "synced" if sync else "not synced"
-            what = f"record, {told}, {batch} at a time"
+            result = "synced" if sync else "not synced"
+            what = f"record, {result}, {batch} at a time"
             print(f"{what:<40} {entries / took_s:>14,.0f} entries/s", flush=True)
         for entries in LENGTHS:
             folder = Path(root, f"log-{entries}")

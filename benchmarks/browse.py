@@ -2,7 +2,7 @@
 
 ``python benchmarks/browse.py [SIDE]`` writes a graph of SIDE x SIDE states, 102,400 without it,
 starts the command on it and on the graph of MCMemberGraph2, which is built in the user's folder of
-graphs if it is not there, and asks over HTTP as the page does. The first view is told from the
+graphs if it is not there, and asks over HTTP as the page does. The first view is timed from the
 moment at which the address is printed, and from the start of the command; everything after it as
 the median of many requests with its slowest tenth. Times are of the wall, with one client.
 """
@@ -130,7 +130,7 @@ def measure(name: str, folder: Path, where: str, by: str) -> None:
         show("first view, from the address on", cold)
         show("first view, from the command on", whole)
         client.get(f"/api/graph/{graph}/path?from=initial&where={quote(where)}")
-        show("click on a neighbour: state and surroundings", walk(client, random.Random(1)))
+        show("click on a neighbour: state and neighbourhood", walk(client, random.Random(1)))
         for question in (
             f"find?where={quote(where)}",
             f"path?from=initial&where={quote(where)}",

@@ -122,11 +122,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         for rate in RATES:
             for words in ((), ("--no-record",), ("--no-sync",), ("--no-record", "--no-sync")):
-                told = run(Path(root, f"{rate}{''.join(words)}"), rate, *words)
+                result = run(Path(root, f"{rate}{''.join(words)}"), rate, *words)
                 what = f"offered {rate:,}/s {' '.join(words)}"
                 print(
-                    f"{what:<40} {told['rate']:>7,.0f} requests/s, p50 {told['p50']:,.1f} ms, "
-                    f"p99 {told['p99']:,.1f} ms, max {told['max']:,.1f} ms",
+                    f"{what:<40} {result['rate']:>7,.0f} requests/s, p50 {result['p50']:,.1f} ms, "
+                    f"p99 {result['p99']:,.1f} ms, max {result['max']:,.1f} ms",
                     flush=True,
                 )
         for count in LENGTHS:

@@ -4,7 +4,7 @@
 in parts, and joins the parts, without Spark. Each of the three has a process of its own, in which
 the same was done with a small run before, so that everything is compiled and loaded. Time is that
 of processors: the join is what one worker does while the others have nothing to do. Memory is the
-peak of that process; what it has at the beginning, for the most part libraries, is told, too.
+peak of that process; its memory at the start, mostly libraries, is printed as well.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def make(root: Path) -> None:
 
 
 def make_cache(root: Path) -> None:
-    """Record runs, and have all their steps judged."""
+    """Record runs, and have all their steps checked."""
     lookup = StepLookup(cache=root / "cache.new")
     check_units(sorted(simulate(root / "base").iterdir()), lookup)
     make_long(EVENTS // FILES, root, "short")

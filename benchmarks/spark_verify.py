@@ -118,8 +118,8 @@ def peaks(names: dict[int, str]) -> str:
         name = names.get(int(folder.name), "JVM" if fields["Name"] == "java" else "workers")
         if name and "VmHWM" in fields:
             peak.setdefault(name, []).append(int(fields["VmHWM"].split()[0]) // 1024)
-    told = (f"{name} {', '.join(map(str, sorted(peak[name])[::-1]))}" for name in sorted(peak))
-    return "; ".join(told)
+    reported = (f"{name} {', '.join(map(str, sorted(peak[name])[::-1]))}" for name in sorted(peak))
+    return "; ".join(reported)
 
 
 class Taken(NamedTuple):
@@ -180,7 +180,7 @@ class Bench:
     checker: ProcessPoolExecutor
     """Verifies in one process."""
     names: dict[int, str]
-    """What processes are called when their memory is told; those without a name have none."""
+    """The names of processes in the report of their memory; a process may have none."""
 
     @property
     def cache(self) -> Path:
@@ -265,7 +265,7 @@ def main() -> None:
         found = check_units(sorted(base.iterdir()), lookup)
         assert found.exit_code == 0
         say(f"{RUNS} simulated runs, {found.counts.events:,} events:", end=" ")
-        say(f"{lookup.asked:,} distinct steps judged by TLC in {found.counts.seconds:.0f} s")
+        say(f"{lookup.asked:,} distinct steps checked by TLC in {found.counts.seconds:.0f} s")
         maker.submit(
             write_dataset, base, root / "warm", 1, events_per_file=EVENTS_PER_FILE
         ).result()

@@ -80,7 +80,7 @@ def test_graphs_of_three_members_pass_through_every_action_and_election_state(
     assert all(graph.manifest.counts.actions[action.value] > 0 for action in ACTIONS)
 
 
-def test_a_wrong_state_is_told_with_what_differs_and_where_to_look(
+def test_a_wrong_state_is_reported_with_what_differs_and_where_to_look(
     pytestconfig: pytest.Config,
 ) -> None:
     def one_too_far(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
@@ -91,13 +91,13 @@ def test_a_wrong_state_is_told_with_what_differs_and_where_to_look(
 
     graph = graph_of(pytestconfig, "MCMemberGraph1")
     found = list(mismatches(graph, mistaken(Action.APPEND_ENTRY, one_too_far)))
-    told = found[0].describe()
+    result = found[0].describe()
 
     assert len(found) == graph.manifest.counts.actions["AppendEntry"]
     assert found[0].fields == ("publication_position",)
-    assert "AppendEntry, Replication.tla:" in told
-    assert "one_too_far, test_graph_equivalence.py:" in told
-    assert "publication_position" in told
+    assert "AppendEntry, Replication.tla:" in result
+    assert "one_too_far, test_graph_equivalence.py:" in result
+    assert "publication_position" in result
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,8 @@ def test_a_core_that_is_enabled_wrongly_or_raises_is_found(
     pytestconfig: pytest.Config, handler: Any, phrase: str
 ) -> None:
     graph = graph_of(pytestconfig, "MCMemberGraph1")
-    told = [step.describe() for step in mismatches(graph, mistaken(Action.CONSUME_LOG, handler))]
+    reported = [
+        step.describe() for step in mismatches(graph, mistaken(Action.CONSUME_LOG, handler))
+    ]
 
-    assert any(phrase in text for text in told)
+    assert any(phrase in text for text in reported)

@@ -1,4 +1,4 @@
-"""The two engines agree: judged step by step, and looked for by TLC as a behaviour of the spec."""
+"""The two engines agree: a check step by step, and TLC's search for a behaviour of the spec."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def differences(units: list[Path]) -> list[tuple[str, object, object]]:
 
     TLC stops at the events that end the longest prefix it can explain. One of them is among the
     first ones of each kind that the other engine tells. Of two checksums that contradict each other
-    either may be told: it is one engine's and the other's that do not agree.
+    either may be reported: an engine may choose the one or the other.
     """
     found: list[tuple[str, object, object]] = []
     steps, tlc = check_units(units, core_lookup()), check_with_tlc(units)

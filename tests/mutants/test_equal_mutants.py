@@ -103,7 +103,7 @@ def test_no_step_of_cores_alone_differs_but_those_of_mutants_that_whole_members_
 def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: str) -> None:
     fact = EQUAL[name].fact
     text = (spec_root() / "Equivalents.tla").read_text("utf-8")
-    told = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
+    result = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
     claim, broken = set(), set()
     for model in load_manifest().models:
         config = parse_config((spec_root() / model.config).read_text("utf-8"), model.config)
@@ -112,8 +112,8 @@ def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: s
         if fact == model.violates:
             broken.add(model.name)
 
-    assert told is not None
-    assert f"Mutant {name}:" in told[1]
+    assert result is not None
+    assert f"Mutant {name}:" in result[1]
     assert {"BallotMutants", "LogMutants", "MCFactsHazard3", "MCFive"} <= claim
     assert len(broken) == 1
 

@@ -118,7 +118,7 @@ class Row:
         promise = DivergenceClass.SAFETY_PROPERTY
         return [found.name for found in verdict.divergences if found.kind is not promise]
 
-    def told(self) -> tuple[str, str]:
+    def result(self) -> tuple[str, str]:
         """Whether it is caught, and by what; or that it is equal, and why."""
         names = Counter(found[0] for found in map(self._found, self.verdicts) if found)
         if names:
@@ -175,10 +175,10 @@ def _steps_alike(broken: Core, steps: list[tuple[Asked, Outcome | None]]) -> int
 
 def table_of(rows: list[Row]) -> str:
     """The page that lists them."""
-    told = {row.mutant.name: row.told() for row in rows}
-    counts = Counter(standing for standing, _ in told.values())
+    reported = {row.mutant.name: row.result() for row in rows}
+    counts = Counter(standing for standing, _ in reported.values())
     listed = [
-        f"| `{name}` | {standing} | {why} |" for name, (standing, why) in sorted(told.items())
+        f"| `{name}` | {standing} | {why} |" for name, (standing, why) in sorted(reported.items())
     ]
     return PAGE.format(
         count=len(rows), caught=counts["caught"], equal=counts["equal"], rows="\n".join(listed)

@@ -88,7 +88,7 @@ def test_every_mutant_is_killed(graphs: Graphs, capsys: pytest.CaptureFixture[st
     assert len(results) == len(MUTANTS) >= 100
 
 
-def test_a_mutant_is_told_with_the_action_and_where_the_spec_defines_it(graphs: Graphs) -> None:
+def test_a_mutant_is_reported_with_the_action_and_where_the_spec_defines_it(graphs: Graphs) -> None:
     (result,) = kill_mutants(graphs, [MUTANTS["vote_twice_in_a_term"]])
 
     assert result.kill is not None

@@ -76,16 +76,16 @@ Each mutant comes to one of these ends:
 
 
 def rows_of(text: str) -> dict[str, tuple[str, int, str]]:
-    """The rows of a page by mutant: verdict, seeds tried, what is told."""
-    return {name: (by, int(seeds), told) for name, by, seeds, told in ROW.findall(text)}
+    """The rows of a page by mutant: verdict, seeds tried, reason."""
+    return {name: (by, int(seeds), line) for name, by, seeds, line in ROW.findall(text)}
 
 
 def page_of(rows: dict[str, tuple[str, int, str]]) -> str:
     caught = [seeds for by, seeds, _ in rows.values() if by == "caught"]
     cores = [seeds for by, seeds, _ in rows.values() if by == "cores"]
     table = [
-        f"| `{name}` | {by} | {seeds} | {told} |"
-        for name, (by, seeds, told) in sorted(rows.items())
+        f"| `{name}` | {by} | {seeds} | {line} |"
+        for name, (by, seeds, line) in sorted(rows.items())
     ]
     return TEXT.format(
         count=len(rows),
@@ -170,6 +170,6 @@ def test_runs_of_cores_alone_conform_where_nothing_is_broken(name: str, tmp_path
         record_run(path, rules, seed, STEPS, faults=0.1, run_id=path.name, cluster=EndingCluster)
 
     runs = check_units(paths, StepLookup(oracle=CoreThenOracle().ask)).runs
-    told = [one for run in runs for one in run.divergences]
+    reported = [one for run in runs for one in run.divergences]
     # Protocols with hazards violate properties; no step of theirs is wrong.
-    assert [one for one in told if one.kind is not DivergenceClass.SAFETY_PROPERTY] == []
+    assert [one for one in reported if one.kind is not DivergenceClass.SAFETY_PROPERTY] == []

@@ -57,7 +57,7 @@ def test_recorded_scenarios_diverge_by_a_promise_that_the_dialogue_saw_broken_an
     checked: Checked,
 ) -> None:
     """Two watchers, written apart: the dialogue's looks at the whole world after each step."""
-    told = {
+    reported = {
         verdict.run_id: {divergence.name for divergence in verdict.divergences}
         for _, verdict in checked.runs
         if verdict.divergences
@@ -65,8 +65,8 @@ def test_recorded_scenarios_diverge_by_a_promise_that_the_dialogue_saw_broken_an
     seen = {verdict.run_id: each.broken for each, verdict in checked.runs if each.broken}
     whole = {verdict.run_id for each, verdict in checked.runs if each.whole and each.broken}
 
-    assert whole <= told.keys() <= seen.keys()
-    assert all(names <= seen[run_id] for run_id, names in told.items())
+    assert whole <= reported.keys() <= seen.keys()
+    assert all(names <= seen[run_id] for run_id, names in reported.items())
     assert len(whole) >= 4
 
 

@@ -43,8 +43,8 @@ def ended_at(member: int, kind: str, boundary: int) -> tuple[RunResult, bool]:
 
     simulator.schedule(STARTED_NS, arm)
     result = simulator.run()
-    told = ("crash within a step", "crash at a write", "power failure at a write")
-    return result, any(result.counts.get(how) for how in told)
+    reported = ("crash within a step", "crash at a write", "power failure at a write")
+    return result, any(result.counts.get(how) for how in reported)
 
 
 def boundaries(member: int, kind: str, every: int) -> Iterator[tuple[int, RunResult]]:
@@ -79,6 +79,6 @@ def test_nothing_is_lost_whichever_boundary_a_process_ends_at(
         tried = 0
         for boundary, result in boundaries(member, kind, every):
             tried += 1
-            told = (member, boundary, result.findings, result.stuck)
-            assert told == (member, boundary, (), ())
+            reported = (member, boundary, result.findings, result.stuck)
+            assert reported == (member, boundary, (), ())
         assert tried >= least

@@ -108,6 +108,6 @@ def test_what_members_record_in_a_profile_conforms(
     code = run_command(["simulate", *words, "--out", str(out), "--format", "json"])
     assert (code, json.loads(capsys.readouterr().out)["findings"]) == (0, [])
     code = run_command(["verify", str(out)])
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
 
-    assert (code, told.count("CONFORMS")) == (0, 20), told
+    assert (code, output.count("CONFORMS")) == (0, 20), output

@@ -142,7 +142,7 @@ def test_a_member_that_a_hardening_keeps_out_comes_back_with_the_next_election()
     result = run(as_found(Options(LEAVES_A_MEMBER_OUT, steps=2_000)))
 
     assert (result.findings, result.stuck) == ((), ())
-    assert ["the price of HZ3" in told for told in result.left_out] == [True]
+    assert ["the price of HZ3" in line for line in result.left_out] == [True]
     assert result.counts["leader restarted"] == 1
 
 
@@ -158,9 +158,9 @@ def test_a_leader_whose_followers_have_gone_gives_up() -> None:
 
 def test_without_deadlines_it_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rules, "sets_deadlines", property(lambda _: False))
-    told = " ".join(run(as_found(LACKS_A_DEADLINE)).stuck)
+    result = " ".join(run(as_found(LACKS_A_DEADLINE)).stuck)
 
-    assert "LEADER_LOG_REPLICATION: waits for followers without a deadline (L-A)" in told
+    assert "LEADER_LOG_REPLICATION: waits for followers without a deadline (L-A)" in result
 
 
 def test_a_leader_that_a_quorum_must_not_follow_keeps_nobody_from_standing() -> None:
@@ -171,14 +171,14 @@ def test_a_leader_that_a_quorum_must_not_follow_keeps_nobody_from_standing() -> 
 
 
 def test_what_is_rotten_does_not_become_the_tail_of_a_log_that_is_cut_off() -> None:
-    """A seed that lost a committed entry: the cut took away what told rotten from torn."""
+    """A seed that lost a committed entry: the truncation hid the damage."""
     result = run(as_found(Options(237, steps=1_000)))
 
     assert (result.findings, result.stuck) == ((), ())
     assert result.counts["damage repaired"] > 0
 
 
-def test_a_cluster_that_comes_to_no_leader_is_told_as_stuck_with_a_reason() -> None:
+def test_a_cluster_that_comes_to_no_leader_is_reported_as_stuck_with_a_reason() -> None:
     """A core whose followers never get ready keeps the cluster from serving."""
 
     def deaf(rules: Rules, i: int, s: object, action: str, x: object) -> object:
@@ -190,7 +190,7 @@ def test_a_cluster_that_comes_to_no_leader_is_told_as_stuck_with_a_reason() -> N
     result = Simulator(options, step=deaf).run()  # type: ignore[arg-type]
 
     assert result.stuck[0] == "no leader serves"
-    assert any("FOLLOWER_READY" in told for told in result.stuck)
+    assert any("FOLLOWER_READY" in line for line in result.stuck)
     assert result.recovery_ns == -1
 
 

@@ -71,7 +71,7 @@ def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_the_candidate_term(patch: pytest.MonkeyPatch) -> None:
-    """A ballot's term is told before it is on disk."""
+    """A ballot's term is sent before it is on disk."""
     original = Archive.change
 
     def change(self: Archive, change: Change, timestamp: int) -> None:

@@ -51,7 +51,7 @@ def _renumber(lines: list[Line]) -> None:
 
 
 def commit_too_far(streams: Streams) -> None:
-    """A follower processes more than it was told is committed, and says so from then on."""
+    """A follower processes more than it knows to be committed, and says so from then on."""
     member, place, line = list(events(streams, "ConsumeLog"))[4]
     for later in streams[member][place:]:
         if later["state"]["commitPosition"] == line["state"]["commitPosition"]:

@@ -2,7 +2,7 @@
 
 A damage puts into an event what another one has there, or a number next to it, or takes events
 away. So the checks meet what no recorder writes: logs that fork, receipts without sends, checksums
-that contradict each other, streams with holes.
+that contradict each other, streams with gaps.
 """
 
 from __future__ import annotations

@@ -33,9 +33,9 @@ def run_of(name: str) -> ModelRun:
 
 def drawn(name: str) -> str:
     """Return the diagram of a model's counterexample, as `canvass check --diagram` prints it."""
-    told = run_of(name).counterexample
-    assert told is not None, f"{name} has no counterexample"
-    return "".join(f"{line}\n" for line in swim_lanes(told))
+    shown = run_of(name).counterexample
+    assert shown is not None, f"{name} has no counterexample"
+    return "".join(f"{line}\n" for line in swim_lanes(shown))
 
 
 def redraw(page: Path, model: str, diagram: str) -> None:

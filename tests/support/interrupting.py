@@ -1,4 +1,4 @@
-"""Processes that are interrupted: whoever starts the tests may have told theirs to ignore that."""
+"""Processes that are interrupted: whoever starts the tests may have made them ignore that."""
 
 from __future__ import annotations
 

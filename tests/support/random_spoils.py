@@ -292,7 +292,7 @@ def checksum_forged(streams: Streams, rng: random.Random) -> None:
 
 
 def recorded_beyond(streams: Streams, rng: random.Random) -> None:
-    """A stream ends with a record of bytes that nobody has written."""
+    """A stream ends with a record of bytes that no member has written."""
     where = _where(streams, rng, lambda line: line["action"] == "RecordLog")
     if where is not None:
         member, place = where

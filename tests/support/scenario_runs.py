@@ -1,6 +1,6 @@
 """Scenarios recorded as runs: what the members of a dialogue did, for the checker to look at.
 
-What a scenario makes by hand nobody has recorded: a message bears a number beyond the end of its
+No member has recorded what a scenario makes by hand: a message bears a number beyond the end of its
 sender's stream, a log that was laid down makes the run one that began earlier, and a member that
 was never started has no stream.
 """
@@ -124,7 +124,7 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
         for recorder in opened:
             recorder.close()
     # A line is ``Property`` and what is said of it.
-    told = {violation for taken in dialogue.world.steps for violation in taken.violations}
+    violations = {violation for taken in dialogue.world.steps for violation in taken.violations}
     return RecordedScenario(
         source=source,
         folder=folder,
@@ -132,6 +132,6 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
         by_hand=dialogue.world.by_hand,
         laid_down=laid_down,
         silent=sum(not member.steps for member in members),
-        broken=frozenset(violation.split(maxsplit=1)[0] for violation in told),
+        broken=frozenset(violation.split(maxsplit=1)[0] for violation in violations),
         ended=ended,
     )

@@ -67,8 +67,8 @@ def _places(module: str, lines: list[str]) -> Iterator[_Place]:
         for token in _TOKEN.finditer(code):
             if before in _BEFORE_A_BRANCH and token[0] not in _BEFORE_A_BRANCH:
                 parts = code[: token.start()], code[token.start() :]
-                told = (" ".join(part.split()) for part in parts)
-                yield _Place(number, token.start(), Branch(module, operator, *told))
+                texts = (" ".join(part.split()) for part in parts)
+                yield _Place(number, token.start(), Branch(module, operator, *texts))
             before = token[0]
 
 

@@ -155,7 +155,7 @@ def state_of(clerk: Clerk) -> Member:
         module_state=ModuleState.ACTIVE,
         role=Role.LEADER if leads else Role.CANDIDATE if clerk.mood == "polling" else Role.FOLLOWER,
         module_leadership_term_id=clerk.office_term,
-        module_notified_commit_position=clerk.told_settled,
+        module_notified_commit_position=clerk.announced_settled,
         commit_position=clerk.settled,
         publication_position=clerk.written,
         log_subscription=clerk.listens,

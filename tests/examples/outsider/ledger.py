@@ -43,7 +43,7 @@ class File:
 
 
 class Watcher(Protocol):
-    """Told of each deed of a clerk, after it is done and before its letters leave."""
+    """Called with each deed of a clerk, after it is done and before its letters leave."""
 
     def __call__(
         self, clerk: Clerk, deed: str, letter: Letter | None, out: list[Letter], **facts: Any
@@ -70,7 +70,7 @@ class Clerk:
     copied: int = 0
     written: int = -1
     settled: int = 0
-    told_settled: int = 0
+    announced_settled: int = 0
     listens: bool = False
     files: list[File] = field(default_factory=lambda: [File() for _ in range(3)])
 
@@ -78,7 +78,7 @@ class Clerk:
         self.files[self.desk].end = 0
         self._done("arrive")
 
-    # --- telling ----------------------------------------------------------------------------------
+    # --- reports ----------------------------------------------------------------------------------
 
     def _done(self, deed: str, *out: Letter, letter: Letter | None = None, **facts: Any) -> None:
         self.watch(self, deed, letter, list(out), **facts)
@@ -149,7 +149,7 @@ class Clerk:
     def _work(self) -> None:
         self.office_term = self.term
         self.term = self.ballot = -1
-        self.told_settled = max(self.told_settled, self.settled)
+        self.announced_settled = max(self.announced_settled, self.settled)
         self.mood = "working"
 
     # --- following --------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Clerk:
         self._done("file", letter=letter)
 
     def _on_settled(self, letter: Letter) -> None:
-        self.told_settled = max(self.told_settled, letter.facts["end"])
+        self.announced_settled = max(self.announced_settled, letter.facts["end"])
         self._done("note", letter=letter)
 
     # --- the ledger -------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class Clerk:
 
     def turn(self) -> None:
         """Turn the pages up to what is known to be settled; the heading is a page of its own."""
-        end = min(self.told_settled, self.copied)
+        end = min(self.announced_settled, self.copied)
         if self.settled < HEADING <= end:
             self.settled = HEADING
             self._done("head", end=HEADING)
@@ -312,5 +312,5 @@ class Office:
             clerk.copy(self.chief.written)
         elif clerk is self.chief:
             clerk.settle()
-        elif clerk.settled < min(clerk.told_settled, clerk.copied):
+        elif clerk.settled < min(clerk.announced_settled, clerk.copied):
             clerk.turn()

@@ -99,7 +99,7 @@ def test_a_host_with_another_clock_contradicts_nothing(
 
 
 LOST = 60
-"""Lines of a hole."""
+"""Lines of a gap."""
 
 
 @pytest.mark.parametrize("begin", [1, 3, 5])
@@ -112,7 +112,7 @@ LOST = 60
 def test_lines_that_are_cut_out_contradict_nothing(
     path: Path, member_id: int, begin: int, tmp_path: Path
 ) -> None:
-    """The hole may lie where nothing else tells of what was in it: then all is explained."""
+    """The gap may lie where no other line shows its contents: then all is explained."""
     files = files_of(path)
     name = f"member-{member_id}.log"
     lines = files[name].split(b"\n")

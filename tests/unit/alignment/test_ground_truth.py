@@ -130,8 +130,8 @@ def committed_at_most(live: LiveMember) -> list[int]:
     known: list[int] = []
     for step in live.emitted:
         s = step.state
-        told = (s.module_notified_commit_position, s.notified_commit_position)
-        known.append(max(s.commit_position, *told))
+        reported = (s.module_notified_commit_position, s.notified_commit_position)
+        known.append(max(s.commit_position, *reported))
     return known
 
 

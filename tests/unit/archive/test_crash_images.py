@@ -150,7 +150,7 @@ def test_a_restart_finds_the_state_of_the_protocol() -> None:
 
 @pytest.mark.parametrize("name", ["recording.log", "node-state.dat", "snapshot-1408-module.dat"])
 @pytest.mark.parametrize("offset", [0, 9, 20])
-def test_damage_to_a_small_file_is_told(name: str, offset: int) -> None:
+def test_damage_to_a_small_file_is_reported(name: str, offset: int) -> None:
     storage, _, _, _ = run_until(-1)
     storage.spoil(name, offset)
 

@@ -1,4 +1,4 @@
-"""The recording of the log: written, cut, copied, read again, and told from what is damaged."""
+"""The recording of the log: written, truncated, copied, read again, and checked for damage."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_torn_tail_is_cut_off(cut: int) -> None:
     assert payloads(after) == [payload(number) for number in range(3)]
 
 
-def test_damage_to_what_had_been_synced_is_told_with_file_and_offset() -> None:
+def test_damage_to_what_had_been_synced_is_reported_with_file_and_offset() -> None:
     storage = MemoryStorage()
     filled(storage, 4)
     recording = reopened(storage)

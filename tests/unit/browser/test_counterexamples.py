@@ -42,10 +42,10 @@ def write(path: Path, document: Any) -> Path:
 def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation) -> None:
     one, two = violation.states
     changes = tuple(state_changes(one.values, two.values))
-    told = Counterexample(
+    reported = Counterexample(
         "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None
     )
-    view = OpenCounterexample(write(tmp_path / "c.json", told.document())).view("c")
+    view = OpenCounterexample(write(tmp_path / "c.json", reported.document())).view("c")
 
     assert (view.title, view.claim, view.explanation) == ("MCSmall", "Small is violated", ("why",))
     assert [one.action for one in view.states] == ["", "Grow"]
@@ -83,7 +83,7 @@ def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("", ": there is no counterexample: no line is like `State 1: <...>`"),
         (
@@ -95,14 +95,14 @@ def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_text_is_refused_with_file_and_line(
-    tmp_path: Path, text: str | bytes, told: str
+    tmp_path: Path, text: str | bytes, reason: str
 ) -> None:
     path = tmp_path / "out.log"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(CounterexampleError) as refusal:
         read_counterexample(path)
 
-    assert str(refusal.value) == f"{path}{told}"
+    assert str(refusal.value) == f"{path}{reason}"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_long_lists_and_deep_trees_are_cut_and_say_so() -> None:
 
 
 @given(TREES, TREES)
-def test_changes_are_told_exactly_when_there_are_some(one: Any, two: Any) -> None:
+def test_changes_are_reported_exactly_when_there_are_some(one: Any, two: Any) -> None:
     assert tree_changes(one, one) == ()
     same = msgspec.json.encode(one) == msgspec.json.encode(two)
     if not same and value_text(one) != value_text(two) and isinstance(one, type(two)):

@@ -31,7 +31,7 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("kill 3", "is no member of 3"),
         ("kill everybody", "is no member of 3"),
@@ -44,10 +44,10 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("", "is no command"),
     ],
 )
-def test_what_is_no_command_is_refused_with_what_is_one(text: str, told: str) -> None:
+def test_what_is_no_command_is_refused_with_what_is_one(text: str, expected: str) -> None:
     with pytest.raises(CommandError) as found:
         parse_command(text, 3)
-    assert told in str(found.value)
+    assert expected in str(found.value)
 
 
 @pytest.mark.parametrize("line", ["soon kill 1", "-1 kill 1", "nan kill 1", "1s", "1 kill 7"])

@@ -43,14 +43,14 @@ def test_build_replaces_a_graph_and_makes_the_same_files(command: Command, folde
 
 def test_stats_say_what_the_manifest_of_the_spec_expects(command: Command, folder: Path) -> None:
     code, out, _ = command("graph", "stats", folder, "--format", "json")
-    told = json.loads(out)
+    document = json.loads(out)
     entry = next(model for model in load_manifest().models if model.name == MODEL)
 
     assert code == 0
-    assert told["manifest"]["complete"] is True
-    assert told["manifest"]["counts"]["expanded"] == entry.distinct_states
-    assert sum(told["expandedByElectionState"].values()) == entry.distinct_states
-    assert "Election.tla" in told["manifest"]["modules"]
+    assert document["manifest"]["complete"] is True
+    assert document["manifest"]["counts"]["expanded"] == entry.distinct_states
+    assert sum(document["expandedByElectionState"].values()) == entry.distinct_states
+    assert "Election.tla" in document["manifest"]["modules"]
 
 
 @pytest.mark.parametrize("name", tabular.FILES)

@@ -35,7 +35,9 @@ def state(number: int, action: str | None, first: str, second: str, queue: str) 
     return TraceState(number, action, None, None, text)
 
 
-def told(*states: TraceState, loop: int | None = None, stuttering: bool = False) -> Counterexample:
+def counterexample_of(
+    *states: TraceState, loop: int | None = None, stuttering: bool = False
+) -> Counterexample:
     violation = Violation(Outcome.SAFETY, None, "nothing holds", states, loop, stuttering)
     return counterexample(Path(), Path("MC.tla"), "MC", violation)
 
@@ -45,7 +47,7 @@ def ballot(last: str) -> list[str]:
     voted = member("FOLLOWER_BALLOT", 1) if last != "Lose" else canvass
     return list(
         swim_lanes(
-            told(
+            counterexample_of(
                 state(1, None, canvass, canvass, "<<>>"),
                 state(2, "TakeCandidateBallot", candidate, canvass, f"<<{ASKED}>>"),
                 state(3, last, candidate, voted, "<<>>"),
@@ -67,7 +69,7 @@ def test_a_step_stands_in_the_lane_of_its_member() -> None:
     ]
 
 
-def test_a_message_is_told_where_it_arrives() -> None:
+def test_a_message_is_reported_where_it_arrives() -> None:
     arrow, *after = ballot("TakeOnRequestVote")[-7:]
 
     assert arrow == "  3  o--------- RequestVote ---------->"
@@ -91,7 +93,7 @@ def test_the_end_says_what_is_violated_and_where_a_lasso_goes_back_to() -> None:
 
 
 def test_a_behaviour_of_anything_else_has_no_lanes() -> None:
-    other = told(TraceState(1, None, None, None, "/\\ x = 1\n"))
+    other = counterexample_of(TraceState(1, None, None, None, "/\\ x = 1\n"))
 
     with pytest.raises(CommandError, match=r"lanes are drawn for models of Cluster\.tla only"):
         list(swim_lanes(other))

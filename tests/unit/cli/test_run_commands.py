@@ -45,13 +45,13 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
         ("x" * 9_999, "", "a command has no more than 4,096 bytes\n"),
     ],
 )
-def test_another_terminal_is_told_what_came_of_its_line(
+def test_another_terminal_is_reported_what_came_of_its_line(
     tmp_path: Path, line: str, done: str, answer: str
 ) -> None:
     folder = tmp_path / ("deep" * 40)  # Longer than the path of a socket may be.
     folder.mkdir()
 
-    async def told() -> str:
+    async def ask_and_read() -> str:
         async with RunCommands(folder, 3, lambda _words: None) as commands, asyncio.timeout(60):
             with socket_path(folder) as path:
                 reader, writer = await asyncio.open_unix_connection(path)
@@ -65,5 +65,5 @@ def test_another_terminal_is_told_what_came_of_its_line(
             writer.close()
         return found.decode()
 
-    assert asyncio.run(told()) == answer
+    assert asyncio.run(ask_and_read()) == answer
     assert not (folder / SOCKET).exists()

@@ -94,11 +94,11 @@ def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
 
 
 @pytest.mark.parametrize(
-    ("service", "told"),
+    ("service", "expected"),
     [("queue", "is no service of the cluster"), ("2", "its services are counter, key-value")],
 )
 def test_a_service_that_does_not_run_is_not_asked(
-    command: Command, tmp_path: Path, service: str, told: str
+    command: Command, tmp_path: Path, service: str, expected: str
 ) -> None:
     config = {"cluster_id": 1, "member_id": 0, "member_count": 1, "revision": "hardened"}
     config |= {"clock": 5, "member_ports": [1], "ingress_ports": [2], "data_folder": "data"}
@@ -107,11 +107,11 @@ def test_a_service_that_does_not_run_is_not_asked(
     (tmp_path / "data" / "member-0.json").write_text(json.dumps(config | services))
     code, _, err = command("client", "--cluster", tmp_path, "--service", service, "get")
 
-    assert (code, told in err) == (2, True), err
+    assert (code, expected in err) == (2, True), err
 
 
 @pytest.mark.parametrize("text", [b'{"clus', b'{"cluster_id": 1}', b'{"revision": "\xff"}'])
-def test_a_broken_configuration_is_told_with_its_file(
+def test_a_broken_configuration_is_reported_with_its_file(
     command: Command, tmp_path: Path, text: bytes
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -123,7 +123,7 @@ def test_a_broken_configuration_is_told_with_its_file(
         assert "member-0.json is not a member's configuration: " in err
 
 
-def test_services_that_are_not_equal_at_a_position_are_told(tmp_path: Path) -> None:
+def test_services_that_are_not_equal_at_a_position_are_reported(tmp_path: Path) -> None:
     folders = [tmp_path / f"member-{i}" for i in range(3)]
     for i, folder in enumerate(folders):
         folder.mkdir()

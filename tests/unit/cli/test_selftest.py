@@ -91,7 +91,7 @@ def test_a_corrupted_run_that_passes_fails(tmp_path: Path, monkeypatch: pytest.M
     assert found.good == 1
 
 
-def test_an_oracle_that_contradicts_the_core_is_told(tmp_path: Path) -> None:
+def test_an_oracle_that_contradicts_the_core_is_reported(tmp_path: Path) -> None:
     def contrary(rules: Any, steps: Any) -> list[Any]:
         answers = runs.core_answers(rules, steps)
         return [Answer(not answers[0].allowed, True), *answers[1:]]

@@ -164,16 +164,18 @@ def test_options_that_are_none_are_refused(command: Command, text: str) -> None:
     assert "Traceback" not in err
 
 
-def test_coverage_is_counted_and_steering_tells_how_to_do_a_run_again(command: Command) -> None:
+def test_coverage_is_counted_and_a_guided_series_names_the_command_of_a_run(
+    command: Command,
+) -> None:
     words = ("--seeds", "3", "--steps", "150", "--format", "json")
     plain = json.loads(command("simulate", "--coverage", *words)[1])
-    steered = json.loads(command("simulate", "--coverage-guided", *words)[1])
+    guided = json.loads(command("simulate", "--coverage-guided", *words)[1])
     without = json.loads(command("simulate", *words)[1])
 
     assert plain["distinctSteps"] > 50
-    assert steered["distinctSteps"] > 50
+    assert guided["distinctSteps"] > 50
     assert (without["distinctSteps"], plain["digest"]) == (-1, without["digest"])
-    assert plain["coverage"] == steered["coverage"] == []
+    assert plain["coverage"] == guided["coverage"] == []
 
 
 def test_members_that_are_left_out_are_reported_and_are_no_failure(

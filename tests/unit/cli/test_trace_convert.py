@@ -161,7 +161,7 @@ def test_mermaid_has_each_message_where_it_arrives(
         (("x.log", "--run", "two"), "there is no run two"),
     ],
 )
-def test_what_cannot_be_converted_is_told_in_one_line_and_leaves_nothing(
+def test_what_cannot_be_converted_is_reported_in_one_line_and_leaves_nothing(
     command: Command,
     run_folder: Path,
     tmp_path: Path,
@@ -181,7 +181,7 @@ def test_what_cannot_be_converted_is_told_in_one_line_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("target", ["set", "x.itf.json"])
-def test_a_run_that_is_none_is_told_with_its_place_and_leaves_nothing(
+def test_a_run_that_is_none_is_reported_with_its_place_and_leaves_nothing(
     command: Command, run_folder: Path, tmp_path: Path, target: str
 ) -> None:
     folder = corrupted(run_folder, tmp_path / "run", lambda _: None)

@@ -114,7 +114,7 @@ def test_a_run_of_a_data_set_is_named(command: Command, run_folder: Path, tmp_pa
         (("--run", "other"), "there is no run other"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_one_line(
+def test_what_cannot_be_shown_is_reported_in_one_line(
     command: Command, run_folder: Path, words: tuple[str, ...], reason: str
 ) -> None:
     ended = command("trace", "show", run_folder, *words)
@@ -124,7 +124,7 @@ def test_what_cannot_be_shown_is_told_in_one_line(
     assert ended.err.count("\n") == 1
 
 
-def test_what_is_no_trace_is_told_with_file_line_and_column(
+def test_what_is_no_trace_is_reported_with_file_line_and_column(
     command: Command, run_folder: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"

@@ -247,7 +247,7 @@ def test_verify_options_of_the_other_engine_are_refused(
 ) -> None:
     assert run(["verify", str(good), *words]) == 2
 
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert line in told.err
-    assert told.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert line in output.err
+    assert output.err.count("\n") == 1

@@ -47,7 +47,7 @@ def test_the_page_is_written_beside_the_verdicts_or_to_stdout(
     assert alone.out.count('<svg class="lanes"') == page.count('<svg class="lanes"') == 1
 
 
-def test_a_person_is_told_the_command_that_shows_it_again(command: Command, bad: Path) -> None:
+def test_a_person_is_reported_the_command_that_shows_it_again(command: Command, bad: Path) -> None:
     ended = command("verify", bad)
 
     (line,) = (one for one in ended.out.splitlines() if "See it again: " in one)
@@ -67,7 +67,7 @@ def test_the_json_and_the_sarif_log_tell_the_same_divergences(command: Command, 
     ]
 
 
-def test_a_page_that_cannot_be_written_is_told_in_one_line(command: Command, bad: Path) -> None:
+def test_a_page_that_cannot_be_written_is_reported_in_one_line(command: Command, bad: Path) -> None:
     ended = command("verify", bad, "--html", bad / "no" / "page.html")
 
     assert ended.code == 2

@@ -201,13 +201,13 @@ def test_a_snapshot_is_asked_for_once_in_an_open_session() -> None:
     requests = [one for _, one in world.take() if isinstance(one, AdminRequest)]
     assert requests == [AdminRequest(5, 9, asked, snapshot, b"")]
     for session in (8, 9):
-        told = AdminResponse(session, asked, snapshot, AdminResponseCode.ERROR, "why", b"")
-        world.client.on_egress(told)
+        result = AdminResponse(session, asked, snapshot, AdminResponseCode.ERROR, "why", b"")
+        world.client.on_egress(result)
 
-    assert list(world.client.admin_responses.values()) == [told]
+    assert list(world.client.admin_responses.values()) == [result]
 
 
-def test_closing_is_told_to_the_leader() -> None:
+def test_closing_is_reported_to_the_leader() -> None:
     world = World().opened()
     world.client.close()
 

@@ -104,7 +104,7 @@ def test_logs_are_compared_by_term_first() -> None:
     assert compare_log(1, 100, 1, 100) == 0
 
 
-def test_nobody_votes_for_an_older_log_or_unheard() -> None:
+def test_nobody_votes_for_an_older_log_or_a_silent_candidate() -> None:
     candidate = heard(2, 100)
 
     assert will_vote_for(heard(2, 100), candidate)

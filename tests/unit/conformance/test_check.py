@@ -58,7 +58,7 @@ def test_check_good_runs_of_each_revision_conform(revision: str, tmp_path: Path)
     assert check_corpus([tmp_path], core_lookup()).exit_code == 0
 
 
-def test_check_an_appointed_leader_is_told_from_the_others(tmp_path: Path) -> None:
+def test_check_an_appointed_leader_is_distinguished_from_the_others(tmp_path: Path) -> None:
     rules = Rules.of("1.50", 3, appointed_leader_id=2)
     record_run(tmp_path / "run", rules, 4, 400, faults=0.0)
 

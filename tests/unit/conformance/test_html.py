@@ -100,7 +100,7 @@ def test_the_page_tells_verdicts_divergence_spec_and_commands(
     first = found.runs[1].divergences[0]
     assert case.explanation.operator is not None
 
-    for told in (
+    for line in (
         "2 runs: 1 DIVERGES, 1 CONFORMS",
         first.text,
         f"at member {first.member}, step {first.step}",
@@ -111,7 +111,7 @@ def test_the_page_tells_verdicts_divergence_spec_and_commands(
         f"canvass verify {bad}",
         f"DIVERGES: {first.name}",
     ):
-        assert told in page.text
+        assert line in page.text
 
 
 def test_the_page_allows_itself_its_own_style_and_nothing_else(
@@ -172,7 +172,7 @@ def test_nothing_checked_does_not_look_like_a_pass() -> None:
     assert '<h1 class="bad">Nothing was checked</h1>' in page
 
 
-def test_a_run_that_conforms_is_told_so(found: CorpusVerdict) -> None:
+def test_a_run_that_conforms_is_reported(found: CorpusVerdict) -> None:
     page = to_html(CorpusVerdict(found.runs[:1]), [])
 
     assert '<h1 class="good">The run conforms</h1>' in page

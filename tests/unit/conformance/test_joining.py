@@ -91,9 +91,9 @@ def test_joining_the_live_log_beyond_its_end_is_found() -> None:
 
 @pytest.mark.parametrize("state", [CATCHUP, LIVE_LOG])
 def test_joining_the_log_of_a_term_that_was_not_led_is_found(state: str) -> None:
-    told = ordered([*leader(reach=96, replays=(1,)), *joins(state, term=1)])
+    result = ordered([*leader(reach=96, replays=(1,)), *joins(state, term=1)])
 
-    assert problem(told) == NOT_LED
+    assert problem(result) == NOT_LED
 
 
 @pytest.mark.parametrize("state", [CATCHUP, LIVE_LOG])

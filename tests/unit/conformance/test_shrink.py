@@ -151,15 +151,15 @@ def test_the_command_writes_the_run_and_says_what_was_left_out(
     assert command([*words, str(tmp_path / "a")]) == 0
     said = capsys.readouterr().out
     assert command([*words, str(tmp_path / "b"), "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     assert command([*words, str(tmp_path / "b")]) == 2
     there = capsys.readouterr().err
     assert command(["trace", "shrink", str(good), "--out", str(tmp_path / "c")]) == 2
     fine = capsys.readouterr().err
 
-    assert f"{told['before']:,} events became {told['after']} (" in said
+    assert f"{document['before']:,} events became {document['after']} (" in said
     assert "left out" in said
-    assert told["divergence"]["name"] == told["original"]["name"] == "OnRequestVote"
+    assert document["divergence"]["name"] == document["original"]["name"] == "OnRequestVote"
     assert (tmp_path / "a" / "run.json").read_bytes() == (bad / "run.json").read_bytes()
     assert "exists; name a new folder" in there
     assert "is CONFORMS: there is nothing to shrink" in fine

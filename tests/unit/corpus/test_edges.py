@@ -31,11 +31,11 @@ def test_the_steps_of_a_graph_that_runs_take_are_counted_once(
     units = list_units([tmp_path / "runs"])
     checker = ConformanceChecker.of(graph=folder, cache=tmp_path / "cache")
     checker.prepare(tmp_path / "work")
-    told = [
+    reported = [
         row.payload for unit in units for row in checker.check((unit,)) if row.kind is RowKind.EDGES
     ]
     counter = EdgeCounter(str(folder))
-    counter.add([payload for payload in told if payload is not None])
+    counter.add([payload for payload in reported if payload is not None])
 
     found = counter.result()
 

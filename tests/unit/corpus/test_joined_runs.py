@@ -84,7 +84,7 @@ def compare(
     return names
 
 
-def test_damaged_runs_are_told_of_alike_whole_and_in_parts(
+def test_damaged_runs_are_reported_alike_whole_and_in_parts(
     recorded: list[tuple[Run, Sequence]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = compare(recorded, range(60), tmp_path, monkeypatch)
@@ -93,7 +93,7 @@ def test_damaged_runs_are_told_of_alike_whole_and_in_parts(
 
 
 @pytest.mark.night
-def test_many_damaged_runs_are_told_of_alike_whole_and_in_parts(
+def test_many_damaged_runs_are_reported_alike_whole_and_in_parts(
     recorded: list[tuple[Run, Sequence]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = compare(recorded, range(1000, 2000), tmp_path, monkeypatch)

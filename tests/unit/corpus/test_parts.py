@@ -263,12 +263,12 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     codes = known.known(np.array([key_of(key) for key in keys], dtype=np.uint64))
     checker.learn((key, bytes([code])) for key, code in zip(keys, codes.tolist(), strict=True))
 
-    told = [row for unit in joins(cut, rows) for row in checker.check((unit,))]
+    reported = [row for unit in joins(cut, rows) for row in checker.check((unit,))]
 
-    verdicts = {row.run_id: row.verdict for row in told if row.kind is RowKind.VERDICT}
+    verdicts = {row.run_id: row.verdict for row in reported if row.kind is RowKind.VERDICT}
     assert verdicts == {"run-5": told_whole(only, cache)[0]["run-5"][0]} == {"run-5": "DIVERGES"}
     places = {
-        (row.member_id, row.step, row.reason) for row in told if row.kind is RowKind.DIVERGENCE
+        (row.member_id, row.step, row.reason) for row in reported if row.kind is RowKind.DIVERGENCE
     }
     assert places == {(one[3], one[4], one[6]) for one in told_whole(only, cache)[1]}
 

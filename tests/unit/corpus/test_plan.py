@@ -55,7 +55,7 @@ def test_links_and_odd_names_are_refused_and_stop_nothing(tmp_path: Path) -> Non
     assert {unit.code for unit in units} == {Code.BAD_NAME.value, ""}
 
 
-def test_folders_of_aeron_logs_are_told_by_their_files(tmp_path: Path) -> None:
+def test_folders_of_aeron_logs_are_recognised_by_their_files(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "member-0.log.gz").write_bytes(b"x")

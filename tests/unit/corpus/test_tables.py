@@ -71,7 +71,7 @@ def rows_of(out: Path, name: str, *columns: str) -> list[tuple[object, ...]]:
     return [tuple(row[c] for c in columns) for row in pq.read_table(out / name).to_pylist()]
 
 
-def test_what_was_told_again_replaces_what_was_told_first(tmp_path: Path) -> None:
+def test_what_was_reported_again_replaces_what_was_told_first(tmp_path: Path) -> None:
     first = stage(
         tmp_path / "first",
         [verdict("f", "a"), verdict("f", "b"), divergence("f", "b", "OnVote", 1)],
@@ -143,8 +143,8 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
     found: list[Summary] = []
     for order in (rows, rows[::-1]):
         out = tmp_path / str(len(found))
-        told = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
-        write_tables(Told(told), out)
+        result = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
+        write_tables(Told(result), out)
         found.append(summary_of(out))
 
     assert found[0] == found[1]

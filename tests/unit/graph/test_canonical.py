@@ -25,7 +25,7 @@ from support.step_columns import columns_of
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def judged(rules: Rules, form: Canonical) -> Rules:
+def canonical_rules(rules: Rules, form: Canonical) -> Rules:
     return replace(rules, appointed_leader_id=1 if form.step.barred else -1)
 
 
@@ -50,7 +50,7 @@ def test_canonical_a_step_is_allowed_if_and_only_if_its_form_is(seed: int) -> No
             0 <= to < rules.member_count for to, _ in step.sends
         )
     else:
-        assert allowed(rules, step) == allowed(judged(rules, form), form.step)
+        assert allowed(rules, step) == allowed(canonical_rules(rules, form), form.step)
 
 
 @given(SEEDS)
@@ -80,7 +80,7 @@ def test_canonical_the_form_of_a_form_is_itself(seed: int) -> None:
     form = form_of(random_step(rng, rules), rules)
 
     if form is not None:
-        assert canonical(form.step, judged(rules, form)) == form
+        assert canonical(form.step, canonical_rules(rules, form)) == form
 
 
 @given(SEEDS)

@@ -276,9 +276,9 @@ def test_a_manifest_must_vouch_for_every_file(tmp_path: Path) -> None:
     dump.write_text(dot_text([{"n": 0}], []))
     import_dump(dump, folder)
     manifest = folder / "manifest.json"
-    told = json.loads(manifest.read_text())
-    del told["files"]["edges.parquet"]
-    manifest.write_text(json.dumps(told))
+    document = json.loads(manifest.read_text())
+    del document["files"]["edges.parquet"]
+    manifest.write_text(json.dumps(document))
 
     with pytest.raises(GraphError, match=r"no SHA-256 of edges\.parquet"):
         open_view(folder)

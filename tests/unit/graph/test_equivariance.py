@@ -43,7 +43,7 @@ def verdicts(rules: Rules, steps: Sequence[Step]) -> list[bool]:
 
 
 @pytest.mark.parametrize("rules", RULES, ids=["1.50", "1.49", "hardened"])
-def test_spec_a_step_its_form_and_its_like_under_other_names_are_judged_alike(rules: Rules) -> None:
+def test_spec_a_step_its_form_and_its_renaming_have_one_verdict(rules: Rules) -> None:
     rng = random.Random(8)
     pairs = sound_steps(rules, 17)
     others = [shuffled(rng, renumbered(rng, step, 1 << 20)) for step, _ in pairs]

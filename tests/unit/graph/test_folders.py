@@ -40,7 +40,7 @@ def test_of_several_one_makes_it_and_the_others_find_it(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_a_place_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(GraphError, match="cannot be made"), alone(tmp_path / "file" / "graph"):
         pass

@@ -1,4 +1,4 @@
-"""Paths, components, projections, surroundings and differences, held against networkx."""
+"""Paths, components, projections, neighbourhoods and differences, held against networkx."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_projection_counts_states_and_edges_of_its_classes(
 @examples(40)
 @given(edge_lists, st.integers(1, 3), st.integers(1, 12))
 @example((4, [(0, "Go", 1), (1, "Go", 2), (2, "Go", 0), (2, "Go", 3)]), 3, 12)
-def test_surroundings_say_what_they_leave_out(
+def test_a_neighbourhood_says_what_it_leaves_out(
     drawn: tuple[int, list[Edge]], depth: int, limit: int
 ) -> None:
     count, edges = drawn

@@ -35,11 +35,11 @@ def whole(lanes: RunLanes) -> Diagram:
 
 def test_every_event_of_the_run_is_in_the_diagram(whole: Diagram, folder: Path) -> None:
     streams = corruptions.read_streams(folder)
-    told = [(event.lane, event.reference, event.title) for event in whole.events]
+    reported = [(event.lane, event.reference, event.title) for event in whole.events]
 
     for member, lines in streams.items():
         expected = [(member, f"{member}:{line['step']}", line["action"]) for line in lines]
-        assert [one for one in told if one[0] == member] == expected
+        assert [one for one in reported if one[0] == member] == expected
 
 
 def test_every_send_is_a_message_that_ends_at_its_receipt(whole: Diagram, folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_one_member_alone_still_tells_its_messages(lanes: RunLanes) -> None:
     assert any(line.startswith("← 2 ") for event in window.events for line in event.aside)
 
 
-def test_a_message_that_nobody_sent_is_told(folder: Path, tmp_path: Path) -> None:
+def test_a_message_that_nobody_sent_is_reported(folder: Path, tmp_path: Path) -> None:
     path = corrupted(folder, tmp_path / "run", corruptions.message_from_nowhere)
     lanes = RunLanes(load(path, "faulty").columns)
 
@@ -124,7 +124,7 @@ def test_a_message_that_nobody_sent_is_told(folder: Path, tmp_path: Path) -> Non
     assert unsent.name == "CommitPosition"
 
 
-def test_a_gap_is_told_where_it_ends(folder: Path, tmp_path: Path) -> None:
+def test_a_gap_is_reported_where_it_ends(folder: Path, tmp_path: Path) -> None:
     path = corrupted(folder, tmp_path / "run", corruptions.event_dropped)
     lanes = RunLanes(load(path, "faulty").columns)
 

@@ -149,7 +149,7 @@ def test_no_text_becomes_markup(payload: str) -> None:
     assert float(svg.attrib["height"]) < 2_000
 
 
-def test_a_diverging_event_and_a_restart_are_told_by_sign_and_word() -> None:
+def test_a_diverging_event_and_a_restart_are_recognised_by_sign_and_word() -> None:
     diagram = Diagram(
         ("a",),
         (

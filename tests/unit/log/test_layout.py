@@ -81,7 +81,7 @@ def test_entries_have_the_lengths_of_aerons(message: LogMessage, length: int) ->
     assert aligned_length(len(LOG_MESSAGES.encode(message))) == length
 
 
-def test_entries_that_the_module_stops_at_are_told_by_their_bytes() -> None:
+def test_entries_that_the_module_stops_at_are_recognised_by_their_bytes() -> None:
     opening = NewLeadershipTermEvent(0, 96, 0, 0, 0, 0, ClusterTimeUnit.MILLIS, 1)
     actions = [ClusterActionRequest(0, 96, 0, action, 0) for action in ClusterAction]
     standby = ClusterActionRequest(0, 96, 0, ClusterAction.SNAPSHOT, 1)

@@ -48,8 +48,8 @@ def run_until(boundary: int) -> tuple[MemoryStorage, int, bool]:
         history(storage, sent)
     except PowerFailure:
         failed = True
-    told = Alone(MemoryStorage(), sent=sent).answered()
-    return storage, told, failed
+    result = Alone(MemoryStorage(), sent=sent).answered()
+    return storage, result, failed
 
 
 def test_every_crash_image_of_a_member_has_what_it_answered_and_goes_on() -> None:

@@ -58,7 +58,7 @@ class Desk:
         self.tick()
 
     def tick(self, timeout: int = 1_000) -> None:
-        """Do the slow tick work of two cycles: who is refused in one is told in the next."""
+        """Do the slow tick work of two cycles: the second one sends what the first refused."""
         if self.ingress.leads:
             self.ingress.process_pending(timeout)
         self.ingress.tell_refused()
@@ -88,7 +88,7 @@ def test_a_follower_names_the_leader() -> None:
     assert desk.ingress.next_authenticated() is None
 
 
-def test_a_client_is_told_when_its_session_is_in_the_log() -> None:
+def test_a_client_is_reported_when_its_session_is_in_the_log() -> None:
     desk = Desk()
     desk.connect("client:1")
     assert desk.sent == []

@@ -56,7 +56,7 @@ def test_a_replay_answers_nobody_and_writes_nothing() -> None:
 
     assert again.service.application.snapshot() == b"1"
     assert [one for one in again.sent if isinstance(one, SessionMessageHeader)] == []
-    # The new term, and the end of a session that nobody has kept alive.
+    # The new term, and the end of a session without keep-alives.
     assert [type(one) for one in written] == [NewLeadershipTermEvent, SessionCloseEvent]
 
 
@@ -99,9 +99,9 @@ def test_a_client_can_ask_for_a_snapshot_that_the_switch_is_ready_for() -> None:
             AdminRequest(term, session, correlation_id, AdminRequestType.SNAPSHOT, b"")
         )
     alone.work()
-    told = [one for one in alone.sent if isinstance(one, AdminResponse)]
+    reported = [one for one in alone.sent if isinstance(one, AdminResponse)]
 
-    assert [(one.correlation_id, one.response_code.name, one.message) for one in told] == [
+    assert [(one.correlation_id, one.response_code.name, one.message) for one in reported] == [
         (1, "OK", ""),
         (2, "ERROR", "the switch is at SNAPSHOT"),
     ]
@@ -186,14 +186,14 @@ def test_a_leader_that_is_elected_again_tells_its_clients_once_and_keeps_their_s
     assert list(module.state.sessions.by_id) == [session]
 
 
-def test_a_client_that_may_not_administer_is_told_so() -> None:
+def test_a_client_that_may_not_administer_is_reported() -> None:
     alone = Alone(MemoryStorage())
     session = alone.connect()
     alone.node.module._authenticator = SharedSecret(b"secret", bytes, frozenset({b"ada"}))
     term = alone.node.member.module_leadership_term_id
     alone.node.on_ingress(AdminRequest(term, session, 1, AdminRequestType.SNAPSHOT, b""))
     alone.work()
-    (told,) = (one for one in alone.sent if isinstance(one, AdminResponse))
+    (result,) = (one for one in alone.sent if isinstance(one, AdminResponse))
 
-    assert told.response_code is AdminResponseCode.UNAUTHORISED_ACCESS
+    assert result.response_code is AdminResponseCode.UNAUTHORISED_ACCESS
     assert alone.actions() == []

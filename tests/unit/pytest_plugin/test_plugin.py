@@ -165,7 +165,9 @@ def test_nothing_recorded_is_no_pass(pytester: pytest.Pytester) -> None:
     ended.stdout.fnmatch_lines(["MALFORMED: the run has no events: nothing was checked"])
 
 
-def test_a_test_that_failed_for_itself_is_told_what_its_run_is(pytester: pytest.Pytester) -> None:
+def test_a_test_that_failed_for_itself_is_reported_what_its_run_is(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(
         OFFICE + "def test_it(canvass_recorder):\n"
         "    office(canvass_recorder, 5, HastyClerk)\n    assert 0\n"
@@ -310,9 +312,11 @@ def test_a_session_without_canvass_says_nothing_and_loads_nothing_heavy(
     ended = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-s")
 
     ended.assert_outcomes(passed=1)
-    told = dict(line.split(" ", 1) for line in ended.outlines if line[:7] in ("LOADED ", "PLUGIN "))
-    assert json.loads(told["LOADED"]) == []
-    assert told["PLUGIN"] == "True"
+    reported = dict(
+        line.split(" ", 1) for line in ended.outlines if line[:7] in ("LOADED ", "PLUGIN ")
+    )
+    assert json.loads(reported["LOADED"]) == []
+    assert reported["PLUGIN"] == "True"
     ended.stdout.no_fnmatch_line("*= canvass =*")
 
 
@@ -330,7 +334,7 @@ def test_artifacts_go_where_they_are_wanted(pytester: pytest.Pytester) -> None:
     ]
 
 
-def test_the_seed_is_that_of_the_name_or_as_told(request: pytest.FixtureRequest) -> None:
+def test_the_seed_is_that_of_the_name_or_the_given_one(request: pytest.FixtureRequest) -> None:
     own = seed_of(request.node, None)
 
     assert own == seed_of(request.node, None)

@@ -8,8 +8,8 @@ from canvass.pytest_plugin.coverage import percent
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "told"),
+    ("part", "whole", "expected"),
     [(9_999, 10_000, "99.9%"), (10_000, 10_000, "100.0%"), (1, 10_000, "0.0%"), (0, 0, "0.0%")],
 )
-def test_almost_all_is_not_all(part: int, whole: int, told: str) -> None:
-    assert percent(part, whole) == told
+def test_almost_all_is_not_all(part: int, whole: int, expected: str) -> None:
+    assert percent(part, whole) == expected

@@ -40,5 +40,5 @@ def test_the_client_that_was_idle_longest_is_forgotten(monkeypatch: pytest.Monke
     offer(service, 1, 2)
     offer(service, 2, 1)
 
-    told = [(REQUEST.unpack_from(data)[0], data[REQUEST.size :]) for data in sink.sent]
-    assert told == [(1, b"3"), (2, b"5")]  # Of client 2 nothing is known: it is a new one.
+    reported = [(REQUEST.unpack_from(data)[0], data[REQUEST.size :]) for data in sink.sent]
+    assert reported == [(1, b"3"), (2, b"5")]  # Of client 2 nothing is known: it is a new one.

@@ -68,6 +68,6 @@ def test_what_was_found_once_fades() -> None:
     assert sum(later[:100]) > 50 > sum(later[-100:])
 
 
-def test_a_series_follows_from_its_first_options_and_what_is_told() -> None:
+def test_a_series_follows_from_its_first_options_and_what_is_reported() -> None:
     assert series(50, 30) == series(50, 30)
     assert series(50, 30) != series(50, 0)

@@ -34,11 +34,11 @@ def contents(storage: MemoryStorage) -> dict[str, bytes]:
 @pytest.mark.parametrize("spoil", [damage.rot, damage.stray])
 def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: damage.Spoil) -> None:
     whole = contents(recorded())
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for seed in range(150):
         storage = recorded()
         how = spoil(storage, random.Random(seed))
-        told[how] += 1
+        reported[how] += 1
         try:
             Recording(storage, segment_length=SEGMENT)
         except DamageError:
@@ -51,8 +51,8 @@ def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: damage.Spoil)
         }
 
     expected = {"bit rot"} if spoil is damage.rot else {"write astray", "write lost"}
-    assert set(told) - {""} == expected
-    assert all(told[how] > 30 for how in expected)
+    assert set(reported) - {""} == expected
+    assert all(reported[how] > 30 for how in expected)
 
 
 def test_a_stray_write_changes_one_sector_and_what_a_power_failure_leaves_of_it() -> None:

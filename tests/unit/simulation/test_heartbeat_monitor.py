@@ -1,4 +1,4 @@
-"""A member that does not say in time what its state has to repeat is told, and no other."""
+"""A member that does not send in time what its state has to repeat is reported, and no other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CASES = (
 
 
 @pytest.mark.parametrize(("s", "message", "interval_ns"), CASES)
-def test_silence_for_an_interval_is_told(s: Member, message: Message, interval_ns: int) -> None:
+def test_silence_for_an_interval_is_reported(s: Member, message: Message, interval_ns: int) -> None:
     monitor = HeartbeatMonitor(TIMING, 3)
     monitor.step(1, 1_000, s, Outcome(s, (Send(0, message),)))
 

@@ -60,14 +60,18 @@ def test_the_output_for_people_says_the_same_as_that_for_tools(path: Path) -> No
         with pytest.raises(PrintedError, match="TLC found no error"):
             read(path.read_text())
         return
-    found, told = read(path.read_text()), read(other)
+    found, result = read(path.read_text()), read(other)
 
-    assert found.errors[0].split() == told.errors[0].split()
-    assert [one.action for one in found.states] == [one.action for one in told.states]
-    assert (found.name, found.loop, found.stuttering) == (told.name, told.loop, told.stuttering)
+    assert found.errors[0].split() == result.errors[0].split()
+    assert [one.action for one in found.states] == [one.action for one in result.states]
+    assert (found.name, found.loop, found.stuttering) == (
+        result.name,
+        result.loop,
+        result.stuttering,
+    )
     # Of two such lassos that are as short, TLC shows the one that it came upon first.
     if not found.loop and not found.stuttering:
-        assert [one.values() for one in found.states] == [one.values() for one in told.states]
+        assert [one.values() for one in found.states] == [one.values() for one in result.states]
 
 
 def test_there_are_texts_of_every_kind() -> None:

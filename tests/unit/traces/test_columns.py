@@ -202,17 +202,17 @@ def test_predecessors_reach_over_row_groups(tmp_path: Path) -> None:
 
 
 def test_facts_of_a_run_are_kept_and_found(tmp_path: Path) -> None:
-    told = Fact(FactKind.TRUNCATED, "a", 0, line=9, detail="the last line is incomplete")
+    result = Fact(FactKind.TRUNCATED, "a", 0, line=9, detail="the last line is incomplete")
     with DatasetWriter(tmp_path) as writer:
         writer.begin(run_of("a"))
         writer.add(0, [plain_event(0), plain_event(2)])
         writer.add(1, [plain_event(4)])
-        writer.end([told])
+        writer.end([result])
     with DatasetFile(tmp_path / "events-3-00000.parquet") as file:
         ((_, _, facts),) = file.load()
 
     assert facts == [
-        told,
+        result,
         Fact(FactKind.MISSING_STREAM, "a", 2),
         Fact(FactKind.GAP, "a", 0, 2),
         Fact(FactKind.LATE_START, "a", 1, 4),

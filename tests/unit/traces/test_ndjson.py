@@ -152,7 +152,7 @@ def test_steps_must_ascend() -> None:
     assert (error.code, error.line) == (Code.BAD_EVENT, 3)
 
 
-def test_missing_steps_are_told() -> None:
+def test_missing_steps_are_reported() -> None:
     _, reader = read(encode_lines([plain_event(3), plain_event(4), plain_event(7)]))
 
     assert reader.gaps == [Gap(1, 0, 3), Gap(3, 5, 7)]
@@ -245,7 +245,7 @@ def test_a_compressed_file_cut_anywhere_is_truncated(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_damage_in_a_compressed_file_is_told(suffix: str) -> None:
+def test_damage_in_a_compressed_file_is_reported(suffix: str) -> None:
     lines = encode_lines([plain_event(step) for step in range(50)])
     data = bytearray(gzip.compress(lines) if suffix == ".gz" else zstandard.compress(lines))
     data[1] ^= 0xFF

@@ -69,7 +69,7 @@ def test_a_recorded_step_is_in_the_file_at_once(tmp_path: Path) -> None:
     recorder.close()
 
 
-def test_steps_wait_in_memory_if_told_so_and_none_is_lost(tmp_path: Path) -> None:
+def test_steps_wait_in_memory_on_request_and_none_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "member-0.ndjson"
     recorder = StreamRecorder(path, 0, flush=False)
     for time_ns in range(1_000):

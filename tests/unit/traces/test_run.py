@@ -42,7 +42,7 @@ def test_a_whole_run_is_read(tmp_path: Path, suffix: str) -> None:
     assert loaded.facts == ()
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_what_is_missing_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "r")
     (folder / "member-0.ndjson").unlink()
     lines = encode_lines([plain_event(2), plain_event(3), plain_event(6)])
@@ -60,7 +60,7 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_gap_is_told(tmp_path: Path) -> None:
+def test_a_gap_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "r")
     (folder / "member-0.ndjson").write_bytes(encode_lines([plain_event(0), plain_event(5)]))
 

@@ -30,14 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_dump_is_imported_and_told_of(command: Command, tmp_path: Path, folder: Path) -> None:
+def test_a_dump_is_imported_and_described(command: Command, tmp_path: Path, folder: Path) -> None:
     code, out, _ = command(
         "graph", "import", FIXTURES / "lights.dot", "--out", tmp_path / "made", "--model", "Lights"
     )
-    told, stats, _ = command("graph", "stats", tmp_path / "made", "--format", "json")
+    result, stats, _ = command("graph", "stats", tmp_path / "made", "--format", "json")
     counts = json.loads(stats)["manifest"]["counts"]
 
-    assert (code, told) == (0, 0)
+    assert (code, result) == (0, 0)
     assert out.startswith("Lights: variables lamp, last, queue")
     assert (counts["states"], counts["edges"], counts["initial"]) == (63, 186, 1)
     for name in ("states.parquet", "values.parquet"):
@@ -164,13 +164,13 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
     command("graph", "import", dump, "--out", other)
     same, out, _ = command("graph", "diff", folder, folder)
     code, differs, _ = command("graph", "diff", folder, other, "--format", "json")
-    told = json.loads(differs)
+    document = json.loads(differs)
 
     assert (same, out) == (0, "the same: 63 states\n")
     assert code == 1
-    assert told["states"]["both"] == 63
-    assert sum(row["onlyFirst"] for row in told["actions"]) == 1
-    assert len(told["changed"]) == 1
+    assert document["states"]["both"] == 63
+    assert sum(row["onlyFirst"] for row in document["actions"]) == 1
+    assert len(document["changed"]) == 1
     assert command("graph", "diff", folder, other)[0] == 1
 
 
@@ -261,8 +261,8 @@ def test_the_steps_that_runs_take_are_found_in_the_graph(
     runs, options = tmp_path / "runs", ("--seeds", 1, "--steps", 200)
     made, *_ = command("simulate", "--revision", "1.50", *options, "--out", runs)
     code, out, _ = command("graph", "coverage", graph, runs, "--format", "json")
-    told = json.loads(out)
-    counts = told["coverage"]
+    document = json.loads(out)
+    counts = document["coverage"]
     by_action = {row["action"]: row["covered"] for row in counts["actions"]}
     taken = {
         ACTION_NAMES[action]
@@ -275,5 +275,5 @@ def test_the_steps_that_runs_take_are_found_in_the_graph(
     assert sum(by_action.values()) == counts["covered"] > 0
     assert by_action["Restart"] == 1
     assert {action for action, covered in by_action.items() if covered} <= taken
-    assert len(told["missed"]) == 10
+    assert len(document["missed"]) == 10
     assert command("graph", "coverage", graph, tmp_path / "none")[0] == 2
