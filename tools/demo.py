@@ -88,7 +88,7 @@ def main() -> None:
     )
     show(
         "The same on Spark, for all samples at once, straight from the logs.",
-        *("batch", "verify", SAMPLES, "--out", report, "--cache", cache),
+        *("batch", "verify", SAMPLES, "--out", report, "--cache", cache, "--engine", "spark"),
     )
     print("\n# What was found")
     for line in findings(run, report, cache):

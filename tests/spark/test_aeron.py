@@ -11,6 +11,7 @@ import pytest
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.traces.alignment.importer import import_logs
@@ -28,7 +29,7 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
         import_logs([path], tmp_path / "runs" / path.name)
     checked = check_units(sorted((tmp_path / "runs").iterdir()), StepLookup(cache=cache))
 
-    job = CorpusJob(spark, ConformanceChecker.of(cache=cache), out)
+    job = CorpusJob(SparkEngine(spark), ConformanceChecker.of(cache=cache), out)
     job.run(list_units(logs))
 
     expected = {

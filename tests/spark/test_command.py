@@ -24,7 +24,7 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
     edit_event(corpus / "run-2" / "member-1.ndjson", -1, forged_commit)
     words = ["batch", "verify", str(corpus), "--cache", str(tmp_path / "cache"), "--out"]
 
-    code = run([*words, str(tmp_path / "first"), "--format", "json"])
+    code = run([*words, str(tmp_path / "first"), "--format", "json", "--engine", "spark"])
 
     captured = capsys.readouterr()
     summary = json.loads(captured.out)
@@ -49,6 +49,8 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
 
     captured = capsys.readouterr()
     assert code == 0
+    assert "one process: " in captured.err  # Spark is not started for so few events.
+    assert "Spark takes longer" in captured.err
     assert "6 runs, 900 events: 5 CONFORMS, 1 DIVERGES" in captured.out
     assert "(known)" in captured.out
     assert "asking the oracle" not in captured.err

@@ -15,6 +15,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict
 from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import Engine, ProcessEngine, SparkEngine
 from canvass.corpus.job import CorpusJob, OutputExists
 from canvass.corpus.plan import TASK_COST, Unit, list_units
 from canvass.corpus.summary import Summary, exit_code, summarise
@@ -53,7 +54,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
 
 
 def run_job(
-    spark: SparkSession,
+    engine: Engine,
     units: list[Unit],
     out: Path,
     cache: Path,
@@ -61,7 +62,7 @@ def run_job(
     task_cost: int = TASK_COST,
 ) -> Summary:
     checker = ConformanceChecker.of(cache=cache)
-    job = CorpusJob(spark, checker, out, partitions=partitions, task_cost=task_cost)
+    job = CorpusJob(engine, checker, out, partitions=partitions, task_cost=task_cost)
     job.run(units)
     summary = summarise(job, version="0", corpora=["corpus"], tasks=partitions, seconds=1.0)
     job.clean()
@@ -119,7 +120,7 @@ def test_verdicts_are_those_of_one_process(
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    summary = run_job(spark, units, out, expected.cache, partitions, task_cost)
+    summary = run_job(SparkEngine(spark), units, out, expected.cache, partitions, task_cost)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
@@ -133,13 +134,29 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
 ) -> None:
     out, cache = tmp_path / "out", tmp_path / "cache"
 
-    summary = run_job(spark, list_units([expected.corpus]), out, cache)
+    summary = run_job(SparkEngine(spark), list_units([expected.corpus]), out, cache)
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
     assert summary.judged_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
     assert [path.suffix for path in cache.iterdir()] == [".npz"]
+
+
+@pytest.mark.parametrize("task_cost", [TASK_COST, 20_000])
+def test_one_process_gives_what_spark_gives(
+    expected: Expected, tmp_path: Path, task_cost: int
+) -> None:
+    """With open steps for the oracle, runs to be checked again, and runs that are split."""
+    out, cache = tmp_path / "out", tmp_path / "cache"
+    units = list_units([expected.corpus])
+
+    summary = run_job(ProcessEngine(), units, out, cache, task_cost=task_cost)
+
+    assert verdicts_of(out) == expected_verdicts(expected)
+    assert divergences_of(out) == expected_divergences(expected)
+    assert summary.judged_steps > 50
+    assert 1 <= summary.rechecked_runs <= 4
 
 
 def test_a_data_set_has_the_verdicts_of_its_runs(
@@ -157,7 +174,7 @@ def test_a_data_set_has_the_verdicts_of_its_runs(
         write_dataset(Corpus(readable), writer)
     out = tmp_path / "out"
 
-    run_job(spark, list_units([tmp_path / "set"]), out, expected.cache)
+    run_job(SparkEngine(spark), list_units([tmp_path / "set"]), out, expected.cache)
 
     assert len(list((tmp_path / "set").iterdir())) > 2
     assert {row["run_id"]: row["verdict"] for row in table(out, "verdicts")} == {
@@ -187,7 +204,7 @@ def test_no_run_hides_a_divergence_of_another_run_with_its_id(
         (tmp_path / place / "run.json").write_text(text)
     corpora = [tmp_path / "tuesday", tmp_path / "monday"]
 
-    summary = run_job(spark, list_units(corpora), tmp_path / "out", expected.cache)
+    summary = run_job(SparkEngine(spark), list_units(corpora), tmp_path / "out", expected.cache)
 
     rows = table(tmp_path / "out", "verdicts")
     assert {str(row["source"]): row["verdict"] for row in rows} == {
@@ -205,13 +222,11 @@ def test_no_run_hides_a_divergence_of_another_run_with_its_id(
     assert [(one.run_id, one.count) for one in summary.shared_ids] == [("same", 4)]
 
 
-def test_results_do_not_go_where_something_is(
-    spark: SparkSession, expected: Expected, tmp_path: Path
-) -> None:
+def test_results_do_not_go_where_something_is(expected: Expected, tmp_path: Path) -> None:
     (tmp_path / "old").write_text("")
 
     with pytest.raises(OutputExists, match="is not empty"):
-        CorpusJob(spark, ConformanceChecker.of(cache=expected.cache), tmp_path)
+        CorpusJob(ProcessEngine(), ConformanceChecker.of(cache=expected.cache), tmp_path)
 
 
 @pytest.mark.night
@@ -237,7 +252,9 @@ def test_a_larger_corpus_has_the_same_verdicts_in_every_form_and_cut(
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
 
-    run_job(spark, units, out, cache, partitions, max(unit.cost for unit in units) // 5)
+    run_job(
+        SparkEngine(spark), units, out, cache, partitions, max(unit.cost for unit in units) // 5
+    )
 
     reported = {(row["source"], row["run_id"]): row for row in table(out, "verdicts")}
     assert len(reported) == len(found)

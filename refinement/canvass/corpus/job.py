@@ -13,47 +13,29 @@ which a corpus that holds nothing unknown and nothing large takes the first and 
 5. the tables are written, on the driver.
 
 No verdict depends on how units are packed into tasks: a run is decided from its own events and from
-answers that belong to a step's content. Only the DataFrame API is used, so that the job runs on
-Spark Connect as well.
+answers that belong to a step's content. Where the stages run is in `canvass.corpus.engine`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.engine import STEPS_PER_BATCH, Engine, count_distinct_steps
 from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
-from canvass.corpus.rows import ROW_DDL, Row, RowKind
+from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.tables import Gone, Told, write_tables
-from canvass.corpus.told import (
-    RECEIPT_DDL,
-    RECEIPT_SCHEMA,
-    ROWS,
-    Stage,
-    read_task,
-    stage_of,
-    write_rows,
-    write_tasks,
-)
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-STEPS_PER_BATCH: Final = 2000
-"""Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
-
-ANSWERS_DDL: Final = "key binary, answer binary"
-ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
+from canvass.corpus.told import Stage, read_task, stage_of, write_rows, write_tasks
 
 _WORK: Final = "work"
+_STAGES: Final = {"first": "check", "second": "check again", "third": "join parts"}
+"""What each stage that checks is called in Spark's UI."""
 PROGRESS: Final = "progress"
 """In the folder given to `Checker.prepare`: for each task that is done a file that is named by how
 many events it had and how many runs diverge.
@@ -105,20 +87,18 @@ class OutputExists(Exception):
 
 
 class CorpusJob:
-    """One batch verification on a Spark session.
+    """One batch verification.
 
     Parameters
     ----------
-    session
-        Where it runs; classic or Connect.
+    engine
+        Where it runs.
     checker
         How units are checked.
     out
         Folder of the results, on a file system that driver and workers share; new or empty.
     partitions
         Number of tasks; chosen from sizes and cores if not given.
-    parallelism
-        Tasks that run at once, if known.
     oracles
         How many batches of steps are decided at once.
     task_cost
@@ -129,12 +109,11 @@ class CorpusJob:
 
     def __init__(
         self,
-        session: SparkSession,
+        engine: Engine,
         checker: Checker,
         out: Path,
         *,
         partitions: int | None = None,
-        parallelism: int = 2,
         oracles: int = 1,
         task_cost: int = TASK_COST,
         say: Callable[[str], None] = lambda _: None,
@@ -143,11 +122,10 @@ class CorpusJob:
             raise OutputExists(f"{out} is not empty: each verification has a folder of its own")
         out.mkdir(parents=True, exist_ok=True)
         checker.prepare(out.absolute() / _WORK)
-        self._session = session
+        self._engine = engine
         self._checker = checker
         self._out = out.absolute()
         self._partitions = partitions
-        self._parallelism = parallelism
         self._oracles = oracles
         self._say = say
         self._task_cost = task_cost
@@ -208,37 +186,21 @@ class CorpusJob:
     # --- the stages -------------------------------------------------------------------------------
 
     def _checked(self, units: Sequence[Unit], name: str) -> Stage:
-        tasks = pack(units, tasks=self._partitions, parallelism=self._parallelism)
+        tasks = pack(units, tasks=self._partitions, parallelism=self._engine.parallelism)
         self._tasks_before, self._tasks = self._tasks_before + self._tasks, len(tasks)
         folder = self._out / _WORK / name
         write_tasks(folder, tasks)
-        # A partition has one number, that of its task: neither a shuffle nor a sample is needed.
-        numbers = self._session.range(0, len(tasks), 1, len(tasks))
-        checked = numbers.mapInArrow(partial(_check_tasks, self._checker, folder), RECEIPT_DDL)
-        return stage_of(folder, checked.toArrow().column("receipt").to_pylist())
-
-    def _rows(self, stage: Stage, kind: RowKind) -> DataFrame:
-        """Give what a stage told as a DataFrame, for what may be too much for the driver."""
-        from pyspark.sql import functions as f
-
-        # With the schema given, no job is run to find it out.
-        rows = self._session.read.schema(ROW_DDL).parquet((stage.folder / ROWS).as_uri())
-        return rows.where(f.col("kind") == kind.value)
+        run_task = partial(_run_task, self._checker, folder)
+        return stage_of(folder, self._engine.run_tasks(run_task, len(tasks), _STAGES[name]))
 
     def _ask(self, first: Stage) -> list[bytes]:
-        """Have unknown steps judged; give the keys of those that are forbidden."""
+        """Have unknown steps decided; give the keys of those that are forbidden."""
         if not first.count(RowKind.STEP):
             return []
-        keys = [batch.column("key") for batch in first.batches([RowKind.STEP], ["key"])]
-        count = pc.count_distinct(pa.chunked_array(keys, pa.binary())).as_py()
+        count = count_distinct_steps(first)
         self._say(f"asking the oracle about {count:,} distinct steps")
-        steps = self._rows(first, RowKind.STEP).select("key", "payload").dropDuplicates(["key"])
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
-        answered = steps.repartition(batches).mapInArrow(
-            partial(_ask_steps, self._checker), ANSWERS_DDL
-        )
-        table = answered.toArrow()
-        answers = list(zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True))
+        answers = self._engine.ask(self._checker.ask, first, batches)
         self.judged = len(answers)
         self._checker.learn(answers)
         return [key for key, answer in answers if self._checker.forbids(answer)]
@@ -247,33 +209,16 @@ class CorpusJob:
         """Give the runs to be checked again, by the unit that they are in.
 
         These are the runs that took a forbidden step, and those in which something else is wrong
-        while steps were open: what comes first in them can only be told now. A unit of which a part
-        is no trace is read as a whole, which tells where and why; no run is named then.
+        while steps were open: what comes first in them is known only now. A unit of which a part
+        is no trace is read as a whole, which says where and why; no run is named then.
         """
         again: dict[_Place, set[str]] = {}
         if first.count(RowKind.STEP):
-            for source, part, run_id in self._waited_in_vain(first, forbidden):
+            for source, part, run_id in self._engine.runs_to_recheck(first, forbidden):
                 again.setdefault((source, part), set()).add(run_id)
         broken = {part.source for part in first.parts() if part.reason is not None}
         again = {place: runs for place, runs in again.items() if place[0] not in broken}
         return again | {(source, None): set() for source in broken}
-
-    def _waited_in_vain(
-        self, first: Stage, forbidden: list[bytes]
-    ) -> Iterator[tuple[str, int | None, str]]:
-        """Give the runs that had steps to be decided and diverge, each with its place."""
-        from pyspark.sql import functions as f
-
-        place = ("source", "part", "run_id")
-        waiting = self._rows(first, RowKind.VERDICT).where("size(pending) > 0")
-        found = waiting.where(f.col("verdict") == "DIVERGES").select(*place)
-        if forbidden:
-            wrong = self._session.createDataFrame([(key,) for key in forbidden], "key binary")
-            taken = waiting.select(*place, f.explode("pending").alias("key"))
-            hit = taken.join(f.broadcast(wrong), "key", "left_semi").select(*place)
-            found = found.union(hit)
-        table = found.distinct().toArrow()
-        yield from zip(*(table.column(name).to_pylist() for name in place), strict=True)
 
     def _recheck(self, units: Sequence[Unit], again: dict[_Place, set[str]]) -> tuple[Gone, Stage]:
         """Check runs again; tell which rows are not true any more, and give the new ones."""
@@ -311,29 +256,6 @@ class CorpusJob:
         return joins
 
 
-def _check_tasks(checker: Checker, folder: Path, batches: Iterator[Any]) -> Iterator[Any]:
-    """Check the tasks of a partition; runs in a worker."""
-    for batch in batches:
-        for number in batch.column("id").to_pylist():
-            receipt = write_rows(folder, number, checker.check(read_task(folder, number)))
-            yield pa.RecordBatch.from_pydict({"receipt": [receipt]}, schema=RECEIPT_SCHEMA)
-
-
-def _ask_steps(checker: Checker, batches: Iterator[Any]) -> Iterator[Any]:
-    """Ask about the steps of a partition; runs in a worker."""
-    steps = [
-        (key, payload)
-        for batch in batches
-        for key, payload in zip(
-            batch.column("key").to_pylist(), batch.column("payload").to_pylist(), strict=True
-        )
-    ]
-    for start in range(0, len(steps), STEPS_PER_BATCH):
-        answers = list(checker.ask(steps[start : start + STEPS_PER_BATCH]))
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([key for key, _ in answers], pa.binary()),
-                pa.array([answer for _, answer in answers], pa.binary()),
-            ],
-            schema=ANSWER_SCHEMA,
-        )
+def _run_task(checker: Checker, folder: Path, number: int) -> bytes:
+    """Check the units of a task; runs in a worker."""
+    return write_rows(folder, number, checker.check(read_task(folder, number)))

@@ -34,6 +34,9 @@ TASK_COST: Final = 1 << 29
 and more than a task costs to start.
 """
 
+COST_PER_EVENT: Final = TASK_COST // 300_000
+"""Bytes of plain NDJSON that an event has, about."""
+
 _RUN_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 

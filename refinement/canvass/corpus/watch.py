@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlparse
 from msgspec import Struct
 
 from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import unit_at
 from canvass.corpus.summary import Summary, summarise
@@ -205,7 +206,7 @@ def _verify_batch(watch: Watch, tell: Tell, ripe: DataFrame, batch: int) -> None
     out = watch.out.absolute()
     work = out / _WORK / str(batch)
     shutil.rmtree(work, ignore_errors=True)
-    job = CorpusJob(ripe.sparkSession, watch.checker, work, oracles=watch.oracles)
+    job = CorpusJob(SparkEngine(ripe.sparkSession), watch.checker, work, oracles=watch.oracles)
     job.run(units)
     summary = summarise(
         job,

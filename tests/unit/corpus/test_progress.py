@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
 from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from support.corpora import record_runs
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-NO_SPARK = cast("SparkSession", cast(Any, None))
 
 
 def test_a_task_that_is_done_again_counts_once_also_at_the_end(tmp_path: Path) -> None:
     """As it is when a worker dies with a task that was all but done."""
     corpus = record_runs(tmp_path / "corpus", 2, 30)
     checker = ConformanceChecker.of(cache=tmp_path / "cache")
-    job = CorpusJob(NO_SPARK, checker, tmp_path / "out")
+    job = CorpusJob(ProcessEngine(), checker, tmp_path / "out")
     first, second = ((unit,) for unit in list_units([corpus]))
     events = sum(len(file.read_text().splitlines()) for file in corpus.glob("*/member-*.ndjson"))
 

@@ -6,6 +6,7 @@ The command line and what it prints are here; plan, job and report are in `canva
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +15,13 @@ import typer
 
 from canvass.cli.batch_watch import register as register_watch
 from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.corpus.engine_choice import EngineName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from canvass.cli.stages import Stages
+    from canvass.corpus.engine import Engine
     from canvass.corpus.summary import Cluster, Summary
 
 
@@ -51,6 +57,10 @@ def register(app: typer.Typer) -> None:
             str | None,
             typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://...; else local[2]."),
         ] = None,
+        engine: Annotated[
+            EngineName,
+            typer.Option(help="spark, one process, or the faster one; with --master spark."),
+        ] = EngineName.AUTO,
         partitions: Annotated[
             int | None, typer.Option(min=1, help="Number of tasks; else chosen from the sizes.")
         ] = None,
@@ -77,12 +87,14 @@ def register(app: typer.Typer) -> None:
             Format, typer.Option("--format", help="For a person or a machine.")
         ] = Format.HUMAN,
     ) -> None:
-        """Verify corpora on Spark and write tables, summary and report.
+        """Verify corpora and write tables, summary and report; on Spark if that is faster.
 
         Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
         nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.
 
         canvass batch verify CORPUS --out REPORT
+
+        canvass batch verify CORPUS --out REPORT --master spark://host:7077
 
         canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
         """
@@ -92,8 +104,8 @@ def register(app: typer.Typer) -> None:
             raise CommandError("--fail-on new and --baseline go together")
         earlier = None if baseline is None else read_summary(baseline)
         summary = _verify(
-            corpora, out, master=master, partitions=partitions, graph=graph, cache=cache,
-            oracles=oracles,
+            corpora, out, engine=engine, master=master, partitions=partitions, graph=graph,
+            cache=cache, oracles=oracles,
         )  # fmt: skip
         new = None if earlier is None else new_clusters(summary, earlier)
         _write(out, summary, new, cache, examples)
@@ -152,6 +164,7 @@ def _verify(
     corpora: list[Path],
     out: Path,
     *,
+    engine: EngineName,
     master: str | None,
     partitions: int | None,
     graph: Path | None,
@@ -165,20 +178,23 @@ def _verify(
     from canvass.cli.lookup_options import make_lookup
     from canvass.cli.stages import Stages
     from canvass.corpus.checker import ConformanceChecker
+    from canvass.corpus.engine_choice import choose_engine
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.plan import list_units
-    from canvass.corpus.session import one_line_failures, open_session
     from canvass.corpus.summary import summarise
 
     need_runs(corpora, "canvass batch verify", logs=True)
     if graph is not None:
         make_lookup([graph], cache)  # Refuses a graph of another state of the spec.
+    if engine is EngineName.PROCESS and master is not None:
+        raise CommandError("--engine process and --master exclude each other")
     units = list_units(corpora)
+    chosen, reason = choose_engine(units, master, engine)
     with Stages(each=True) as progress:
-        progress.stage(f"{len(units):,} units listed; starting Spark")
-        with open_session(master) as session, one_line_failures():
+        progress.stage(f"{len(units):,} units listed" + (f"; {reason}" if reason else ""))
+        with _open_engine(chosen, master, progress) as running:
             job = CorpusJob(
-                session,
+                running,
                 ConformanceChecker.of(graph=graph, cache=cache),
                 out,
                 partitions=partitions,
@@ -197,6 +213,20 @@ def _verify(
             )
             job.clean()
     return summary
+
+
+@contextmanager
+def _open_engine(chosen: EngineName, master: str | None, progress: Stages) -> Iterator[Engine]:
+    """Start what the job runs on, and stop it at the end."""
+    from canvass.corpus.engine import ProcessEngine, SparkEngine
+    from canvass.corpus.session import one_line_failures, open_session
+
+    if chosen is EngineName.PROCESS:
+        yield ProcessEngine()
+        return
+    progress.stage("starting Spark")
+    with open_session(master) as session, one_line_failures():
+        yield SparkEngine(session)
 
 
 def _write(

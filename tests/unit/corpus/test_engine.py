@@ -1,0 +1,60 @@
+"""Which engine a job runs on."""
+
+from __future__ import annotations
+
+import pytest
+
+from canvass.corpus.engine_choice import SPARK_PAYS_FROM, EngineName, choose_engine
+from canvass.corpus.plan import COST_PER_EVENT, Unit, UnitKind
+
+SMALL = [Unit(UnitKind.FILE, "small.parquet", 300_000 * COST_PER_EVENT)]
+LARGE = [Unit(UnitKind.FILE, "large.parquet", (SPARK_PAYS_FROM + 1) * COST_PER_EVENT)]
+
+
+@pytest.fixture(autouse=True)
+def not_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Spark has started this process."""
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+
+
+def test_a_small_corpus_is_checked_in_one_process_and_the_reason_has_one_line() -> None:
+    chosen, reason = choose_engine(SMALL, None, EngineName.AUTO)
+
+    assert chosen is EngineName.PROCESS
+    assert "about 300,000 events" in reason
+    assert "--engine spark" in reason
+    assert "\n" not in reason
+
+
+def test_a_large_corpus_goes_to_spark() -> None:
+    chosen, reason = choose_engine(LARGE, None, EngineName.AUTO)
+
+    assert chosen is EngineName.SPARK
+    assert "about 9,000,000 events" in reason
+
+
+def test_who_names_a_master_means_spark() -> None:
+    assert choose_engine(SMALL, "local[2]", EngineName.AUTO) == (EngineName.SPARK, "")
+
+
+def test_a_submitted_job_runs_on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+
+    assert choose_engine(SMALL, None, EngineName.AUTO) == (EngineName.SPARK, "")
+
+
+@pytest.mark.parametrize("wanted", [EngineName.PROCESS, EngineName.SPARK])
+def test_the_engine_that_the_user_names_is_taken(wanted: EngineName) -> None:
+    assert choose_engine(LARGE, None, wanted) == (wanted, "")
+    assert choose_engine(SMALL, None, wanted) == (wanted, "")
+
+
+def test_without_pyspark_a_large_corpus_is_checked_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("canvass.corpus.engine_choice.find_spec", lambda _: None)
+
+    chosen, reason = choose_engine(LARGE, None, EngineName.AUTO)
+
+    assert chosen is EngineName.PROCESS
+    assert "not installed" in reason
