@@ -71,6 +71,8 @@ def _figures(summary: Summary) -> str:
         ("seconds", f"{summary.seconds:,.1f}"),
         ("steps asked of TLC", f"{summary.judged_steps:,}"),
     ]
+    if summary.earlier:
+        figures.append(("runs verified before", f"{sum(summary.earlier.values()):,}"))
     shown = "".join(f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in figures)
     return f"<dl>{shown}</dl>"
 

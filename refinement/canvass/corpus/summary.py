@@ -8,7 +8,7 @@ new against an earlier summary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -30,6 +30,10 @@ MAX_LISTED: Final = 1000
 """Entries of a list in summary and report; the tables hold all."""
 MAX_SOURCES: Final = 5
 """Sources that are named of an id that several runs have."""
+
+
+Kind = tuple[str, str]
+"""What makes divergences alike: their class, and the action or property."""
 
 
 class Listed(Struct, frozen=True, rename="camel"):
@@ -56,7 +60,7 @@ class Cluster(Struct, frozen=True, rename="camel"):
     example_reason: str
 
     @property
-    def identity(self) -> tuple[str, str]:
+    def identity(self) -> Kind:
         """What an earlier report is searched for."""
         return self.divergence_class, self.name
 
@@ -100,6 +104,8 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     shared_id_count: int = 0
     graphs: list[GraphCoverage] = []
     """How much of each state graph that was given the corpus covers."""
+    earlier: dict[str, int] = {}
+    """Of units that were verified before and have not changed: runs by verdict."""
     never_taken: list[str]
     """Actions of the spec that no event has."""
     judged_steps: int
@@ -257,21 +263,45 @@ def read_summary(folder: Path) -> Summary:
         raise BadBaseline(f"{path}: {error}") from None
 
 
-def new_clusters(summary: Summary, baseline: Summary) -> list[Cluster]:
-    """Give the clusters whose like an earlier report does not have."""
-    known = {cluster.identity for cluster in baseline.clusters}
+def nothing_new(version: str, corpora: list[str]) -> Summary:
+    """Make the summary of a verification that had no unit to verify."""
+    return Summary(
+        version=version,
+        corpora=corpora,
+        tasks=None,
+        runs=0,
+        events=0,
+        verdicts=dict.fromkeys(VERDICTS, 0),
+        divergences=0,
+        clusters=[],
+        cluster_count=0,
+        listed=[],
+        listed_count=0,
+        coverage=[],
+        never_taken=[],
+        judged_steps=0,
+        rechecked_runs=0,
+        seconds=0.0,
+        events_per_second=0.0,
+    )
+
+
+def new_clusters(summary: Summary, known: Collection[Kind]) -> list[Cluster]:
+    """Give the clusters of kinds that were not known before."""
     return [cluster for cluster in summary.clusters if cluster.identity not in known]
 
 
-def exit_code(summary: Summary, baseline: Summary | None = None) -> int:
-    """Give the exit code of DESIGN section 6; divergences that a baseline knows do not count.
+def exit_code(summary: Summary, known: Collection[Kind] | None = None) -> int:
+    """Give the exit code of DESIGN section 6; divergences of known kinds do not count.
 
-    As for ``canvass verify``: the worst there is decides. Nothing checked is 2.
+    As for ``canvass verify``: the worst verdict decides. Verdicts from earlier verifications count,
+    so that a command that is repeated ends as before. An empty check is 2.
     """
-    if not summary.events:
+    if not summary.events and not any(summary.earlier.values()):
         return EXIT_CODES[Verdict.MALFORMED]
-    found = {verdict for verdict in Verdict if summary.verdicts[verdict.value]}
-    if baseline is not None and not new_clusters(summary, baseline):
+    counts = Counter(summary.verdicts) + Counter(summary.earlier)
+    found = {verdict for verdict in Verdict if counts[verdict.value]}
+    if known is not None and not new_clusters(summary, known):
         found.discard(Verdict.DIVERGES)
         found.add(Verdict.CONFORMS)
     return worst_of(found)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import pyarrow.dataset as ds
 import pytest
 
 from canvass.cli.main import run
+from support.corpora import record_runs
+from support.spoilt_runs import edit_event, forged_commit
 
 
 def test_an_empty_corpus_is_an_error_of_one_line(
@@ -61,3 +65,46 @@ def test_a_line_for_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
     assert code == 2
     assert "after --" in capsys.readouterr().err
+
+
+def test_a_place_for_the_results_is_needed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["batch", "verify", str(tmp_path)])
+
+    assert code == 2
+    assert "--out or --append" in capsys.readouterr().err
+
+
+def test_tables_grow_by_what_is_new_and_a_repeated_command_ends_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = record_runs(tmp_path / "corpus", 3, 40)
+    edit_event(corpus / "run-2" / "member-1.ndjson", -1, forged_commit)
+    (corpus / "run-2").rename(tmp_path / "run-2")
+    words = ["batch", "verify", str(corpus), "--append", str(tmp_path / "tables")]
+    words += ["--cache", str(tmp_path / "cache")]
+
+    assert run(words) == 0
+    assert "2 runs, 80 events: 2 CONFORMS" in capsys.readouterr().out
+    (tmp_path / "run-2").rename(corpus / "run-2")
+    assert run([*words, "--out", str(tmp_path / "report")]) == 1
+    captured = capsys.readouterr()
+    assert "1 runs, 40 events: 1 DIVERGES" in captured.out
+    assert "verified before and unchanged: 2 CONFORMS" in captured.out
+    assert "units: 1 new, 2 unchanged" in captured.err
+    assert run(words) == 1
+    captured = capsys.readouterr()
+    assert "nothing was verified" in captured.out
+    assert "unchanged: 2 CONFORMS, 1 DIVERGES" in captured.out
+    assert run([*words, "--fail-on", "new"]) == 0
+    assert run([*words, "--again", "--format", "json"]) == 1
+
+    rows = ds.dataset(tmp_path / "tables" / "verdicts", partitioning="hive").to_table()
+    assert Counter(Path(source).name for source in rows["source"].to_pylist()) == {
+        "run-0": 2,
+        "run-1": 2,
+        "run-2": 2,
+    }
+    assert len(set(rows["verification_id"].to_pylist())) == 3
+    assert (tmp_path / "report" / "report.html").is_file()

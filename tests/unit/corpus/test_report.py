@@ -20,6 +20,7 @@ from canvass.corpus.summary import (
     Summary,
     exit_code,
     new_clusters,
+    nothing_new,
     read_summary,
 )
 
@@ -92,15 +93,16 @@ def test_a_baseline_excuses_what_it_has_and_nothing_else() -> None:
     old = summary(wrong, clusters=[cluster("OnVote")])
     more = summary(wrong, clusters=[cluster("OnVote", count=9), cluster("Canvass")])
 
-    assert exit_code(old, old) == 0
-    assert exit_code(more, old) == 1
-    assert [one.name for one in new_clusters(more, old)] == ["Canvass"]
+    known = {one.identity for one in old.clusters}
+    assert exit_code(old, known) == 0
+    assert exit_code(more, known) == 1
+    assert [one.name for one in new_clusters(more, known)] == ["Canvass"]
 
 
 def test_a_baseline_excuses_no_missing_or_malformed_run() -> None:
     wrong = summary({"DIVERGES": 1, "MALFORMED": 1}, clusters=[cluster()])
 
-    assert exit_code(wrong, wrong) == 2
+    assert exit_code(wrong, {one.identity for one in wrong.clusters}) == 2
 
 
 def test_a_summary_is_read_back(tmp_path: Path) -> None:
@@ -109,6 +111,17 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
 
     assert read_summary(tmp_path) == written
     assert read_summary(tmp_path / "summary.json") == written
+
+
+def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
+    """A command that is repeated after it was killed ends as it would have ended."""
+    found = nothing_new("0.1", ["corpus"])
+    assert exit_code(found) == 2
+    earlier = {"CONFORMS": 3, "DIVERGES": 1, "INCOMPLETE": 0, "MALFORMED": 0}
+
+    assert exit_code(msgspec.structs.replace(found, earlier=earlier)) == 1
+    assert exit_code(msgspec.structs.replace(found, earlier=earlier), known=set()) == 0
+    assert exit_code(msgspec.structs.replace(found, earlier=earlier | {"DIVERGES": 0})) == 0
 
 
 @pytest.mark.parametrize(

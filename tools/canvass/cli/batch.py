@@ -5,23 +5,19 @@ The command line and what it prints are here; plan, job and report are in `canva
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from canvass.cli.batch_verify import Report, Request, verify_new
+from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.batch_watch import register as register_watch
 from canvass.cli.output import CommandError, Format, result_console, write_json
 from canvass.corpus.engine_choice import EngineName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from canvass.cli.stages import Stages
-    from canvass.corpus.engine import Engine
     from canvass.corpus.summary import Cluster, Summary
 
 
@@ -51,8 +47,19 @@ def register(app: typer.Typer) -> None:
             ),
         ],
         out: Annotated[
-            Path, typer.Option("--out", help="A new or empty folder for tables and report.")
-        ],
+            Path | None,
+            typer.Option("--out", help="A new or empty folder for tables and report."),
+        ] = None,
+        append: Annotated[
+            str | None,
+            typer.Option(
+                metavar="TABLES",
+                help="Verify what is new or changed, and add the results to tables in this folder.",
+            ),
+        ] = None,
+        again: Annotated[
+            bool, typer.Option("--again", help="With --append: verify what is known, too.")
+        ] = False,
         master: Annotated[
             str | None,
             typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://...; else local[2]."),
@@ -78,7 +85,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(min=0, help="Kinds of divergences of which a page shows an example."),
         ] = 3,
         fail_on: Annotated[
-            FailOn, typer.Option(help="Fail on any divergence, or on those new to --baseline.")
+            FailOn,
+            typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
         ] = FailOn.ANY,
         baseline: Annotated[
             Path | None, typer.Option(help="The folder of an earlier report.")
@@ -89,6 +97,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Verify corpora and write tables, summary and report; on Spark if that is faster.
 
+        With --append, a unit is verified if it is new, if its files have changed, or if another
+        spec verified it last. The exit code counts the latest verdict on each unit of CORPUS.
+
         Exit code 0: all runs conform. 1: one diverges. 2: a run is malformed and none diverges,
         nothing was checked, or Spark or TLC cannot run. 3: runs are incomplete. 130: interrupted.
 
@@ -96,24 +107,47 @@ def register(app: typer.Typer) -> None:
 
         canvass batch verify CORPUS --out REPORT --master spark://host:7077
 
+        canvass batch verify CORPUS --append TABLES --fail-on new
+
         canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
         """
         from canvass.corpus.summary import exit_code, new_clusters, read_summary
 
-        if (fail_on is FailOn.NEW) != (baseline is not None):
+        if out is None and append is None:
+            raise CommandError("--out or --append says where the results go")
+        if baseline is not None and fail_on is FailOn.ANY:
             raise CommandError("--fail-on new and --baseline go together")
-        earlier = None if baseline is None else read_summary(baseline)
-        summary = _verify(
-            corpora, out, engine=engine, master=master, partitions=partitions, graph=graph,
-            cache=cache, oracles=oracles,
-        )  # fmt: skip
-        new = None if earlier is None else new_clusters(summary, earlier)
-        _write(out, summary, new, cache, examples)
+        if fail_on is FailOn.NEW and baseline is None and append is None:
+            raise CommandError("--fail-on new and --baseline (or --append) go together")
+        if again and append is None:
+            raise CommandError("--again and --append go together")
+        known = (
+            None if baseline is None else {one.identity for one in read_summary(baseline).clusters}
+        )
+        request = Request(
+            corpora=tuple(corpora),
+            engine=engine,
+            master=master,
+            partitions=partitions,
+            graph=graph,
+            cache=cache,
+            oracles=oracles,
+        )
+        report = None if out is None else Report(out, cache, examples, known)
+        if append is None:
+            assert report is not None
+            summary = verify_all(request, report.out)
+            report.write(summary)
+        else:
+            summary, before = verify_new(request, append, report, again=again)
+            if fail_on is FailOn.NEW:
+                known = (known or set()) | before
+        new = None if known is None else new_clusters(summary, known)
         if output is Format.JSON:
             write_json(summary)
         else:
             _show(summary, new, out)
-        raise typer.Exit(exit_code(summary, earlier))
+        raise typer.Exit(exit_code(summary, known))
 
     register_watch(batch)
 
@@ -160,98 +194,16 @@ def register(app: typer.Typer) -> None:
         print(join(submit_command(submission, main, context.args)))
 
 
-def _verify(
-    corpora: list[Path],
-    out: Path,
-    *,
-    engine: EngineName,
-    master: str | None,
-    partitions: int | None,
-    graph: Path | None,
-    cache: Path | None,
-    oracles: int,
-) -> Summary:
-    from importlib.metadata import version
-
-    from canvass.cli.batch_progress import progress_text
-    from canvass.cli.given import need_runs
-    from canvass.cli.lookup_options import make_lookup
-    from canvass.cli.stages import Stages
-    from canvass.corpus.checker import ConformanceChecker
-    from canvass.corpus.engine_choice import choose_engine
-    from canvass.corpus.job import CorpusJob
-    from canvass.corpus.plan import list_units
-    from canvass.corpus.summary import summarise
-
-    need_runs(corpora, "canvass batch verify", logs=True)
-    if graph is not None:
-        make_lookup([graph], cache)  # Refuses a graph of another state of the spec.
-    if engine is EngineName.PROCESS and master is not None:
-        raise CommandError("--engine process and --master exclude each other")
-    units = list_units(corpora)
-    chosen, reason = choose_engine(units, master, engine)
-    with Stages(each=True) as progress:
-        progress.stage(f"{len(units):,} units listed" + (f"; {reason}" if reason else ""))
-        with _open_engine(chosen, master, progress) as running:
-            job = CorpusJob(
-                running,
-                ConformanceChecker.of(graph=graph, cache=cache),
-                out,
-                partitions=partitions,
-                oracles=oracles,
-                say=progress.stage,
-            )
-            started = time.monotonic()
-            progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
-            job.run(units)
-            summary = summarise(
-                job,
-                version=version("canvass"),
-                corpora=[str(corpus) for corpus in corpora],
-                tasks=partitions,
-                seconds=time.monotonic() - started,
-            )
-            job.clean()
-    return summary
-
-
-@contextmanager
-def _open_engine(chosen: EngineName, master: str | None, progress: Stages) -> Iterator[Engine]:
-    """Start what the job runs on, and stop it at the end."""
-    from canvass.corpus.engine import ProcessEngine, SparkEngine
-    from canvass.corpus.session import one_line_failures, open_session
-
-    if chosen is EngineName.PROCESS:
-        yield ProcessEngine()
-        return
-    progress.stage("starting Spark")
-    with open_session(master) as session, one_line_failures():
-        yield SparkEngine(session)
-
-
-def _write(
-    out: Path, summary: Summary, new: list[Cluster] | None, cache: Path | None, examples: int
-) -> None:
-    import msgspec
-
-    from canvass.cli.lookup_options import make_lookup
-    from canvass.corpus.examples import write_examples
-    from canvass.corpus.report import REPORT_FILE, render
-    from canvass.corpus.summary import SUMMARY_FILE
-
-    encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    (out / SUMMARY_FILE).write_bytes(encoded + b"\n")
-    pages = write_examples(summary.clusters, out, make_lookup([], cache), examples)
-    (out / REPORT_FILE).write_text(render(summary, new, pages), encoding="utf-8")
-
-
-def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
+def _show(summary: Summary, new: list[Cluster] | None, out: Path | None) -> None:
     """Write the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
 
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
-    console.print(f"{summary.runs:,} runs, {summary.events:,} events: {counts or 'none'}")
+    if summary.runs or not summary.earlier:
+        console.print(f"{summary.runs:,} runs, {summary.events:,} events: {counts or 'none'}")
+    else:
+        console.print("no unit is new or changed: nothing was verified")
     fresh = {cluster.identity for cluster in new or ()}
     for one in summary.clusters[:20]:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
@@ -272,7 +224,12 @@ def _show(summary: Summary, new: list[Cluster] | None, out: Path) -> None:
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
-    console.print(f"{summary.events_per_second:,.0f} events/s; report: {out / 'report.html'}")
+    if summary.earlier:
+        before = ", ".join(f"{n:,} {name}" for name, n in summary.earlier.items() if n)
+        console.print(f"verified before and unchanged: {before or 'none'}")
+    if summary.runs:
+        report = "" if out is None else f"; report: {out / 'report.html'}"
+        console.print(f"{summary.events_per_second:,.0f} events/s{report}")
 
 
 def _place(cluster: Cluster) -> str:

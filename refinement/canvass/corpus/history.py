@@ -1,0 +1,355 @@
+"""Tables that grow with every verification: what was verified, when, under which spec, and how.
+
+A verification adds one Parquet file to each table, in the partition of its day. ``inputs`` has a
+row for each unit: from it the next verification finds what is new. The files are staged first; an
+empty file `_COMMIT` beside them decides. Without it, they are removed at the next start. With it,
+they are moved into the tables, at the next start if the driver was killed before. So each
+verification is in the tables once, whenever the driver dies.
+
+Tables: ``verdicts``, ``divergences``, ``coverage``, ``quarantine`` (what is malformed, with the
+reason) and ``inputs``, which is moved last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Struct
+
+from canvass.conformance.verdict import Verdict
+from canvass.corpus.plan import Unit, UnitKind
+from canvass.corpus.rows import COVERAGE_SCHEMA, DIVERGENCE_COLUMNS, ROW_SCHEMA, VERDICT_COLUMNS
+from canvass.corpus.storage import Storage
+from canvass.corpus.tables import read_table
+
+TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
+"""In the order in which their files are put in place."""
+_STAGING: Final = "_staging"
+_COMMIT: Final = "_COMMIT"
+_LOCK: Final = "_lock"
+_HASH_THREADS: Final = 2
+_QUIET_S: Final = 2.0
+"""A file that changed less than this before it was read may change again within its time stamp."""
+
+_STAMP: Final = (
+    pa.field("verification_id", pa.string(), nullable=False),
+    pa.field("verified_at", pa.timestamp("us", "UTC"), nullable=False),
+    pa.field("canvass_version", pa.string(), nullable=False),
+    pa.field("spec_digest", pa.string(), nullable=False),
+)
+_INPUTS: Final = (
+    pa.field("source", pa.string(), nullable=False),
+    pa.field("cause", pa.string(), nullable=False),
+    pa.field("digest", pa.string(), nullable=False),
+    pa.field("stat", pa.string()),
+    pa.field("events", pa.int64(), nullable=False),
+    *(pa.field(each.value.lower(), pa.int64(), nullable=False) for each in Verdict),
+)
+_COUNTS: Final = tuple(each.value.lower() for each in Verdict)
+_KNOWN: Final = ("source", "verified_at", "spec_digest", "digest", "stat", *_COUNTS)
+_QUARANTINE: Final = ("source", "run_id", "reason")
+
+
+class Stamp(Struct, frozen=True):
+    """What every row says of the verification that it is from."""
+
+    verification_id: str
+    verified_at: datetime
+    """In UTC."""
+    canvass_version: str
+    spec_digest: str
+
+    @property
+    def day(self) -> str:
+        """The partition, as Hive names it."""
+        return f"date={self.verified_at:%Y-%m-%d}"
+
+
+class Input(Struct, frozen=True):
+    """A unit as it is now."""
+
+    unit: Unit
+    cause: str
+    """Why it is verified: ``new``, ``changed``, ``spec`` (another spec verified it) or ``again``.
+    Empty if it need not be.
+    """
+    digest: str
+    """Of the contents of its files."""
+    stat: str | None
+    """Sizes and times of its files; None if they cannot be relied on."""
+    counts: tuple[int, ...] = ()
+    """Of a unit that need not be verified: its runs by verdict, in the order of `Verdict`."""
+
+
+class Inputs(Struct, frozen=True):
+    """All units of a corpus, as they are now."""
+
+    listed: tuple[Input, ...]
+
+    @property
+    def due(self) -> list[Input]:
+        """Those to be verified."""
+        return [each for each in self.listed if each.cause]
+
+    def causes(self) -> Counter[str]:
+        """Count the units by cause."""
+        return Counter(each.cause for each in self.listed)
+
+    def earlier(self) -> dict[str, int]:
+        """Count the runs of the others by verdict."""
+        totals = Counter[str]()
+        for each in self.listed:
+            totals.update(dict(zip((v.value for v in Verdict), each.counts, strict=False)))
+        return {each.value: totals[each.value] for each in Verdict}
+
+
+class HistoryInUse(Exception):
+    """Another verification is adding to the tables."""
+
+
+class History:
+    """Tables of verifications in a folder.
+
+    Parameters
+    ----------
+    storage
+        The folder.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep other verifications of this machine out, and end what a killed driver began.
+
+        Raises
+        ------
+        HistoryInUse
+            If another verification is adding to the tables.
+        """
+        folder = self._storage.local
+        if folder is None:  # Object stores have no locks: one verification at a time, please.
+            self._recover()
+            yield
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _LOCK).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                reason = "another verification is adding to these tables"
+                raise HistoryInUse(f"{folder}: {reason}") from None
+            self._recover()
+            yield
+
+    def _recover(self) -> None:
+        """Put in place what was committed; remove what was not."""
+        names = self._storage.files(_STAGING)
+        committed = {name.split("/")[1] for name in names if name.endswith(f"/{_COMMIT}")}
+        for identity in sorted(committed):
+            self._put_in_place(identity)
+        if names:
+            self._storage.remove_folder(_STAGING)
+
+    def _put_in_place(self, identity: str) -> None:
+        folder = f"{_STAGING}/{identity}/"
+        staged = {name.removeprefix(folder) for name in self._storage.files(folder.rstrip("/"))}
+        for table in TABLES:
+            for name in sorted(staged):
+                if name.startswith(f"{table}/"):
+                    self._storage.move(f"{folder}{name}", name)
+        self._storage.remove(f"{folder}{_COMMIT}")
+
+    # --- what is due ------------------------------------------------------------------------------
+
+    def inputs(self, units: Sequence[Unit], spec_digest: str, *, again: bool = False) -> Inputs:
+        """Compare the units with their latest verification.
+
+        Parameters
+        ----------
+        units
+            All units of the corpus.
+        spec_digest
+            Of the spec that they are to conform to.
+        again
+            Whether all of them are to be verified.
+        """
+        known = self._known({unit.path for unit in units})
+        with ThreadPoolExecutor(_HASH_THREADS) as pool:
+            compared = pool.map(lambda unit: _compare(unit, known.get(unit.path), again), units)
+            return Inputs(tuple(_with_spec(each, known, spec_digest) for each in compared))
+
+    def _known(self, sources: set[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Give the latest row of each unit."""
+        latest: dict[str, Mapping[str, Any]] = {}
+        for batch in self._storage.batches("inputs", list(_KNOWN)):
+            for row in batch.to_pylist():
+                before = latest.get(row["source"])
+                if row["source"] in sources and (
+                    before is None or before["verified_at"] <= row["verified_at"]
+                ):
+                    latest[row["source"]] = row
+        return latest
+
+    def divergences(self) -> set[tuple[str, str]]:
+        """Give the kinds of divergences that the tables have: class, and action or property."""
+        names = ["divergence_class", "name"]
+        return {
+            kind
+            for batch in self._storage.batches("divergences", names)
+            for kind in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+        }
+
+    # --- what was found ---------------------------------------------------------------------------
+
+    def append(self, report: Path, inputs: Sequence[Input], stamp: Stamp) -> None:
+        """Add the tables of a report; all of them or, if the driver dies, none.
+
+        Parameters
+        ----------
+        report
+            The folder of the tables that the job has written.
+        inputs
+            The units that were verified.
+        stamp
+            Of the verification. One that is there already is replaced.
+        """
+        staged = f"{_STAGING}/{stamp.verification_id}"
+        for name, table in _tables(report, inputs):
+            place = f"{staged}/{name}/{stamp.day}/{stamp.verification_id}.parquet"
+            self._storage.write_table(place, _stamped(table, stamp))
+        self._storage.mark(f"{staged}/{_COMMIT}")
+        self._put_in_place(stamp.verification_id)
+        self._storage.remove_folder(_STAGING)
+
+
+def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: datetime) -> Stamp:
+    """Make the stamp of a verification: of the same inputs on the same day it has the same id."""
+    found = hashlib.blake2b(f"{version}\n{spec_digest}\n{now:%Y-%m-%d}\n".encode(), digest_size=16)
+    for each in sorted(inputs, key=lambda each: each.unit.path):
+        found.update(f"{each.unit.path}\0{each.digest}\n".encode())
+    return Stamp(found.hexdigest(), now, version, spec_digest)
+
+
+def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input:
+    """Compare a unit with its latest verification, but for the spec."""
+    stat = _stat_of(unit)
+    if before is not None and stat is not None and stat == before["stat"]:
+        digest = before["digest"]
+    else:
+        digest = _digest_of(unit)
+    if before is None:
+        return Input(unit, "new", digest, stat)
+    if digest != before["digest"]:
+        return Input(unit, "changed", digest, stat)
+    counts = tuple(before[name] for name in _COUNTS)
+    return Input(unit, "again" if again else "", digest, stat, () if again else counts)
+
+
+def _with_spec(each: Input, known: Mapping[str, Mapping[str, Any]], spec_digest: str) -> Input:
+    if each.cause or known[each.unit.path]["spec_digest"] == spec_digest:
+        return each
+    return Input(each.unit, "spec", each.digest, each.stat)
+
+
+def _files_of(unit: Unit) -> list[Path]:
+    path = unit.location
+    if unit.kind is UnitKind.REFUSED:
+        return []
+    if not path.is_dir():
+        return [path]
+    found = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
+    return sorted(each for each in found if not each.name.startswith("."))
+
+
+def _stat_of(unit: Unit) -> str | None:
+    """Describe sizes and times of a unit's files; None if a file may change within its time."""
+    found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
+    now = datetime.now(UTC).timestamp()
+    try:
+        for path in _files_of(unit):
+            stat = path.lstat()
+            if now - stat.st_mtime < _QUIET_S:
+                return None
+            found.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    except OSError:
+        return None
+    return found.hexdigest()
+
+
+def _digest_of(unit: Unit) -> str:
+    """Hash the contents of a unit's files; what cannot be read counts by its name."""
+    found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
+    for path in _files_of(unit):
+        found.update(f"{path.relative_to(unit.path)}\0".encode())
+        try:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
+                found.update(content.digest())
+        except OSError as error:
+            found.update(repr(error.errno).encode())
+    return found.hexdigest()
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _tables(report: Path, inputs: Sequence[Input]) -> Iterator[tuple[str, Any]]:
+    digests = {each.unit.path: each.digest for each in inputs}
+    verdicts = _read(report / "verdicts", VERDICT_COLUMNS)
+    yield "verdicts", verdicts
+    yield "divergences", _read(report / "divergences", DIVERGENCE_COLUMNS)
+    yield "coverage", _read(report / "coverage", COVERAGE_SCHEMA.names, COVERAGE_SCHEMA)
+    wrong = verdicts.filter(pc.equal(verdicts["verdict"], Verdict.MALFORMED.value))
+    found = [digests.get(source, "") for source in wrong["source"].to_pylist()]
+    quarantine = wrong.select(_QUARANTINE).append_column("digest", pa.array(found, pa.string()))
+    yield "quarantine", quarantine
+    yield "inputs", _input_rows(inputs, verdicts)
+
+
+def _read(folder: Path, columns: Sequence[str], schema: Any = ROW_SCHEMA) -> Any:
+    fields = pa.schema([schema.field(name) for name in columns])
+    return pa.Table.from_batches(
+        [batch.select(fields.names) for batch in read_table(folder, columns)], schema=fields
+    )
+
+
+def _input_rows(inputs: Sequence[Input], verdicts: Any) -> Any:
+    counted: Counter[tuple[str, str]] = Counter()
+    events: Counter[str] = Counter()
+    columns = (verdicts[name].to_pylist() for name in ("source", "verdict", "events"))
+    for source, verdict, count in zip(*columns, strict=True):
+        counted[source, verdict] += 1
+        events[source] += count or 0
+    rows = [
+        {
+            "source": each.unit.path,
+            "cause": each.cause,
+            "digest": each.digest,
+            "stat": each.stat,
+            "events": events[each.unit.path],
+            **{v.value.lower(): counted[each.unit.path, v.value] for v in Verdict},
+        }
+        for each in inputs
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema(_INPUTS))
+
+
+def _stamped(table: Any, stamp: Stamp) -> Any:
+    for field in _STAMP:
+        value = pa.scalar(getattr(stamp, field.name), field.type)
+        column = pa.repeat(value, len(table))
+        table = table.append_column(field, column)
+    return table

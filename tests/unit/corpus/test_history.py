@@ -1,0 +1,276 @@
+"""Tables that grow with every verification, whenever the driver dies."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.history import TABLES, History, HistoryInUse, Input, Stamp, make_stamp
+from canvass.corpus.job import CorpusJob
+from canvass.corpus.plan import list_units
+from canvass.corpus.storage import Storage, StorageError
+from support.corpora import record_runs
+from support.spoilt_runs import edit_event, forged_commit
+
+NOW = datetime(2026, 11, 22, 23, 30, tzinfo=UTC)
+LATER = datetime(2026, 11, 23, 1, 0, tzinfo=UTC)
+
+
+class Killed(Exception):
+    """The driver dies here."""
+
+
+class Mortal(Storage):
+    """A storage whose user dies just before a certain change."""
+
+    def __init__(self, root: Path, changes: int) -> None:
+        whole = Storage.of(str(root))
+        super().__init__(whole._fs, whole._root)
+        self.left = changes
+
+    def _dies(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def write_table(self, name: str, table: Any) -> None:
+        self._dies()
+        super().write_table(name, table)
+
+    def mark(self, name: str) -> None:
+        self._dies()
+        super().mark(name)
+
+    def move(self, name: str, target: str) -> None:
+        self._dies()
+        super().move(name, target)
+
+    def remove(self, name: str) -> None:
+        self._dies()
+        super().remove(name)
+
+    def remove_folder(self, folder: str) -> None:
+        self._dies()
+        super().remove_folder(folder)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs that conform, one that diverges, one that is malformed; none has just changed."""
+    folder = record_runs(tmp_path_factory.mktemp("history") / "corpus", 5, 40)
+    edit_event(folder / "run-1" / "member-1.ndjson", -1, forged_commit)
+    (folder / "run-2" / "run.json").unlink()
+    for file in folder.glob("*/*"):
+        age(file, 100)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a job says of the corpus."""
+    folder = tmp_path_factory.mktemp("report")
+    checker = ConformanceChecker.of(cache=folder / "cache")
+    CorpusJob(ProcessEngine(), checker, folder / "out").run(list_units([corpus]))
+    return folder / "out"
+
+
+def age(file: Path, seconds: int) -> None:
+    then = time.time() - seconds
+    os.utime(file, (then, then))
+
+
+def rows(tables: Path, name: str) -> list[dict[str, Any]]:
+    if not (tables / name).is_dir():
+        return []
+    table = ds.dataset(tables / name, partitioning="hive").to_table()
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found
+
+
+def verify_once(history: History, corpus: Path, report: Path, now: datetime) -> list[Input]:
+    """Do what the command does; the report is that of all units."""
+    with history.opened():
+        due = history.inputs(list_units([corpus]), "spec-1").due
+        if due:
+            history.append(report, due, make_stamp(due, "0.1", "spec-1", now))
+    return due
+
+
+def test_each_table_has_the_rows_of_the_report_and_of_whom_they_are(
+    corpus: Path, report: Path, tmp_path: Path
+) -> None:
+    verify_once(History(Storage.of(str(tmp_path))), corpus, report, NOW)
+
+    verdicts = rows(tmp_path, "verdicts")
+    assert Counter(row["verdict"] for row in verdicts) == {
+        "CONFORMS": 3,
+        "DIVERGES": 1,
+        "MALFORMED": 1,
+    }
+    stamps = {
+        (row["verification_id"], row["verified_at"], row["canvass_version"], row["spec_digest"])
+        for name in TABLES
+        for row in rows(tmp_path, name)
+    }
+    ((identity, when, version, spec),) = stamps
+    assert (len(identity), when, version, spec) == (32, NOW, "0.1", "spec-1")
+    assert {row["date"] for row in verdicts} == {"2026-11-22"}
+    (wrong,) = rows(tmp_path, "quarantine")
+    assert Path(wrong["source"]).name == "run-2"
+    assert "run.json" in wrong["reason"]
+    assert rows(tmp_path, "divergences")
+    assert rows(tmp_path, "coverage")
+    inputs = {Path(row["source"]).name: row for row in rows(tmp_path, "inputs")}
+    assert inputs["run-1"]["diverges"] == inputs["run-2"]["malformed"] == 1
+    assert inputs["run-0"]["conforms"] == 1
+    assert inputs["run-0"]["events"] == 40
+    assert len({row["digest"] for row in inputs.values()}) == 5
+
+
+def test_what_is_known_is_not_verified_again(corpus: Path, report: Path, tmp_path: Path) -> None:
+    history = History(Storage.of(str(tmp_path)))
+    assert len(verify_once(history, corpus, report, NOW)) == 5
+
+    assert verify_once(history, corpus, report, LATER) == []
+
+    inputs = history.inputs(list_units([corpus]), "spec-1")
+    assert inputs.earlier() == {"CONFORMS": 3, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
+
+
+def test_what_is_new_changed_or_of_another_spec_is_due(
+    corpus: Path, report: Path, tmp_path: Path
+) -> None:
+    history = History(Storage.of(str(tmp_path / "tables")))
+    copy = tmp_path / "corpus"
+    for file in sorted(corpus.glob("run-[013]/*")):
+        (copy / file.parent.name).mkdir(parents=True, exist_ok=True)
+        (copy / file.parent.name / file.name).write_bytes(file.read_bytes())
+    verify_once(history, copy, report, NOW)
+    edit_event(copy / "run-3" / "member-1.ndjson", -1, forged_commit)
+    (copy / "run-0").rename(copy / "run-9")
+    (copy / "run-1" / "run.json").touch()
+
+    def causes(spec: str, *, again: bool = False) -> dict[str, str]:
+        found = history.inputs(list_units([copy]), spec, again=again).listed
+        return {Path(each.unit.path).name: each.cause for each in found}
+
+    assert causes("spec-1") == {"run-1": "", "run-3": "changed", "run-9": "new"}
+    assert causes("spec-2") == {"run-1": "spec", "run-3": "changed", "run-9": "new"}
+    assert causes("spec-1", again=True)["run-1"] == "again"
+
+
+def test_a_file_that_changes_within_its_time_stamp_is_noticed(
+    corpus: Path, report: Path, tmp_path: Path
+) -> None:
+    """Same size, same time; only the contents tell."""
+    history = History(Storage.of(str(tmp_path / "tables")))
+    run = tmp_path / "corpus" / "run-0"
+    run.mkdir(parents=True)
+    for file in (corpus / "run-0").iterdir():
+        (run / file.name).write_bytes(file.read_bytes())
+    verify_once(history, run.parent, report, NOW)
+    stream = run / "member-0.ndjson"
+    before = stream.stat()
+
+    stream.write_bytes(stream.read_bytes()[::-1])
+    os.utime(stream, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert [each.cause for each in history.inputs(list_units([run.parent]), "spec-1").due] == [
+        "changed"
+    ]
+
+
+def test_a_driver_that_dies_at_any_change_leaves_each_verification_once(
+    corpus: Path, report: Path, tmp_path: Path
+) -> None:
+    """Killed before its n-th change, for every n; the next one ends what was begun."""
+    for changes in range(100):
+        tables = tmp_path / str(changes)
+        try:
+            verify_once(History(Mortal(tables, changes)), corpus, report, NOW)
+            break
+        except Killed:
+            pass
+
+        verify_once(History(Storage.of(str(tables))), corpus, report, LATER)
+
+        names = sorted(Path(row["source"]).name for row in rows(tables, "inputs"))
+        assert names == [f"run-{n}" for n in range(5)]
+        assert len(rows(tables, "verdicts")) == 5
+        assert len(rows(tables, "quarantine")) == 1
+        stamps = {row["verification_id"] for name in TABLES for row in rows(tables, name)}
+        assert len(stamps) == 1
+        left = {path.name for path in tables.iterdir()} - set(TABLES)
+        assert left <= {"_lock", "_staging"}
+        assert not [path for path in (tables / "_staging").rglob("*") if path.is_file()]
+    else:
+        pytest.fail("there was no end to the changes")
+    assert changes == 2 * len(TABLES) + 3
+
+
+def test_a_verification_that_is_repeated_on_its_day_replaces_its_rows(
+    corpus: Path, report: Path, tmp_path: Path
+) -> None:
+    history = History(Storage.of(str(tmp_path)))
+    due = verify_once(history, corpus, report, NOW)
+    before = rows(tmp_path, "verdicts")
+
+    with history.opened():
+        history.append(report, due, make_stamp(due, "0.1", "spec-1", NOW))
+
+    assert rows(tmp_path, "verdicts") == before
+
+
+def test_two_verifications_do_not_add_to_the_same_tables_at_once(tmp_path: Path) -> None:
+    first, second = (History(Storage.of(str(tmp_path))) for _ in range(2))
+
+    with (
+        first.opened(),
+        pytest.raises(HistoryInUse, match="another verification"),
+        second.opened(),
+    ):
+        pass
+
+
+def test_a_stamp_is_that_of_the_inputs_and_of_the_day(corpus: Path, tmp_path: Path) -> None:
+    due = History(Storage.of(str(tmp_path))).inputs(list_units([corpus]), "spec-1").due
+
+    def identity(inputs: list[Input], version: str, spec: str, now: datetime) -> str:
+        stamp: Stamp = make_stamp(inputs, version, spec, now)
+        return stamp.verification_id
+
+    given = identity(due, "0.1", "spec-1", NOW)
+    assert identity(due[::-1], "0.1", "spec-1", NOW.replace(hour=1)) == given
+    others = {
+        identity(due[1:], "0.1", "spec-1", NOW),
+        identity(due, "0.2", "spec-1", NOW),
+        identity(due, "0.1", "spec-2", NOW),
+        identity(due, "0.1", "spec-1", LATER),
+    }
+    assert len(others | {given}) == 5
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://key:secret@bucket/tables", "s3://bucket/x?access_key=key&secret_key=secret"]
+)
+def test_a_url_with_credentials_is_refused_without_showing_them(url: str) -> None:
+    with pytest.raises(StorageError, match="come from the environment") as caught:
+        Storage.of(url)
+
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_of_no_known_file_system_is_an_error_of_one_line() -> None:
+    with pytest.raises(StorageError, match="ftp://host/tables: ") as caught:
+        Storage.of("ftp://host/tables")
+
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,217 @@
+"""What ``canvass batch verify`` does once its words are understood: run the job, keep the results.
+
+The command line and what it prints are in `canvass.cli.batch`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from canvass.cli.output import CommandError
+from canvass.corpus.engine_choice import EngineName, choose_engine
+
+if TYPE_CHECKING:
+    from canvass.cli.stages import Stages
+    from canvass.corpus.engine import Engine
+    from canvass.corpus.plan import Unit
+    from canvass.corpus.summary import Kind, Summary
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is verified, and where."""
+
+    corpora: tuple[Path, ...]
+    engine: EngineName
+    master: str | None
+    partitions: int | None
+    graph: Path | None
+    cache: Path | None
+    oracles: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """The folder of a report for a person."""
+
+    out: Path
+    cache: Path | None
+    examples: int
+    """Kinds of divergences of which a page shows an example."""
+    known: set[Kind] | None
+    """Kinds of divergences that a baseline has."""
+
+    def write(self, summary: Summary) -> None:
+        """Write summary, pages of examples and the page that shows all."""
+        import msgspec
+
+        from canvass.cli.lookup_options import make_lookup
+        from canvass.corpus.examples import write_examples
+        from canvass.corpus.report import REPORT_FILE, render
+        from canvass.corpus.summary import SUMMARY_FILE, new_clusters
+
+        encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
+        (self.out / SUMMARY_FILE).write_bytes(encoded + b"\n")
+        lookup = make_lookup([], self.cache)
+        pages = write_examples(summary.clusters, self.out, lookup, self.examples)
+        new = None if self.known is None else new_clusters(summary, self.known)
+        (self.out / REPORT_FILE).write_text(render(summary, new, pages), encoding="utf-8")
+
+
+def verify(request: Request, out: Path) -> Summary:
+    """Verify all units of the corpora; the tables go to a new folder."""
+    from canvass.cli.stages import Stages
+
+    units = _list_units(request)
+    with Stages(each=True) as progress:
+        progress.stage(f"{len(units):,} units listed")
+        return _verify_units(request, units, out, progress)
+
+
+def verify_new(
+    request: Request, tables: str, report: Report | None, *, again: bool
+) -> tuple[Summary, set[Kind]]:
+    """Verify the units that are new to some tables, and add the results to them.
+
+    Parameters
+    ----------
+    request
+        What is verified; units that need not be are left out.
+    tables
+        The folder of the tables, as a path or a URL.
+    report
+        Where a report goes, too.
+    again
+        Whether all units are verified.
+
+    Returns
+    -------
+    tuple
+        The summary, and the kinds of divergences that the tables had before.
+    """
+    from datetime import UTC, datetime
+    from importlib.metadata import version
+
+    import msgspec
+
+    from canvass.cli.stages import Stages
+    from canvass.conformance.step_lookup import spec_digest
+    from canvass.corpus.history import History, make_stamp
+    from canvass.corpus.storage import Storage
+    from canvass.corpus.summary import nothing_new
+
+    storage = Storage.of(tables)
+    history, digest, ours = History(storage), spec_digest(), version("canvass")
+    units = _list_units(request)
+    with Stages(each=True) as progress, history.opened():
+        progress.stage(f"{len(units):,} units listed; comparing them with {tables}")
+        inputs = history.inputs(units, digest, again=again)
+        due = inputs.due
+        progress.stage(_causes(inputs.causes()))
+        known = history.divergences()
+        if not due:
+            summary = nothing_new(ours, [str(corpus) for corpus in request.corpora])
+            return msgspec.structs.replace(summary, earlier=inputs.earlier()), known
+        stamp = make_stamp(due, ours, digest, datetime.now(UTC))
+        with _report_folder(report, storage.local) as out:
+            summary = _verify_units(request, [each.unit for each in due], out, progress)
+            summary = msgspec.structs.replace(summary, earlier=inputs.earlier())
+            if report is not None:
+                report.write(summary)
+            progress.stage(f"adding verification {stamp.verification_id} to {tables}")
+            history.append(out, due, stamp)
+    return summary, known
+
+
+_CAUSES = {
+    "new": "new",
+    "changed": "changed",
+    "spec": "verified under another spec",
+    "again": "to be verified again",
+    "": "unchanged",
+}
+
+
+def _causes(counts: dict[str, int]) -> str:
+    parts = [f"{counts[name]:,} {words}" for name, words in _CAUSES.items() if counts.get(name)]
+    return "units: " + ", ".join(parts)
+
+
+@contextmanager
+def _report_folder(report: Report | None, tables: Path | None) -> Iterator[Path]:
+    """Give the folder that the job writes to: beside the tables, so that workers see it as well."""
+    if report is not None:
+        yield report.out
+        return
+    staging = None if tables is None else tables / "_staging"
+    if staging is not None:
+        staging.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        prefix="report-", dir=staging, ignore_cleanup_errors=True
+    ) as out:
+        yield Path(out)
+
+
+def _list_units(request: Request) -> list[Unit]:
+    from canvass.cli.given import need_runs
+    from canvass.cli.lookup_options import make_lookup
+    from canvass.corpus.plan import list_units
+
+    if request.engine is EngineName.PROCESS and request.master is not None:
+        raise CommandError("--engine process and --master exclude each other")
+    need_runs(request.corpora, "canvass batch verify", logs=True)
+    if request.graph is not None:
+        make_lookup([request.graph], request.cache)  # Refuses a graph of another spec.
+    return list_units(request.corpora)
+
+
+def _verify_units(request: Request, units: list[Unit], out: Path, progress: Stages) -> Summary:
+    from importlib.metadata import version
+
+    from canvass.cli.batch_progress import progress_text
+    from canvass.corpus.checker import ConformanceChecker
+    from canvass.corpus.job import CorpusJob
+    from canvass.corpus.summary import summarise
+
+    chosen, reason = choose_engine(units, request.master, request.engine)
+    progress.stage(reason or f"starting {chosen.value}")
+    with _open_engine(chosen, request.master) as engine:
+        job = CorpusJob(
+            engine,
+            ConformanceChecker.of(graph=request.graph, cache=request.cache),
+            out,
+            partitions=request.partitions,
+            oracles=request.oracles,
+            say=progress.stage,
+        )
+        started = time.monotonic()
+        progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
+        job.run(units)
+        summary = summarise(
+            job,
+            version=version("canvass"),
+            corpora=[str(corpus) for corpus in request.corpora],
+            tasks=request.partitions,
+            seconds=time.monotonic() - started,
+        )
+        job.clean()
+    return summary
+
+
+@contextmanager
+def _open_engine(chosen: EngineName, master: str | None) -> Iterator[Engine]:
+    """Start what the job runs on, and stop it at the end."""
+    from canvass.corpus.engine import ProcessEngine, SparkEngine
+    from canvass.corpus.session import one_line_failures, open_session
+
+    if chosen is EngineName.PROCESS:
+        yield ProcessEngine()
+        return
+    with open_session(master) as session, one_line_failures():
+        yield SparkEngine(session)
