@@ -67,7 +67,7 @@ def on_spark(session: SparkSession, folder: Path, cache: Path, out: Path) -> Non
     """Verify a data set on Spark; the tables are written."""
     job = CorpusJob(SparkEngine(session), ConformanceChecker.of(cache=cache), out)
     job.run(list_units([folder]))
-    assert not job.judged
+    assert not job.asked
     assert not job.rechecked
 
 

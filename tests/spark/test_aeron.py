@@ -40,4 +40,4 @@ def test_all_captured_clusters_are_verified_in_one_job(spark: SparkSession, tmp_
         Path(row["source"]).name: (row["verdict"], row["events"], row["unchecked"])
         for row in pq.read_table(out / "verdicts").to_pylist()
     } == expected
-    assert job.judged == 0
+    assert job.asked == 0

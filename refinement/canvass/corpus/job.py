@@ -133,7 +133,7 @@ class CorpusJob:
         self.graphs: list[GraphCoverage] = []
         self._at_the_end: SoFar | None = None
         self._tasks = self._tasks_before = 0
-        self.judged = 0
+        self.asked = 0
         self.rechecked = 0
 
     def run(self, units: Sequence[Unit]) -> None:
@@ -201,7 +201,7 @@ class CorpusJob:
         self._say(f"asking the oracle about {count:,} distinct steps")
         batches = max(1, min(self._oracles, -(-count // STEPS_PER_BATCH)))
         answers = self._engine.ask(self._checker.ask, first, batches)
-        self.judged = len(answers)
+        self.asked = len(answers)
         self._checker.learn(answers)
         return [key for key, answer in answers if self._checker.forbids(answer)]
 

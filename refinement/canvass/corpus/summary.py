@@ -149,7 +149,7 @@ def summarise(
         shared_id_count=len(shared),
         graphs=job.graphs,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
-        judged_steps=job.judged,
+        judged_steps=job.asked,
         rechecked_runs=job.rechecked,
         seconds=round(seconds, 3),
         events_per_second=round(events / seconds, 1) if seconds > 0 else 0.0,
