@@ -20,6 +20,6 @@ def members_of(folder: Path) -> list[int]:
                 command = (entry / "cmdline").read_bytes()
             except OSError:
                 continue  # It has ended.
-            if b"canvass.cli.member" in command and os.fsencode(folder) in command:
+            if b"canvass.runner.member_process" in command and os.fsencode(folder) in command:
                 found.append(int(entry.name))
     return found

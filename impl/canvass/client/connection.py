@@ -17,6 +17,7 @@ from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.client.messages import CLIENT_MESSAGES, AdminResponse, Ingress
+from canvass.node.authentication import challenge_response
 from canvass.node.links import HOST, Door, Link
 from canvass.services.exactly_once import ALL_SERVICES
 
@@ -190,3 +191,24 @@ class Connection:
 
 def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
+
+
+async def connect(endpoints: dict[int, str], *, name: str, secret: str, clock: int) -> Connection:
+    """Open a connection whose client begins to look for the leader.
+
+    Parameters
+    ----------
+    endpoints
+        The ingress endpoint of each member.
+    name, secret
+        The principal, and the secret that answers the cluster's challenge.
+    clock
+        By how much the cluster divides Aeron's durations.
+    """
+    principal = name.encode()
+    return await Connection.open(
+        endpoints,
+        credentials=principal,
+        answer_challenge=lambda given: challenge_response(secret.encode(), principal, given),
+        clock=clock,
+    )

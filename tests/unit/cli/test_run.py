@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.output import CommandError
-from canvass.cli.supervisor import alone_in
+from canvass.runner.errors import RunnerError
+from canvass.runner.folder import alone_in
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
 
@@ -220,7 +220,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("--random-faults", 1), "--random-faults needs --seconds"),
+        (("--random-faults", 1), "--random-faults requires --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
         (("--service", "counter", "--service", "counter"), "names an application twice"),
         (("--again",), "is no folder of a cluster"),
@@ -243,7 +243,7 @@ def test_a_folder_that_holds_something_is_not_taken(command: Command, tmp_path: 
 
 
 def test_nobody_runs_a_cluster_that_is_running(tmp_path: Path) -> None:
-    with alone_in(tmp_path), pytest.raises(CommandError, match="is running"), alone_in(tmp_path):
+    with alone_in(tmp_path), pytest.raises(RunnerError, match="is running"), alone_in(tmp_path):
         pass
     with alone_in(tmp_path):
         pass

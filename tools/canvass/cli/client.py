@@ -97,20 +97,6 @@ def read_secret(path: Path | None) -> str:
     return secret
 
 
-async def connect(endpoints: dict[int, str], *, name: str, secret: str, clock: int) -> Connection:
-    """Make a client that begins to look for the leader."""
-    from canvass.client.connection import Connection
-    from canvass.node.authentication import challenge_response
-
-    who = name.encode()
-    return await Connection.open(
-        endpoints,
-        credentials=who,
-        answer_challenge=lambda challenge: challenge_response(secret.encode(), who, challenge),
-        clock=clock,
-    )
-
-
 def _service_id(name: str, services: list[str]) -> int:
     """The number of the service that is asked.
 
@@ -151,7 +137,7 @@ def _find(
             return found, clock, []
         except ValueError as error:
             raise CommandError(str(error)) from None
-    from canvass.cli.member import read_config
+    from canvass.runner.configuration import read_config
 
     path = cluster / "data" / "member-0.json"
     if not path.is_file():
@@ -176,6 +162,8 @@ async def _offer(
     timeout_s: float,
     service_id: int,
 ) -> None:
+    from canvass.client.connection import connect
+
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):
         for line in lines:
@@ -187,6 +175,7 @@ async def _offer(
 async def _ask_for_snapshot(
     endpoints: dict[int, str], name: str, secret: str, clock: int, timeout_s: float
 ) -> None:
+    from canvass.client.connection import connect
     from canvass.client.messages import AdminResponseCode
 
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-    from canvass.cli.load import Load
-    from canvass.cli.supervisor import Supervisor
+    from canvass.runner.load import Load
+    from canvass.runner.supervisor import Supervisor
 
 _PLAIN_PERIOD_S: Final = 5.0
 _SAID: Final = 6

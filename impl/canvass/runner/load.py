@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from canvass.cli.client import connect
-from canvass.client.connection import ClosedError, Connection
+from canvass.client.connection import ClosedError, Connection, connect
 
 
 @dataclass

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.cli.fault_script import (
+from canvass.runner.errors import RunnerError
+from canvass.runner.fault_script import (
     Command,
     TimedCommand,
     parse_command,
     parse_script,
     random_script,
 )
-from canvass.cli.output import CommandError
 
 SCRIPT = """
 # What happens to the cluster.
@@ -45,14 +45,14 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
     ],
 )
 def test_what_is_no_command_is_refused_with_what_is_one(text: str, expected: str) -> None:
-    with pytest.raises(CommandError) as found:
+    with pytest.raises(RunnerError) as found:
         parse_command(text, 3)
     assert expected in str(found.value)
 
 
 @pytest.mark.parametrize("line", ["soon kill 1", "-1 kill 1", "nan kill 1", "1s", "1 kill 7"])
 def test_a_wrong_line_is_named(line: str) -> None:
-    with pytest.raises(CommandError, match=r"^line 2: "):
+    with pytest.raises(RunnerError, match=r"^line 2: "):
         parse_script(f"# first\n{line}\n", 3)
 
 

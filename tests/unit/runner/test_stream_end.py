@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.member_trace import forget_last_step, last_states, next_numbers
 from canvass.cluster.messages import CanvassPosition
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.runner.stream_end import forget_last_step, last_states, next_numbers
 from canvass.traces.recorder import StreamRecorder
 
 STATES = [persistent_member(Rules.of("hardened"), k) for k in range(8)]

@@ -1,6 +1,6 @@
 """What is done to a running cluster, and when: lines of a script, typed commands, and chance.
 
-Pure: words in, `Command` out. Who obeys is `canvass.cli.supervisor`.
+Pure: words in, `Command` out. Who obeys is `canvass.runner.supervisor`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.cli.output import CommandError
+from canvass.runner.errors import RunnerError
 
 MEMBER_ACTIONS: Final = ("kill", "start", "stop", "pause", "resume")
 """SIGKILL; start again; SIGTERM; SIGSTOP; SIGCONT."""
@@ -61,7 +61,7 @@ def parse_command(text: str, member_count: int) -> Command:
 
     Raises
     ------
-    CommandError
+    RunnerError
         If it is none.
     """
     words = text.split()
@@ -78,7 +78,7 @@ def parse_command(text: str, member_count: int) -> Command:
             who = f"ID|{'|'.join(ROLES)}"
             toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
             nodes = "|".join(map(_typed, NODE_ACTIONS))
-            raise CommandError(
+            raise RunnerError(
                 f"{text!r} is no command: {'|'.join(MEMBER_ACTIONS)} {who}, toggle {toggles},"
                 f" node {who} {nodes}, quit"
             )
@@ -89,7 +89,7 @@ def _member(target: str, member_count: int) -> str:
     is_id = target.isdecimal() and len(target) < 10
     if target in ROLES or (is_id and int(target) < member_count):
         return target
-    raise CommandError(f"{target[:40]!r} is no member of {member_count}, nor leader, follower, all")
+    raise RunnerError(f"{target[:40]!r} is no member of {member_count}, nor leader, follower, all")
 
 
 def parse_script(text: str, member_count: int) -> list[TimedCommand]:
@@ -97,7 +97,7 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
 
     Raises
     ------
-    CommandError
+    RunnerError
         If a line is not that; it names the line.
     """
     found = []
@@ -109,13 +109,13 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
         try:
             at_s = float(time.removesuffix("s"))
         except ValueError:
-            raise CommandError(f"line {number}: {time!r} is no time in seconds") from None
+            raise RunnerError(f"line {number}: {time!r} is no time in seconds") from None
         if not 0 <= at_s <= 1e6:
-            raise CommandError(f"line {number}: {time!r} is no time in seconds")
+            raise RunnerError(f"line {number}: {time!r} is no time in seconds")
         try:
             found.append(TimedCommand(at_s, parse_command(command, member_count)))
-        except CommandError as error:
-            raise CommandError(f"line {number}: {error}") from None
+        except RunnerError as error:
+            raise RunnerError(f"line {number}: {error}") from None
     return sorted(found, key=lambda one: one.at_s)
 
 

@@ -1,7 +1,7 @@
-"""The process of one member of `canvass run`: ``python -m canvass.cli.member CONFIG``.
+"""The process of one member: ``python -m canvass.runner.member_process CONFIG``.
 
-It is started by `canvass.cli.supervisor`, obeys lines on stdin, says on stdout how it is, and ends
-when stdin does. Here the parts are put together; none of them is here.
+`canvass.runner.supervisor` starts it. The process obeys lines on stdin, reports its status on
+stdout, and ends when stdin does. This module composes archive, node, services and recorder.
 """
 
 from __future__ import annotations
@@ -12,88 +12,33 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final
 
 import msgspec
 
-from canvass.cli.output import CommandError
-
-if TYPE_CHECKING:
-    from canvass.archive.archive import Archive
-    from canvass.cluster.rules import Rules
-    from canvass.node.process import MemberProcess
-    from canvass.traces.recorder import StreamRecorder
+from canvass.archive.archive import Archive
+from canvass.archive.files import FileStorage
+from canvass.archive.storage import ArchiveError
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
+from canvass.node.authentication import SharedSecret
+from canvass.node.control import ControlToggle, NodeToggle
+from canvass.node.process import MemberProcess, ProcessSettings
+from canvass.node.resume import resumption
+from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
+from canvass.runner.stream_end import forget_last_step, last_states, next_numbers
+from canvass.services.examples import SERVICES
+from canvass.traces.recorder import RunRecorder, StreamRecorder
+from canvass.traces.schema import Run
+from canvass.traces.timeouts import settings_of
 
 STATUS_PERIOD_NS: Final = 100_000_000
 MARK_PERIOD_NS: Final = 1_000_000_000
 """How often the mark file is written, as Aeron does."""
 
 
-class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The configuration of a member's process: the file that it is started with."""
-
-    cluster_id: int
-    member_id: int
-    member_count: int
-    revision: Literal["1.49", "1.50", "hardened"]
-    clock: int
-    """By how much all of Aeron's durations are divided."""
-    member_ports: list[int]
-    ingress_ports: list[int]
-    data_folder: str
-    services: list[str]
-    """The names of the applications, in the order of their ids."""
-    run_folder: str = ""
-    """Where steps are recorded; empty for nowhere."""
-    run_id: str = ""
-    sync: bool = True
-    secret: str = ""
-    """What clients have to know; empty if everybody is let in."""
-
-
-class MemberStatus(msgspec.Struct, frozen=True):
-    """How a member is: a line of its stdout."""
-
-    member_id: int
-    election_state: str
-    role: str
-    module_state: str
-    toggle: str
-    node_toggle: str
-    leadership_term_id: int
-    leader_member_id: int
-    recorded_position: int
-    commit_position: int
-    service_positions: list[int]
-    snapshot_position: int
-    sessions: int
-    steps: int
-    max_cycle_ms: float
-    cycles_exceeded: int
-    counters: dict[str, int]
-    ended: bool = False
-
-
-def read_config(path: Path) -> MemberConfig:
-    """Read the configuration of a member.
-
-    Raises
-    ------
-    CommandError
-        If the file is not there, or is not that.
-    """
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=MemberConfig)
-    except FileNotFoundError:
-        raise CommandError(f"{path} is missing: there is no such cluster") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} is not a member's configuration: {error}") from None
-
-
 def main() -> None:
     """Run the member that the configuration tells of, or say in a line what its disk has."""
-    from canvass.archive.storage import ArchiveError
-
     _die_with_parent()
     config = read_config(Path(sys.argv[1]))
     try:
@@ -111,14 +56,6 @@ def _die_with_parent() -> None:
 
 
 async def _run(config: MemberConfig) -> None:
-    from canvass.archive.archive import Archive
-    from canvass.archive.files import FileStorage
-    from canvass.cluster.rules import Rules
-    from canvass.cluster.timing import Timing
-    from canvass.node.authentication import SharedSecret
-    from canvass.node.process import MemberProcess, ProcessSettings
-    from canvass.services.examples import SERVICES
-
     rules = Rules.of(config.revision, config.member_count)
     archive = Archive(FileStorage(Path(config.data_folder), sync=config.sync))
     recorder = _recorder(config, rules, archive) if config.run_folder else None
@@ -153,13 +90,6 @@ async def _run(config: MemberConfig) -> None:
 
 def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
     """Go on with the member's recording, so that it agrees with what is on disk."""
-    from canvass.cli.member_trace import forget_last_step, last_states, next_numbers
-    from canvass.cluster.timing import Timing
-    from canvass.node.resume import resumption
-    from canvass.traces.recorder import RunRecorder
-    from canvass.traces.schema import Run
-    from canvass.traces.timeouts import settings_of
-
     i = config.member_id
     run = Run(
         schema="canvass.run/1",
@@ -207,8 +137,6 @@ class _Commands:
             self._obey(line.decode().split())
 
     def _obey(self, words: list[str]) -> None:
-        from canvass.node.control import ControlToggle, NodeToggle
-
         control = self._process.node.module.state.control
         match words:
             case ["stop"]:

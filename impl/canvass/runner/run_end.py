@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from canvass.cli.fault_script import Command
-from canvass.cli.supervisor import Supervisor
+from canvass.runner.fault_script import Command
+from canvass.runner.supervisor import Supervisor
 
 _PERIOD_S: Final = 0.25
 _PART: Final = re.compile(r"snapshot-(\d+)-service-(\d+)\.dat")

@@ -6,23 +6,19 @@ Nothing is left behind: a member ends when its stdin does, and the kernel ends i
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import signal
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from canvass.cli.fault_script import Command
-from canvass.cli.member import MemberConfig, MemberStatus, read_config
-from canvass.cli.output import CommandError
+from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
+from canvass.runner.errors import RunnerError
+from canvass.runner.fault_script import Command
+from canvass.runner.folder import ClusterFolder
 
 HOST: Final = "127.0.0.1"
 STOP_TIMEOUT_S: Final = 5.0
@@ -58,31 +54,6 @@ class _Member:
     paused: bool = False
     expected_to_end: bool = False
     lives: int = 0
-
-
-@dataclass
-class ClusterFolder:
-    """Where a running cluster keeps its things."""
-
-    root: Path
-    run_id: str
-
-    @property
-    def run(self) -> Path:
-        """The recorded run."""
-        return self.root / "runs" / self.run_id
-
-    def data(self, i: int) -> Path:
-        """The archive of a member."""
-        return self.root / "data" / f"member-{i}"
-
-    def config(self, i: int) -> Path:
-        """What a member is given."""
-        return self.root / "data" / f"member-{i}.json"
-
-    def log(self, i: int) -> Path:
-        """What a member says on stderr."""
-        return self.root / "data" / f"member-{i}.log"
 
 
 @dataclass
@@ -146,7 +117,7 @@ class Supervisor:
 
         Raises
         ------
-        CommandError
+        RunnerError
             If the folder's members were given something else.
         """
         for i, config in enumerate(self.configs):
@@ -154,7 +125,7 @@ class Supervisor:
             old = read_config(path)
             for name in ("member_count", "revision", "clock", "services", "run_folder"):
                 if getattr(old, name) != getattr(config, name):
-                    raise CommandError(
+                    raise RunnerError(
                         f"{path} says {name} {getattr(old, name)!r}, and not"
                         f" {getattr(config, name)!r}"
                     )
@@ -313,7 +284,7 @@ class Supervisor:
             member.process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "canvass.cli.member",
+                "canvass.runner.member_process",
                 str(path),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -360,45 +331,3 @@ class Supervisor:
                 self._signal(i, signal.SIGKILL)
                 self.failures.append(f"member {i} did not stop within {STOP_TIMEOUT_S:.0f} s")
                 await self._ended(i)
-
-
-def old_folder(root: Path, run_id: str) -> ClusterFolder:
-    """Take up the folder of a cluster that has run."""
-    if not (root / "data").is_dir():
-        raise CommandError(f"{root} is no folder of a cluster")
-    return ClusterFolder(root, run_id)
-
-
-def new_folder(root: Path, run_id: str) -> ClusterFolder:
-    """Make the folder of a cluster.
-
-    Raises
-    ------
-    CommandError
-        If there is something in it.
-    """
-    if root.exists() and any(root.iterdir()):
-        raise CommandError(
-            f"{root} is not empty; a cluster keeps its things in a folder of its own"
-        )
-    root.mkdir(parents=True, exist_ok=True)
-    return ClusterFolder(root, run_id)
-
-
-@contextmanager
-def alone_in(root: Path) -> Iterator[None]:
-    """Let nobody else run the cluster of a folder meanwhile.
-
-    Raises
-    ------
-    CommandError
-        If somebody does.
-    """
-    folder = os.open(root, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise CommandError(f"{root}: its cluster is running") from None
-    finally:
-        os.close(folder)

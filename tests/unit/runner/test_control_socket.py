@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.run_commands import SOCKET, RunCommands, socket_path
+from canvass.runner.control_socket import SOCKET, RunCommands, socket_path
 
 
 def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(

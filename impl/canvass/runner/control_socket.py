@@ -1,13 +1,14 @@
 """Where commands to a running cluster come from: lines that are typed, and other terminals.
 
-Another terminal reaches the run through a socket in the cluster's folder; its side is
-`canvass.cli.control`. What a command does is in `canvass.cli.supervisor`.
+Another terminal reaches the run through a socket in the cluster's folder: `send_command` is its
+side. What a command does is in `canvass.runner.supervisor`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from canvass.cli.fault_script import Command, parse_command
-from canvass.cli.output import CommandError
+from canvass.runner.errors import RunnerError
+from canvass.runner.fault_script import Command, parse_command
 
 SOCKET: Final = "control.sock"
 DONE: Final = "ok"
@@ -37,7 +38,7 @@ def socket_path(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A command, and whom to tell what came of it: nothing, or what was done."""
+    """A command, and where its answer goes: what was done, or an empty text."""
 
     command: Command
     answer: Callable[[str], None]
@@ -53,7 +54,7 @@ class RunCommands:
     member_count
         How many members it has.
     say
-        Tells who types at the terminal of the run what is wrong.
+        Shows an error at the terminal of the run.
     """
 
     def __init__(self, folder: Path, member_count: int, say: Callable[[str], None]) -> None:
@@ -91,7 +92,7 @@ class RunCommands:
             if line.strip():
                 try:
                     self._take(line, lambda _done: None)
-                except CommandError as error:
+                except RunnerError as error:
                     self._say(str(error))
         if not data:
             self._stop_reading()  # The end of stdin ends nothing.
@@ -115,7 +116,7 @@ class RunCommands:
                 line = await reader.readline()
                 asked = line.decode(errors="replace").strip()
                 self._take(line, answer)
-            except CommandError as error:
+            except RunnerError as error:
                 result.set_result(str(error))
             except ValueError:
                 result.set_result(f"a command has no more than {MAX_LINE:,} bytes")
@@ -125,3 +126,31 @@ class RunCommands:
             pass  # It waits no more.
         finally:
             writer.close()
+
+
+def send_command(folder: Path, line: str, timeout_s: float) -> str:
+    """Send one line to the run of a cluster, and return what was done.
+
+    Raises
+    ------
+    RunnerError
+        If no run listens, if the command is refused, or if it is not done in time.
+    """
+    if not folder.is_dir():
+        raise RunnerError(f"{folder} is no folder")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout_s)
+        try:
+            with socket_path(folder) as path:
+                connection.connect(path)
+            connection.sendall(line.replace("\n", " ").encode() + b"\n")
+            with connection.makefile(encoding="utf-8") as lines:
+                answer = lines.readline().strip()
+        except TimeoutError:
+            raise RunnerError(f"it was not done within {timeout_s:g} s") from None
+        except OSError:
+            raise RunnerError(f"no `canvass run` runs a cluster in {folder}") from None
+    begin, _, done = answer.partition(" ")
+    if begin != DONE:
+        raise RunnerError(answer or "the run has ended before it was done")
+    return done

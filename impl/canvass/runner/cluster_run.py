@@ -1,0 +1,237 @@
+"""The course of one run of a cluster: start, faults and load, end, comparison, report."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+import msgspec
+
+from canvass.runner.configuration import MemberConfig
+from canvass.runner.control_socket import RunCommands
+from canvass.runner.fault_script import TimedCommand
+from canvass.runner.folder import alone_in, new_folder, old_folder
+from canvass.runner.load import Load
+from canvass.runner.run_end import come_together, compare_services, was_ended
+from canvass.runner.supervisor import Supervisor, free_ports
+
+_VIEW_PERIOD_S: Final = 0.25
+
+
+class View(Protocol):
+    """Shows a cluster while it runs."""
+
+    def say(self, words: str) -> None:
+        """Show a line."""
+
+    def refresh(self) -> None:
+        """Show the present state."""
+
+
+ViewOf: TypeAlias = Callable[[Supervisor, Load | None, float], AbstractContextManager[View]]
+"""Makes a view of a supervisor, its load, and the start in seconds of the monotonic clock."""
+
+
+class ClusterReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What ``canvass run --format json`` writes."""
+
+    ok: bool
+    seconds: float
+    members: int
+    revision: str
+    run: str
+    """The folder of the recorded run; empty if nothing was recorded."""
+    done: dict[str, int]
+    """How often each command was obeyed."""
+    terms: int
+    """The newest leadership term."""
+    steps: int
+    committed_bytes: int
+    requests_offered: int
+    requests_acknowledged: int
+    counter: int | None
+    positions_compared: int
+    """At how many positions of the log the services of members were found equal."""
+    latency_ms: dict[str, float]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What to run, for how long, with which faults and load."""
+
+    members: int
+    out: Path
+    seconds: float
+    clock: int
+    revision: str
+    services: list[str]
+    script: list[TimedCommand]
+    load: float
+    clients: int
+    record: bool
+    sync: bool
+    secret: str
+    again: bool
+
+
+async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport:
+    """Run a cluster until it is time, a command or its operator ends it, and compare its members.
+
+    Parameters
+    ----------
+    options
+        Members, folder, duration, faults and load.
+    view_of
+        Makes the view of supervisor, load and the start in seconds of the monotonic clock.
+
+    Raises
+    ------
+    RunnerError
+        If the folder is not empty, is another cluster's, or its cluster is running.
+    """
+    supervisor = _supervisor(options)
+    load = None
+    if options.load:
+        endpoints = supervisor.endpoints
+        load = Load(
+            endpoints,
+            options.load,
+            options.clients,
+            options.clock,
+            options.secret,
+            options.services,
+        )
+    began_s = time.monotonic()
+    value = None
+    problems: list[str] = []
+    held = ExitStack()
+    held.enter_context(alone_in(supervisor.folder.root))
+    try:
+        with view_of(supervisor, load, began_s) as view:
+            for i in range(options.members):
+                await supervisor.start(i)
+            await _lead(options, supervisor, view)
+            began_s = time.monotonic()  # Times of a script count from the first leader on.
+            if load is not None:
+                await load.start()
+            await _course(options, supervisor, view, began_s)
+            seconds = time.monotonic() - began_s
+            ended = was_ended(supervisor)
+            if not ended:
+                problems += await come_together(supervisor, options.clock, view.refresh)
+            if load is not None and not problems and not ended:
+                value = await load.finish(timeout_s=60 / options.clock + 10)
+                if value is None:
+                    problems.append("the clients' last requests were not answered")
+                elif not (supervisor.failures or await supervisor.snapshot()):
+                    problems.append("the members did not take a last snapshot at one position")
+            view.refresh()
+    finally:
+        if load is not None:
+            await load.close()
+        statuses = [supervisor.status(i) for i in range(options.members)]
+        await supervisor.stop_all()
+        held.close()
+    if load is not None and value is not None:
+        problems += load.book.check(value)
+    problems += supervisor.failures
+    folders = [supervisor.folder.data(i) for i in range(options.members)]
+    positions, different = compare_services(folders)
+    problems += different
+    known = [status for status in statuses if status is not None]
+    return ClusterReport(
+        ok=not problems,
+        seconds=round(seconds, 1),
+        members=options.members,
+        revision=options.revision,
+        run=str(supervisor.folder.run) if options.record else "",
+        done=dict(sorted(supervisor.counts.items())),
+        terms=max((status.leadership_term_id for status in known), default=-1),
+        steps=sum(status.steps for status in known),
+        committed_bytes=max((status.commit_position for status in known), default=0),
+        requests_offered=0 if load is None else load.book.offered,
+        requests_acknowledged=0 if load is None else load.book.acknowledged,
+        counter=value,
+        positions_compared=positions,
+        latency_ms={}
+        if load is None
+        else {
+            name: round(load.book.percentile_ms(share), 2)
+            for name, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+        },
+        problems=problems,
+    )
+
+
+def _supervisor(options: ClusterOptions) -> Supervisor:
+    run_id = f"run-{options.revision}-{options.members}"
+    folder = old_folder(options.out, run_id) if options.again else new_folder(options.out, run_id)
+    cluster_id = secrets.randbits(62)
+    ports = free_ports(2 * options.members)
+    configs = [
+        MemberConfig(
+            cluster_id,
+            i,
+            options.members,
+            options.revision,  # type: ignore[arg-type]  # It is one of the three.
+            options.clock,
+            ports[: options.members],
+            ports[options.members :],
+            str(folder.data(i)),
+            options.services,
+            str(folder.run) if options.record else "",
+            folder.run_id,
+            options.sync,
+            options.secret,
+        )
+        for i in range(options.members)
+    ]
+    supervisor = Supervisor(folder, configs)
+    if options.again:
+        supervisor.check_again()
+    return supervisor
+
+
+async def _lead(options: ClusterOptions, supervisor: Supervisor, view: View) -> None:
+    """Wait for the first leader, so that clients do not measure how long a start takes."""
+    limit_s = time.monotonic() + 200 / options.clock
+    while supervisor.leader() is None and not supervisor.failures and time.monotonic() < limit_s:
+        view.refresh()
+        await asyncio.sleep(0.05)
+
+
+async def _course(
+    options: ClusterOptions, supervisor: Supervisor, view: View, began_s: float
+) -> None:
+    """Obey the script, what is typed and what other terminals ask for, until it is time."""
+    async with RunCommands(supervisor.folder.root, options.members, view.say) as commands:
+        script = list(options.script)
+        while True:
+            passed_s = time.monotonic() - began_s
+            while script and script[0].at_s <= passed_s:
+                await supervisor.obey(script.pop(0).command)
+            while not commands.asked.empty():
+                asked = commands.asked.get_nowait()
+                before = len(supervisor.done)
+                if asked.command.action != "quit":
+                    await supervisor.obey(asked.command)
+                    asked.answer(", ".join(supervisor.done[before:]))
+                    continue
+                asked.answer("quit")
+                await asyncio.sleep(0)  # The answer is sent before the socket closes.
+                return
+            if options.seconds and passed_s >= options.seconds:
+                return
+            up = any(supervisor.is_up(i) for i in range(options.members))
+            if was_ended(supervisor) and not up:
+                return
+            view.refresh()
+            due_s = script[0].at_s - passed_s if script else _VIEW_PERIOD_S
+            await asyncio.sleep(max(0.0, min(_VIEW_PERIOD_S, due_s)))
