@@ -55,7 +55,7 @@ def stage(folder: Path, *tasks: list[Row]) -> Stage:
 class Done:
     """A job that has run, as far as a summary asks."""
 
-    judged = rechecked = 0
+    asked = rechecked = 0
 
     def __init__(self, out: Path) -> None:
         self.graphs: list[GraphCoverage] = []
