@@ -91,6 +91,16 @@ class FollowedLog:
         self.lines += len(found)
         return found, at_end
 
+    def files(self) -> list[Path]:
+        """The files that are there now, the oldest first, the one that is written last."""
+        rolled = [
+            path
+            for path in self.path.parent.glob(f"{self.path.name}.*")
+            if _ROLLED.fullmatch(path.name)
+        ]
+        rolled.sort(key=lambda path: path.stat().st_mtime_ns)
+        return [*rolled, self.path] if self.path.is_file() else rolled
+
     def _whole(self, path: Path) -> Iterator[LogRecord]:
         source = LogSource(path)
         self._inodes.add(path.stat().st_ino)

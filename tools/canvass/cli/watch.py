@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -22,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from canvass.cli.output import (
-    EXIT_ERROR,
     EXIT_OK,
     EXIT_UNEXPECTED,
     CommandError,
@@ -33,6 +30,7 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from canvass.cli.live_check import LiveCheck
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import News, Picture
 
@@ -42,7 +40,7 @@ _LOOK_S: Final = 5.0
 _PUBLISH_S: Final = 0.5
 _SHARE: Final = 4
 """For so many times as long as the last explanation took, none is made."""
-_VERDICTS: Final = {0: "CONFORMS", 1: "DIVERGES", 3: "INCOMPLETE"}
+_CHECK_S: Final = 60.0
 _COMMAND_S: Final = 60
 
 
@@ -50,26 +48,27 @@ class ExitOn(str, Enum):
     """What ends the command."""
 
     NEVER = "never"
+    DIVERGENCE = "divergence"
+    """A divergence that ``--verify`` finds."""
     DANGER = "danger"
-    """A danger, or a divergence of ``--verify``."""
+    """The same, or a danger."""
     STUCK = "stuck"
     """The same, or a member that is stuck."""
 
 
 @dataclass
-class _Watch:
+class Watch:
     """What the loop, the checks and the metrics' server share."""
 
     logs: FollowedLogs
     picture: Picture
-    verdict: str = ""
-    checked_at: float = 0.0
+    checks: LiveCheck
     caught_up_at: float = field(default_factory=time.monotonic)
     metrics: str = ""
     changed: bool = True
-    announced: bool = False
+    announced: str = ""
     published_at: float = 0.0
-    child: subprocess.Popen[bytes] | None = None
+    looked_at: float = field(default_factory=time.monotonic)
 
 
 def register(app: typer.Typer) -> None:
@@ -86,7 +85,7 @@ def watch(
         typer.Option("--set", metavar="PROPERTY=TIME", help="As for canvass explain."),
     ] = None,
     exit_on: Annotated[
-        ExitOn, typer.Option("--exit-on", help="End with exit code 1 at a danger, or never.")
+        ExitOn, typer.Option("--exit-on", help="What ends the command, with exit code 1.")
     ] = ExitOn.NEVER,
     command: Annotated[
         str | None,
@@ -97,22 +96,26 @@ def watch(
     verify: Annotated[
         float,
         typer.Option(min=0, metavar="SECONDS", help="Import and verify so often; 0: never."),
-    ] = 0.0,
+    ] = _CHECK_S,
     metrics: Annotated[
         int | None,
         typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics on 127.0.0.1."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there, then end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Read and check what is there, then end.")
+    ] = False,
 ) -> None:
     """Follow event logs that are being written, and keep the picture of the cluster.
 
     On a terminal the picture is drawn anew each second; elsewhere each change is one line.
     canvass batch watch is another command: it verifies runs on Spark as they arrive.
 
-    Exit code 0: --once. 1: what --exit-on names. 2: the logs cannot be read. 130: interrupted.
+    Exit code 0: --once. 1: what --exit-on names; with --once a divergence. 2: the logs cannot be
+    read. 130: interrupted.
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
+    from canvass.cli.live_check import LiveCheck
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
     from canvass.traces.timeouts import SettingFault, parse_setting
@@ -124,49 +127,72 @@ def watch(
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
             raise CommandError(f"{logs}: there is no member-<id>.log")
-        state = _Watch(followed, Picture(settings))
-        server = None if metrics is None else _serve(state, metrics)
-        if verify and not once:
-            threading.Thread(target=_check, args=(state, verify), daemon=True).start()
+        state = Watch(followed, Picture(settings), LiveCheck(followed, setting or ()))
+        if once:
+            raise typer.Exit(_look_once(state, checks=verify > 0))
+        server = None if metrics is None else serve(state, metrics)
+        if verify:
+            threading.Thread(target=state.checks.repeat, args=(verify,), daemon=True).start()
         try:
-            raise typer.Exit(_follow(state, exit_on, command, once=once))
+            raise typer.Exit(_follow(state, exit_on, command))
         finally:
-            if state.child is not None and state.child.poll() is None:
-                state.child.terminate()
+            state.checks.stop()
             if server is not None:
                 server.shutdown()
                 server.server_close()
 
 
-def _follow(state: _Watch, exit_on: ExitOn, command: str | None, *, once: bool) -> int:
-    """Read, explain, show, until something ends it."""
+def _look_once(state: Watch, *, checks: bool) -> int:
+    """Show what is there."""
     console = result_console()
-    if once:
-        while not _read(state):
-            pass
-        state.picture.update(_names(state))
-        _print_once(console, state)
+    while not _read(state):
+        pass
+    state.picture.update(_names(state))
+    _print_once(console, state)
+    if not checks:
         return EXIT_OK
-    with _Display(console) as display:
-        looked_at = time.monotonic()
+    found = state.checks.check()
+    console.print(_verdict_line(state))
+    return EXIT_UNEXPECTED if found.verdict == "DIVERGES" else EXIT_OK
+
+
+def _follow(state: Watch, exit_on: ExitOn, command: str | None) -> int:
+    """Read, explain, show, until something ends it."""
+    with Display(result_console()) as display:
         while True:
-            at_end, now = _read(state), time.monotonic()
-            if now >= display.due_at:
-                reasons = _redraw(state, display, exit_on)
-                for reason in reasons:
-                    _run(command, reason)
-                if reasons and exit_on is not ExitOn.NEVER:
-                    return EXIT_UNEXPECTED
-            if now - state.published_at >= _PUBLISH_S:
-                _publish(state, now)
-            if now - looked_at >= _LOOK_S:
-                state.logs.look()
-                looked_at = now
+            at_end, code = poll(state, display, exit_on, command)
+            if code is not None:
+                return code
             if at_end:
                 time.sleep(_TICK_S)
 
 
-def _read(state: _Watch) -> bool:
+def poll(
+    state: Watch, display: Display, exit_on: ExitOn, command: str | None
+) -> tuple[bool, int | None]:
+    """Read what has come, and show it if that is due.
+
+    Returns
+    -------
+    tuple
+        Whether all that is there has been read; and the exit code, if something ends the command.
+    """
+    at_end, now = _read(state), time.monotonic()
+    if now >= display.due_at:
+        reasons = _redraw(state, display, exit_on)
+        for reason in reasons:
+            _run(command, reason)
+        if reasons and exit_on is not ExitOn.NEVER:
+            return at_end, EXIT_UNEXPECTED
+    if now - state.published_at >= _PUBLISH_S:
+        _publish(state, now)
+    if now - state.looked_at >= _LOOK_S:
+        state.logs.look()
+        state.looked_at = now
+    return at_end, None
+
+
+def _read(state: Watch) -> bool:
     """Read what has come; say whether that is all."""
     found, at_end = state.logs.read()
     state.changed |= state.picture.add(found)
@@ -175,11 +201,11 @@ def _read(state: _Watch) -> bool:
     return at_end
 
 
-def _names(state: _Watch) -> dict[int, list[str]]:
+def _names(state: Watch) -> dict[int, list[str]]:
     return {member_id: log.names for member_id, log in state.logs.members.items()}
 
 
-def _redraw(state: _Watch, display: _Display, exit_on: ExitOn) -> list[str]:
+def _redraw(state: Watch, display: Display, exit_on: ExitOn) -> list[str]:
     """Explain and show what has changed; give what calls for a command or an exit."""
     begun = time.monotonic()
     news = state.picture.update(_names(state)) if state.changed else []
@@ -188,19 +214,22 @@ def _redraw(state: _Watch, display: _Display, exit_on: ExitOn) -> list[str]:
     display.due_at = now + max(_REDRAW_S, _SHARE * (now - begun))
     state.changed = False
     display.show(_screen(state), news)
-    stuck_counts = exit_on is ExitOn.STUCK
+    stuck_counts, danger_counts = exit_on is ExitOn.STUCK, exit_on is not ExitOn.DIVERGENCE
     reasons = [
         str(one.sentence)
         for one in news
-        if one.severity == "danger" or (stuck_counts and one.kind == "stuck")
+        if (danger_counts and one.severity == "danger") or (stuck_counts and one.kind == "stuck")
     ]
-    if state.verdict == "DIVERGES" and not state.announced:
-        reasons.append("the check of the logs so far: DIVERGES")
-    state.announced = state.verdict == "DIVERGES"
+    verdict = state.checks.last.verdict
+    if verdict == "DIVERGES" and state.announced != verdict:
+        reasons.append(_verdict_line(state))
+    if verdict and state.announced != verdict:
+        display.say(_verdict_line(state))
+        state.announced = verdict
     return reasons
 
 
-class _Display:
+class Display:
     """The picture on a terminal, or a line for each change elsewhere."""
 
     def __init__(self, console: Console) -> None:
@@ -210,7 +239,7 @@ class _Display:
         self.due_at = 0.0
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
 
-    def __enter__(self) -> _Display:
+    def __enter__(self) -> Display:
         if self._live is not None:
             self._live.start()
         return self
@@ -227,11 +256,24 @@ class _Display:
             self._live.update(Text(screen), refresh=True)
         else:
             for one in news:
-                self.console.print(f"{one.severity}: {one.sentence}")
+                self.say(f"{one.severity}: {one.sentence}")
+
+    def say(self, line: str) -> None:
+        """Write a line, if this is no terminal."""
+        if self._live is None:
+            self.console.print(line)
             self.console.file.flush()
 
 
-def _print_once(console: Console, state: _Watch) -> None:
+def _verdict_line(state: Watch) -> str:
+    """The verdict of the last check, and where the logs diverge."""
+    last = state.checks.last
+    what = "" if last.is_whole else " (the end of the logs)"
+    why = f": {last.sentence}" if last.sentence else ""
+    return f"verdict: {last.verdict or 'not checked'}{what}{why}"
+
+
+def _print_once(console: Console, state: Watch) -> None:
     from canvass.cli.explain import show
 
     if state.picture.explanation is None:
@@ -253,7 +295,7 @@ def _run(command: str | None, reason: str) -> None:
             complain(f"--run: the command ended with {done.returncode}")
 
 
-def _screen(state: _Watch) -> str:
+def _screen(state: Watch) -> str:
     """The picture, short enough for a terminal."""
     from canvass.explanation.evidence import shown_ns
     from canvass.explanation.leaderships import sentence_of
@@ -274,48 +316,23 @@ def _screen(state: _Watch) -> str:
     rows += [f"stuck: {one.sentences[0]}" for one in found.stuck if one.until_ns is None]
     shown = [risk for risk in found.risks if risk.severity != "note"]
     rows += [f"{risk.severity}: {risk.sentences[0]}" for risk in shown[-4:]]
-    if state.verdict:
-        rows.append(f"verdict: {state.verdict}")
+    if state.checks.count:
+        rows.append(_verdict_line(state))
     return "\n".join(rows)
 
 
-def _check(state: _Watch, every_s: float) -> None:
-    """Import and verify the logs again and again, each time in processes of their own."""
-    while True:
-        time.sleep(every_s)
-        with tempfile.TemporaryDirectory(prefix="canvass-watch-") as folder:
-            run = str(Path(folder) / "run")
-            imported = _canvass(state, "import", "aeron", str(state.logs.folder), "--out", run)
-            if imported == EXIT_ERROR:
-                continue
-            code = _canvass(state, "verify", run)
-        verdict = _VERDICTS.get(code, "")
-        # A run that ends before a line that nothing explains is as bad as a step that is wrong.
-        state.verdict = "DIVERGES" if imported == EXIT_UNEXPECTED and verdict else verdict
-        state.checked_at = time.monotonic()
-
-
-def _canvass(state: _Watch, *words: str) -> int:
-    """Run a command of canvass in a process of its own, and give its exit code."""
-    state.child = subprocess.Popen(
-        [sys.executable, "-m", "canvass.cli.main", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return state.child.wait()
-
-
-def _publish(state: _Watch, now: float) -> None:
+def _publish(state: Watch, now: float) -> None:
     from canvass.explanation.metrics import render
 
     state.published_at = now
     lines = {member_id: log.lines for member_id, log in state.logs.members.items()}
     read = {member_id: log.read_bytes for member_id, log in state.logs.members.items()}
-    behind, age = now - state.caught_up_at, now - state.checked_at
-    state.metrics = render(state.picture, lines, read, behind, state.verdict, age)
+    behind, checked = now - state.caught_up_at, state.checks.last
+    age = now - checked.at_s
+    state.metrics = render(state.picture, lines, read, behind, checked.verdict, age)
 
 
-def _serve(state: _Watch, port: int) -> ThreadingHTTPServer:
+def serve(state: Watch, port: int) -> ThreadingHTTPServer:
     """Serve the metrics on the loopback interface."""
     from canvass.explanation.metrics import CONTENT_TYPE
 

@@ -1,0 +1,211 @@
+"""``canvass watch``: a captured cluster that loses what was committed, written while it is watched.
+
+Nothing waits here: lines are written, then the command's own poll reads them.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from canvass.cli import live_check
+from canvass.cli.live_check import Checked, LiveCheck
+from canvass.cli.watch import Display, ExitOn, Watch, poll, serve
+from canvass.explanation.following import FollowedLogs
+from canvass.explanation.picture import Picture
+from canvass.traces.aeron_log.logs import read_cluster
+from support.aeron_runs import lines_of
+
+ROOT = Path(__file__).parents[3]
+LOSES = ROOT / "samples" / "aeron-hz6"
+KEEPS = ROOT / "samples" / "aeron" / "b-leader-killed"
+Command = Callable[..., tuple[int, str, str]]
+
+
+def stamp(line: str) -> float:
+    return float(line[1 : line.index("]")]) if line.startswith("[") else 0.0
+
+
+class Writing:
+    """Writes the lines of a capture up to a time, and rolls the files."""
+
+    def __init__(self, capture: Path, folder: Path) -> None:
+        self.folder = folder
+        self.lines = {i: lines_of(capture, i) for i in range(3)}
+        self.begin = min(
+            stamp(line) for rows in self.lines.values() for line in rows if "[" in line
+        )
+        self.done = dict.fromkeys(self.lines, 0)
+        self.rolled = 0
+
+    def until(self, seconds: float) -> None:
+        for i, rows in self.lines.items():
+            at = self.done[i]
+            while at < len(rows) and stamp(rows[at]) < self.begin + seconds:
+                at += 1
+            with (self.folder / f"member-{i}.log").open("a") as file:
+                file.writelines(f"{line}\n" for line in rows[self.done[i] : at])
+            self.done[i] = at
+
+    def roll(self) -> None:
+        self.rolled += 1
+        for i in self.lines:
+            path = self.folder / f"member-{i}.log"
+            path.rename(self.folder / f"{path.name}.{self.rolled}")
+
+
+class Watching:
+    """The command's state, polled by the test."""
+
+    def __init__(self, folder: Path, exit_on: ExitOn, command: str | None) -> None:
+        self.out = io.StringIO()
+        self.logs = FollowedLogs(folder)
+        self.state = Watch(self.logs, Picture(), LiveCheck(self.logs))
+        self.display = Display(Console(file=self.out, width=1000, soft_wrap=True))
+        self.exit_on, self.command = exit_on, command
+
+    def poll(self) -> int | None:
+        """Poll until all that is there has been read and shown."""
+        while True:
+            self.display.due_at = self.state.published_at = 0.0
+            at_end, code = poll(self.state, self.display, self.exit_on, self.command)
+            if at_end or code is not None:
+                return code
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[Callable[..., Watching]]:
+    made: list[Watching] = []
+
+    def make(exit_on: ExitOn = ExitOn.NEVER, command: str | None = None) -> Watching:
+        made.append(Watching(tmp_path / "logs", exit_on, command))
+        return made[-1]
+
+    (tmp_path / "logs").mkdir()
+    yield make
+    for one in made:
+        one.logs.__exit__()
+
+
+def test_a_log_that_is_written_while_it_is_watched_ends_the_command_where_it_diverges(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    """Member 0 truncates what was committed 95.1 s after the first line: DIVERGES, exit code 1."""
+    writing, said = Writing(LOSES, tmp_path / "logs"), tmp_path / "said"
+    program = f"import os; open({str(said)!r}, 'a').write(os.environ['CANVASS_EVENT'] + '\\n')"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+    writing.until(20)
+    one = watching(ExitOn.DIVERGENCE, command)
+    server = serve(one.state, 0)
+
+    def metrics() -> str:
+        url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
+        with urllib.request.urlopen(url) as answer:
+            return str(answer.read().decode())
+
+    try:
+        assert one.poll() is None
+        assert "canvass_elections_total 1\n" in metrics()
+        assert "canvass_verdict" not in metrics()
+        writing.roll()
+        writing.until(60)
+        one.poll()
+        assert one.state.checks.check().verdict == "CONFORMS"
+        assert one.poll() is None
+        assert 'canvass_verdict{verdict="CONFORMS"} 1\n' in metrics()
+        assert not said.exists()
+        writing.roll()
+        writing.until(200)
+        one.poll()
+        assert one.state.checks.check().verdict == "DIVERGES"
+        assert one.poll() == 1
+    finally:
+        server.shutdown()
+        server.server_close()
+    first, *others = said.read_text().splitlines()
+    assert others == []
+    assert first.startswith("verdict: DIVERGES: member 0 at [")
+    assert "CommittedIsDurable" in first
+    written = one.out.getvalue().splitlines()
+    assert "verdict: CONFORMS" in written
+    assert first in written
+    whole = read_cluster([writing.folder]).members
+    read = {member_id: log.lines for member_id, log in one.logs.members.items()}
+    assert read == {member_id: len(log.records) for member_id, log in whole.items()}
+
+
+def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
+    tmp_path: Path, watching: Callable[..., Watching], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more than so many bytes are read of one member, and a log without its beginning is
+    incomplete.
+    """
+    monkeypatch.setattr(live_check, "MAX_BYTES", 20_000)
+    writing = Writing(KEEPS, tmp_path / "logs")
+    writing.until(10)
+    writing.roll()
+    writing.until(100)
+    one = watching()
+    one.poll()
+    given: dict[str, int] = {}
+    before = LiveCheck._canvass
+
+    def seen(self: LiveCheck, words: list[str], limit_s: float) -> tuple[int, bytes, str]:
+        if words[0] == "import":
+            given.update({path.name: path.stat().st_size for path in Path(words[2]).iterdir()})
+        return before(self, words, limit_s)
+
+    monkeypatch.setattr(LiveCheck, "_canvass", seen)
+    found = one.state.checks.check()
+    one.poll()
+
+    assert (found.verdict, found.is_whole) == ("INCOMPLETE", False)
+    assert sorted(given) == ["member-0.log", "member-1.log", "member-2.log"]
+    assert all(0 < size <= 20_000 for size in given.values())
+    assert "verdict: INCOMPLETE (the end of the logs)" in one.out.getvalue()
+
+
+def test_a_check_that_cannot_run_is_no_verdict(
+    tmp_path: Path, watching: Callable[..., Watching]
+) -> None:
+    (tmp_path / "logs" / "member-0.log").write_text("no log\n" * 3)
+    one = watching()
+
+    found = one.state.checks.check()
+
+    assert found.verdict == ""
+    assert "member-0.log" in found.sentence
+    assert "canvass_verdict" not in one.state.metrics
+
+
+def test_once_reads_and_checks_what_is_there(command: Command, tmp_path: Path) -> None:
+    Writing(LOSES, tmp_path).until(200)
+
+    code, out, err = command("watch", tmp_path, "--once")
+
+    assert (code, err) == (1, "")
+    assert "Who led when" in out
+    assert out.splitlines()[-1].startswith("verdict: DIVERGES: member 0 at [")
+
+
+def test_a_folder_without_a_log_is_one_line(command: Command, tmp_path: Path) -> None:
+    code, out, err = command("watch", tmp_path, "--once")
+
+    assert (code, out) == (2, "")
+    assert err == f"canvass: {tmp_path}: there is no member-<id>.log\n"
+
+
+def test_a_verdict_is_announced_once(watching: Callable[..., Watching]) -> None:
+    one = watching()
+    one.state.checks.last, one.state.checks.count = Checked("CONFORMS"), 1
+    one.poll()
+    one.poll()
+
+    assert one.out.getvalue() == "verdict: CONFORMS\n"
