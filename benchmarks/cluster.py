@@ -16,16 +16,21 @@ from time import perf_counter, time_ns
 
 from canvass.archive.archive import Archive
 from canvass.archive.files import FileStorage
-from canvass.client.messages import PROTOCOL_VERSION, Egress, SessionConnectRequest, SessionEvent
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.log.messages import SessionMessageHeader
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
-from canvass.node.wire import StreamMessage
 from canvass.services.exactly_once import REQUEST, ExactlyOnce
 from canvass.services.examples import Counter
+from canvass.transport.client_messages import (
+    PROTOCOL_VERSION,
+    Egress,
+    SessionConnectRequest,
+    SessionEvent,
+)
+from canvass.transport.member_messages import StreamMessage
 
 SECONDS = 20
 RATES = (50, 100_000)

@@ -23,7 +23,7 @@ PORTS: dict[str, frozenset[str]] = {}
 DOORS: dict[str, frozenset[str]] = {
     "archive/files.py": frozenset({"os", "pathlib"}),
     "client/connection.py": frozenset({"asyncio", "secrets", "time"}),
-    "node/links.py": frozenset({"asyncio"}),
+    "transport/links.py": frozenset({"asyncio"}),
     "node/process.py": frozenset({"asyncio", "secrets", "time"}),
     "runner/cluster_run.py": frozenset({"asyncio", "pathlib", "secrets", "time"}),
     "runner/configuration.py": frozenset({"pathlib"}),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
 from canvass.archive.recording import SEGMENT_LENGTH
-from canvass.client.messages import PROTOCOL_VERSION, Egress, SessionConnectRequest, SessionEvent
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, Timing
@@ -15,7 +14,6 @@ from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest, SessionMess
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.control import ControlToggle
 from canvass.node.node import Node, NodeSettings
-from canvass.node.wire import StreamMessage
 from canvass.services.exactly_once import (
     ALL_SERVICES,
     REQUEST,
@@ -24,6 +22,13 @@ from canvass.services.exactly_once import (
     address_of,
 )
 from canvass.services.examples import Counter
+from canvass.transport.client_messages import (
+    PROTOCOL_VERSION,
+    Egress,
+    SessionConnectRequest,
+    SessionEvent,
+)
+from canvass.transport.member_messages import StreamMessage
 
 
 class Alone:

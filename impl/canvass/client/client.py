@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from canvass.client.messages import (
+from canvass.log.messages import SessionMessageHeader
+from canvass.services.exactly_once import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
+from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     AdminRequest,
     AdminRequestType,
@@ -30,8 +32,6 @@ from canvass.client.messages import (
     SessionKeepAlive,
     parse_endpoints,
 )
-from canvass.log.messages import SessionMessageHeader
-from canvass.services.exactly_once import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
 
 
 class ClientState(str, Enum):

@@ -16,10 +16,14 @@ from types import TracebackType
 from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.client.messages import CLIENT_MESSAGES, AdminResponse, Ingress
-from canvass.node.authentication import challenge_response
-from canvass.node.links import HOST, Door, Link
 from canvass.services.exactly_once import ALL_SERVICES
+from canvass.transport.client_messages import (
+    CLIENT_MESSAGES,
+    AdminResponse,
+    Ingress,
+    challenge_response,
+)
+from canvass.transport.links import HOST, Door, Link
 
 PERIOD_S: Final = 0.01
 """How often a client looks at its clock."""

@@ -5,11 +5,12 @@ An authenticator decides; what is sent and appended follows elsewhere.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from canvass.transport.client_messages import challenge_response
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,6 @@ class AcceptEveryone:
         """See `Authenticator`."""
         del encoded_principal
         return True
-
-
-def challenge_response(secret: bytes, name: bytes, challenge: bytes) -> bytes:
-    """What a client that knows the secret answers."""
-    return hmac.new(secret, challenge + name, hashlib.sha256).digest()
 
 
 class SharedSecret:

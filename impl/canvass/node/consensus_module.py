@@ -15,14 +15,6 @@ from typing import Final
 from canvass.archive.archive import Archive, Snapshot
 from canvass.archive.recording_log_file import MODULE_SERVICE_ID
 from canvass.archive.storage import ArchiveError
-from canvass.client.messages import (
-    AdminResponseCode,
-    Egress,
-    EventCode,
-    Ingress,
-    NewLeaderEvent,
-    SessionEvent,
-)
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.log.messages import (
@@ -45,6 +37,14 @@ from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
 from canvass.services.messages import CloseSession, JoinLog, ServiceAck
 from canvass.services.service import ClusteredService
+from canvass.transport.client_messages import (
+    AdminResponseCode,
+    Egress,
+    EventCode,
+    Ingress,
+    NewLeaderEvent,
+    SessionEvent,
+)
 
 SESSION_TIMEOUT_MS: Final = 10_000
 """Aeron's default."""

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from canvass.client.messages import (
+from canvass.log.messages import SessionMessageHeader
+from canvass.node.authentication import Authenticated, Authenticator, Challenged, Decision
+from canvass.node.sessions import Sessions, SessionState
+from canvass.transport.client_messages import (
     AdminRequest,
     AdminResponse,
     AdminResponseCode,
@@ -26,9 +29,6 @@ from canvass.client.messages import (
     SessionEvent,
     SessionKeepAlive,
 )
-from canvass.log.messages import SessionMessageHeader
-from canvass.node.authentication import Authenticated, Authenticator, Challenged, Decision
-from canvass.node.sessions import Sessions, SessionState
 
 MAX_SESSIONS: Final = 10
 """Aeron's default."""

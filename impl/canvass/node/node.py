@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.archive.archive import Archive
-from canvass.client.messages import Egress, Ingress
 from canvass.cluster import core
 from canvass.cluster.duty_cycle import DutyCycle
 from canvass.cluster.member import Member, Role
@@ -25,8 +24,9 @@ from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ConsensusModule, ModuleSettings
 from canvass.node.port import MemberPort, StepObserver, Transport
 from canvass.node.streams import LogStreams
-from canvass.node.wire import StreamMessage
 from canvass.services.service import ClusteredService
+from canvass.transport.client_messages import Egress, Ingress
+from canvass.transport.member_messages import StreamMessage
 
 CYCLE_THRESHOLD_NS: Final = 100 * MILLISECOND_NS
 """A cycle that comes later than this after the one before is counted (Aeron's default)."""

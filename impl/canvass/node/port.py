@@ -30,7 +30,7 @@ from canvass.log.messages import (
 from canvass.node.consensus_module import ConsensusModule
 from canvass.node.control import ModuleControlState
 from canvass.node.streams import Image, LogStreams, Replication
-from canvass.node.wire import StreamMessage
+from canvass.transport.member_messages import StreamMessage
 
 _DURABLE: Final = (asked.PersistCandidateTerm, asked.UpdateRecordingLog, asked.TruncateLog)
 

@@ -1,7 +1,7 @@
 """A member as a process: its node on real files, sockets on this machine and real clocks.
 
-Here and in `canvass.node.links` alone the implementation meets the operating system; what a member
-does is in `canvass.node.node`.
+Here and in `canvass.transport.links` alone the implementation meets the operating system; what a
+member does is in `canvass.node.node`.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.archive.archive import Archive
-from canvass.client.messages import CLIENT_MESSAGES, Egress, format_endpoints
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.ports import StepRecorder
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ModuleSettings
-from canvass.node.links import HOST, Door, Link, port_of
 from canvass.node.node import Node, NodeSettings
-from canvass.node.wire import (
+from canvass.services.service import ClusteredService
+from canvass.transport.client_messages import CLIENT_MESSAGES, Egress, format_endpoints
+from canvass.transport.links import HOST, Door, Link, port_of
+from canvass.transport.member_messages import (
     STREAM_MESSAGES,
     StreamMessage,
     decode_consensus,
     encode_consensus,
 )
-from canvass.services.service import ClusteredService
 
 _HELLO: Final = struct.Struct("<8sqii")
 """Magic, cluster id, member id, kind of stream."""

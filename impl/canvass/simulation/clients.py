@@ -10,10 +10,10 @@ import random
 from typing import TYPE_CHECKING
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.client.messages import Egress, Ingress
 from canvass.cluster.timing import MILLISECOND_NS
 from canvass.simulation.network import CLIENTS
 from canvass.simulation.options import rng_of
+from canvass.transport.client_messages import Egress, Ingress
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator

@@ -26,12 +26,12 @@ from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
 from canvass.node.resume import resumption
-from canvass.node.wire import StreamMessage
 from canvass.services.examples import Counter as CounterApplication
 from canvass.simulation.held import HeldRecorder
 from canvass.simulation.network import LOG
 from canvass.simulation.options import rng_of
 from canvass.simulation.watched_service import WatchedService
+from canvass.transport.member_messages import StreamMessage
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator

@@ -17,7 +17,6 @@ from hashlib import blake2b
 from typing import Final
 
 from canvass.archive.recording import Recording
-from canvass.client.messages import format_endpoints
 from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -33,6 +32,7 @@ from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
 from canvass.simulation.safety_monitor import Finding, SafetyMonitor
+from canvass.transport.client_messages import format_endpoints
 
 _BUSY_NS: Final = 20_000
 """How long a cycle takes in which there was something to do."""

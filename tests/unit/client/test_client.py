@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from canvass.client.client import ClientSettings, ClusterClient
-from canvass.client.messages import (
+from canvass.log.messages import SessionMessageHeader
+from canvass.services.exactly_once import REQUEST, WINDOW
+from canvass.transport.client_messages import (
     AdminRequest,
     AdminRequestType,
     AdminResponse,
@@ -19,8 +21,6 @@ from canvass.client.messages import (
     SessionKeepAlive,
     format_endpoints,
 )
-from canvass.log.messages import SessionMessageHeader
-from canvass.services.exactly_once import REQUEST, WINDOW
 
 ENDPOINTS = {0: "a:1", 1: "b:1", 2: "c:1"}
 

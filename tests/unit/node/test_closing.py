@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage
-from canvass.client.messages import EventCode, SessionCloseRequest, SessionEvent
 from canvass.log.messages import LOG_MESSAGES, SessionCloseEvent, SessionMessageHeader
 from canvass.services.exactly_once import ALL_SERVICES, REQUEST, address_of
+from canvass.transport.client_messages import EventCode, SessionCloseRequest, SessionEvent
 from support.alone import Alone
 
 

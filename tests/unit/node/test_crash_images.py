@@ -8,9 +8,9 @@ member goes on.
 from __future__ import annotations
 
 from canvass.archive.memory import MemoryStorage, PowerFailure
-from canvass.client.messages import Egress
 from canvass.node.control import ControlToggle
 from canvass.services.examples import Counter
+from canvass.transport.client_messages import Egress
 from support.alone import Alone
 
 SMALL_SEGMENT = 512

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.client.messages import (
+from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
+from canvass.node.authentication import (
+    AcceptEveryone,
+    Authenticated,
+    Authenticator,
+    Challenged,
+    Rejected,
+    SharedSecret,
+)
+from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
+from canvass.node.sessions import Sessions, SessionState
+from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     AdminRequest,
     AdminRequestType,
@@ -18,20 +29,9 @@ from canvass.client.messages import (
     SessionConnectRequest,
     SessionEvent,
     SessionKeepAlive,
+    challenge_response,
     parse_endpoints,
 )
-from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
-from canvass.node.authentication import (
-    AcceptEveryone,
-    Authenticated,
-    Authenticator,
-    Challenged,
-    Rejected,
-    SharedSecret,
-    challenge_response,
-)
-from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
-from canvass.node.sessions import Sessions, SessionState
 
 ENDPOINTS = "0=127.0.0.1:1,1=127.0.0.1:2"
 

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
-from canvass.client.messages import (
-    AdminRequest,
-    AdminRequestType,
-    AdminResponse,
-    AdminResponseCode,
-    NewLeaderEvent,
-    SessionEvent,
-)
 from canvass.cluster.member import Role
 from canvass.log.messages import (
     LOG_MESSAGES,
@@ -22,6 +14,14 @@ from canvass.log.messages import (
 from canvass.node.authentication import SharedSecret
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
+from canvass.transport.client_messages import (
+    AdminRequest,
+    AdminRequestType,
+    AdminResponse,
+    AdminResponseCode,
+    NewLeaderEvent,
+    SessionEvent,
+)
 from support.alone import Alone
 
 

@@ -124,8 +124,8 @@ def _service_id(name: str, services: list[str]) -> int:
 def _find(
     cluster: Path | None, endpoints: str, clock: int
 ) -> tuple[dict[int, str], int, list[str]]:
-    from canvass.client.messages import parse_endpoints
-    from canvass.node.links import HOST, port_of
+    from canvass.transport.client_messages import parse_endpoints
+    from canvass.transport.links import HOST, port_of
 
     if (cluster is None) == (not endpoints):
         raise CommandError("one of --cluster and --endpoints says where the cluster is")
@@ -176,7 +176,7 @@ async def _ask_for_snapshot(
     endpoints: dict[int, str], name: str, secret: str, clock: int, timeout_s: float
 ) -> None:
     from canvass.client.connection import connect
-    from canvass.client.messages import AdminResponseCode
+    from canvass.transport.client_messages import AdminResponseCode
 
     connection = await connect(endpoints, name=name, secret=secret, clock=clock)
     async with _closing(connection, timeout_s):

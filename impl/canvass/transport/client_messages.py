@@ -6,6 +6,8 @@ client to the leader, egress from the leader to the channel that the client has 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
@@ -182,3 +184,8 @@ def parse_endpoints(text: str) -> dict[int, str]:
             raise ValueError(f"{part!r} is no endpoint of a member, as 0=host:port is")
         found[int(member_id)] = endpoint
     return found
+
+
+def challenge_response(secret: bytes, name: bytes, challenge: bytes) -> bytes:
+    """Compute the answer to a `Challenge` of a client that knows the secret."""
+    return hmac.new(secret, challenge + name, hashlib.sha256).digest()

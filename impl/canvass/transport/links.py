@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from canvass.node.framing import FramingError, MessageReader, framed
+from canvass.transport.framing import FramingError, MessageReader, framed
 
 HOST: Final = "127.0.0.1"
 RETRY_S: Final = 0.05

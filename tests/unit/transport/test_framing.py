@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from canvass.cluster.messages import AppendPosition, Message, RequestVote, Vote
 from canvass.log.layout import LayoutError
-from canvass.node.framing import FramingError, MessageReader, framed
-from canvass.node.links import port_of
-from canvass.node.wire import decode_consensus, encode_consensus
+from canvass.transport.framing import FramingError, MessageReader, framed
+from canvass.transport.links import port_of
+from canvass.transport.member_messages import decode_consensus, encode_consensus
 
 
 @given(st.lists(st.binary(max_size=50), max_size=8), st.integers(1, 20))
