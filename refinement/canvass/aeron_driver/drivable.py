@@ -112,9 +112,9 @@ def _off_cycle(r: Requests) -> Flags:
     for action, state in ELECTION_ACTIONS.items():
         found |= r.is_of(action) & ~r.at(state)
     closed = r.at(ElectionState.CLOSED)
-    found |= r.is_of(Action.UPDATE_LEADER_POSITION, Action.INITIATE_TERMINATION) & ~(
-        closed & r.has_role(Role.LEADER)
-    )
+    found |= r.is_of(
+        Action.UPDATE_LEADER_POSITION, Action.INITIATE_TERMINATION, Action.APPEND_ENTRY
+    ) & ~(closed & r.has_role(Role.LEADER))
     found |= r.is_of(Action.UPDATE_FOLLOWER_POSITION) & ~(closed & r.has_role(Role.FOLLOWER))
     found |= r.is_of(Action.ENTER_ELECTION, Action.TERMINATE) & ~closed
     found |= r.is_of(Action.TERMINATE) & (r.state("termination_position") == -1)
@@ -134,11 +134,6 @@ def _off_cycle(r: Requests) -> Flags:
 
 
 OBSTACLES: Final = (
-    Obstacle(
-        "written by clients",
-        "AppendEntry: entries of clients reach the log through sessions, which the driver has not.",
-        lambda r: r.is_of(Action.APPEND_ENTRY),
-    ),
     Obstacle(
         "recorded by the archive",
         "RecordLog: the archive records in threads of its own; no code of a member runs.",
@@ -161,12 +156,12 @@ DISABLED_OBSTACLES: Final = (
     ),
     Obstacle(
         "an entry without length",
-        "LeaderReady, ConsumeLog: an entry that ends where the log ends is none.",
+        "LeaderReady, AppendEntry, ConsumeLog: an entry that ends where the log ends is none.",
         lambda r: (
             (r.input("position") != -1)
             & (
                 (
-                    r.is_of(Action.LEADER_READY)
+                    r.is_of(Action.LEADER_READY, Action.APPEND_ENTRY)
                     & (r.input("position") <= r.state("publication_position"))
                 )
                 | (

@@ -325,9 +325,7 @@ def drive(
     DriverError
         If the driver's process ends.
     """
-    is_edge = bool(len(chosen.edge)) and int(chosen.edge[0]) != NONE
-    obstacles = OBSTACLES if is_edge else DISABLED_OBSTACLES
-    kept, reasons = _without_obstacles(steps, chosen, obstacles)
+    kept, reasons = without_obstacles(steps, chosen)
     collector = Collector(steps, steps.graph.rules.revision)
     start, done = time.perf_counter(), 0
     for outcomes in outcomes_of(driver, steps, kept):
@@ -421,9 +419,12 @@ def _compared(
     )
 
 
-def _without_obstacles(
-    steps: DrivableSteps, chosen: Steps, obstacles: tuple[Obstacle, ...]
+def without_obstacles(
+    steps: DrivableSteps, chosen: Steps
 ) -> tuple[Steps, list[tuple[Obstacle, NDArray[Any]]]]:
+    """Give the steps that can be driven, all edges or none, and how many cannot, by reason."""
+    is_edge = bool(len(chosen.edge)) and int(chosen.edge[0]) != NONE
+    obstacles = OBSTACLES if is_edge else DISABLED_OBSTACLES
     counts = np.zeros((len(obstacles), len(ACTIONS)), dtype=np.int64)
     kept = []
     for start in range(0, len(chosen.source), _CHUNK):

@@ -2,8 +2,9 @@
 
 A file holds the answers for one revision of the protocol, with the releases that gave them. An
 answer is 40 bits that name a canonical state and input, and 16 bits that name what came of it. So a
-graph can be held against Aeron where there is no Aeron: each edge is confirmed, contradicted,
-explained by a reviewed class of differences, or not among the answers.
+graph can be held against Aeron where there is no Aeron: each edge, and each input that the spec
+disables and of which nothing may come, is confirmed, contradicted, explained by a reviewed class of
+differences, or not among the answers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,15 @@ import numpy as np
 import zstandard
 
 from canvass.aeron_driver.differences import explain
-from canvass.aeron_driver.drivable import OBSTACLES, Requests, obstacle_of
-from canvass.aeron_driver.driving import Outcomes
+from canvass.aeron_driver.drivable import Requests
+from canvass.aeron_driver.driving import (
+    Outcomes,
+    Steps,
+    disabled_steps,
+    edge_steps,
+    joined,
+    without_obstacles,
+)
 from canvass.aeron_driver.errors import DriverError
 from canvass.aeron_driver.step_keys import (
     OUTCOME_BITS,
@@ -28,13 +36,12 @@ from canvass.aeron_driver.step_keys import (
     java_hashes,
     outcome_hashes,
 )
-from canvass.aeron_driver.steps import GraphSteps, Rows
+from canvass.aeron_driver.steps import GraphSteps
 from canvass.graph.artifact import Graph
 from canvass.traces.layout import NONE
 
-SCHEMA: Final = "canvass.java-answers/1"
+SCHEMA: Final = "canvass.java-answers/2"
 _OUTCOME_BITS: Final = np.uint64(OUTCOME_BITS)
-_CHUNK: Final = 1 << 16
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -43,13 +50,14 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     release: str
     model: str
     edges: int
-    """Steps driven."""
+    disabled: int
+    """Edges, and inputs that the spec disables, that were driven."""
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The first line of a file."""
 
-    schema: Literal["canvass.java-answers/1"]
+    schema: Literal["canvass.java-answers/2"]
     revision: str
     sources: list[Source]
     answers: int
@@ -60,22 +68,23 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the edges of a graph stand to kept answers.
+    """How the steps of a graph stand to kept answers.
 
     Attributes
     ----------
-    edges
-        Edges that the driver can drive.
+    edges, disabled
+        How many edges, and inputs that the spec disables, the driver can drive.
     contradicted, unknown
-        Rows of edges that Aeron contradicts, and of those that nobody drove.
+        Steps that Aeron contradicts, and those that nobody drove.
     explained
-        For each class of differences the number of its edges.
+        For each class of differences the number of its steps.
     """
 
     edges: int
+    disabled: int
     confirmed: int
-    contradicted: Rows
-    unknown: Rows
+    contradicted: Steps
+    unknown: Steps
     explained: dict[str, int]
 
 
@@ -99,7 +108,7 @@ class KeptAnswers:
     classes: Any
 
     def verdict(self, graph: Graph) -> Verdict:
-        """Hold the edges of a graph against the answers.
+        """Hold the edges and the disabled inputs of a graph against the answers.
 
         Raises
         ------
@@ -111,20 +120,22 @@ class KeptAnswers:
                 f"the answers are of revision {self.header.revision},"
                 f" the graph is of {graph.rules.revision}"
             )
-        edges = drivable_edges(GraphSteps(graph))
-        inputs = input_keys(graph, edges)
-        pairs = inputs << _OUTCOME_BITS | outcome_hashes(graph, edges)
+        steps = drivable_steps(GraphSteps(graph))
+        inputs = input_keys(graph, steps)
+        pairs = inputs << _OUTCOME_BITS | outcome_hashes(graph, steps)
         confirmed = _isin(pairs, self.answers)
         place = np.searchsorted(self.explained, pairs)
         place[place == len(self.explained)] = 0
         explained = ~confirmed & _isin(pairs, self.explained)
         known = _isin(inputs, np.unique(self.answers >> _OUTCOME_BITS))
         codes = self.classes[place[explained]]
+        edges = int((steps.edge != NONE).sum())
         return Verdict(
-            edges=len(edges),
+            edges=edges,
+            disabled=len(steps.edge) - edges,
             confirmed=int(confirmed.sum()),
-            contradicted=edges[known & ~confirmed & ~explained],
-            unknown=edges[~known & ~explained],
+            contradicted=steps[known & ~confirmed & ~explained],
+            unknown=steps[~known & ~explained],
             explained={
                 name: int((codes == code).sum())
                 for code, name in enumerate(self.header.classes)
@@ -169,15 +180,11 @@ def load_answers(path: Path) -> KeptAnswers:
     return KeptAnswers(header, np.cumsum(deltas, dtype=np.uint64), explained, classes)
 
 
-def drivable_edges(steps: GraphSteps) -> Rows:
-    """Give the edges that the driver can drive."""
-    graph, edges = steps.graph, steps.edges
-    kept = []
-    for start in range(0, len(edges), _CHUNK):
-        rows = edges[start : start + _CHUNK]
-        requests = Requests(steps.layout, steps.requests(graph.source[rows], graph.input[rows]))
-        kept.append(rows[obstacle_of(requests, OBSTACLES) == NONE])
-    return np.concatenate(kept) if kept else edges[:0]
+def drivable_steps(steps: GraphSteps) -> Steps:
+    """Give the edges that the driver can drive, then the disabled inputs that it can."""
+    return joined(
+        [without_obstacles(steps, each)[0] for each in (edge_steps(steps), disabled_steps(steps))]
+    )
 
 
 @dataclass(slots=True)
@@ -191,18 +198,18 @@ class AnswerCollector:
     """
 
     steps: GraphSteps
-    _equal: list[Rows] = field(default_factory=list)
-    _different: list[Rows] = field(default_factory=list)
+    _equal: list[Steps] = field(default_factory=list)
+    _different: list[Steps] = field(default_factory=list)
     _java: list[Keys] = field(default_factory=list)
     _names: list[str] = field(default_factory=list)
 
     def __call__(self, outcomes: Outcomes) -> None:
         """Note a batch."""
         differ = outcomes.differ
-        self._equal.append(outcomes.steps.edge[~differ])
+        self._equal.append(outcomes.steps[~differ])
         rows = np.flatnonzero(differ)
         if len(rows):
-            self._different.append(outcomes.steps.edge[rows])
+            self._different.append(outcomes.steps[rows])
             self._java.append(java_hashes(self.steps, outcomes, rows))
             requests = Requests(self.steps.layout, outcomes.requests[rows])
             self._names += explain(requests, self.steps.graph.rules.revision)
@@ -210,21 +217,26 @@ class AnswerCollector:
     def answers(self, release: str) -> KeptAnswers:
         """Give the answers."""
         graph = self.steps.graph
-        equal = np.concatenate(self._equal) if self._equal else self.steps.edges[:0]
+        equal = joined(self._equal)
         pairs = input_keys(graph, equal) << _OUTCOME_BITS | outcome_hashes(graph, equal)
         classes = sorted(set(self._names) - {""})
         explained, codes = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint8)
         if self._different:
-            edges = np.concatenate(self._different)
-            inputs = input_keys(graph, edges) << _OUTCOME_BITS
+            different = joined(self._different)
+            inputs = input_keys(graph, different) << _OUTCOME_BITS
             pairs = np.concatenate([pairs, inputs | np.concatenate(self._java)])
             has = np.array([bool(name) for name in self._names])
-            spec = (inputs | outcome_hashes(graph, edges))[has]
+            spec = (inputs | outcome_hashes(graph, different))[has]
             code = np.array([classes.index(name) for name in self._names if name], dtype=np.uint8)
             explained, first = np.unique(spec, return_index=True)
             codes = code[first]
         answers = np.unique(pairs)
-        source = Source(release, graph.manifest.model, sum(map(len, self._equal + self._different)))
+        edges, disabled = (
+            sum(int(((each.edge != NONE) == is_edge).sum()) for each in taken)
+            for taken in [self._equal + self._different]
+            for is_edge in (True, False)
+        )
+        source = Source(release, graph.manifest.model, edges, disabled)
         header = Header(
             SCHEMA, graph.rules.revision, [source], len(answers), len(explained), classes
         )

@@ -49,6 +49,7 @@ JAVA_METHODS: Final[Mapping[Action, str]] = MappingProxyType(
         Action.UPDATE_LEADER_POSITION: "ConsensusModuleAgent.updateLeaderPosition",
         Action.UPDATE_FOLLOWER_POSITION: "ConsensusModuleAgent.updateFollowerPosition",
         Action.TAKE_SNAPSHOT: "ConsensusModuleAgent.onReplayClusterAction -> takeSnapshot",
+        Action.APPEND_ENTRY: "ConsensusModuleAgent.checkClusterControlToggle (STANDBY_SNAPSHOT)",
         Action.INITIATE_TERMINATION: "ConsensusModuleAgent.checkClusterControlToggle (ABORT)",
         Action.TERMINATE: "ConsensusModuleAgent.slowTickWork (leader), consensusWork (follower)",
         Action.RESTART: "ConsensusModuleAgent.recoverFromSnapshotAndLog; Election.doWork",

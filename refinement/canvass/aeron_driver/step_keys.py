@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.aeron_driver.comparison import RECORDING_LOG, field_names
-from canvass.aeron_driver.driving import Outcomes
+from canvass.aeron_driver.driving import Outcomes, Steps
 from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.graph.artifact import Graph
 from canvass.graph.kernel import Status, canonical_keys, flavour
@@ -28,32 +28,34 @@ UNKEYED: Final = 0
 """The hash of an outcome that has no canonical form: it changed what its action does not touch."""
 
 
-def input_keys(graph: Graph, edges: Rows) -> Keys:
-    """Give 40 bits for state and input of each edge."""
-    out = np.empty(len(edges), dtype=np.uint64)
-    for start in range(0, len(edges), _CHUNK):
-        rows = edges[start : start + _CHUNK]
-        before = graph.source[rows]
-        keys, _ = _keys(graph, rows, before, before, _states(graph), np.zeros(len(rows) + 1), None)
-        out[start : start + _CHUNK] = keys[:, 0] >> np.uint64(64 - INPUT_BITS)
+def input_keys(graph: Graph, steps: Steps) -> Keys:
+    """Give 40 bits for state and input of each step."""
+    out = np.empty(len(steps.source), dtype=np.uint64)
+    for start in range(0, len(out), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        before, given = steps.source[rows], steps.given[rows]
+        no_sends = np.zeros(len(given) + 1)
+        keys, _ = _keys(graph, given, before, before, _states(graph), no_sends, None)
+        out[rows] = keys[:, 0] >> np.uint64(64 - INPUT_BITS)
     return out
 
 
-def outcome_hashes(graph: Graph, edges: Rows) -> Keys:
-    """Give 16 bits, never 0, for each edge with what the spec says comes of it."""
-    out = np.empty(len(edges), dtype=np.uint64)
-    for start in range(0, len(edges), _CHUNK):
-        rows = edges[start : start + _CHUNK]
-        sent = graph.sent[rows]
+def outcome_hashes(graph: Graph, steps: Steps) -> Keys:
+    """Give 16 bits, never 0, for each step with what the spec says comes of it."""
+    out = np.empty(len(steps.source), dtype=np.uint64)
+    for start in range(0, len(out), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        sent = steps.sent[rows]
         counts = np.diff(graph.send_offsets)[sent]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         first = np.repeat(graph.send_offsets[sent] - offsets[:-1], counts)
         sends = graph.sends[first + np.arange(offsets[-1])]
         keys, keyed = _keys(
-            graph, rows, graph.source[rows], graph.target[rows], _states(graph), offsets, sends
-        )
-        assert keyed.all(), "an edge of a graph has a canonical form"
-        out[start : start + _CHUNK] = _hashed(keys)
+            graph, steps.given[rows], steps.source[rows], steps.target[rows], _states(graph),
+            offsets, sends,
+        )  # fmt: skip
+        assert keyed.all(), "a step of a graph has a canonical form"
+        out[rows] = _hashed(keys)
     return out
 
 
@@ -75,7 +77,7 @@ def java_hashes(steps: GraphSteps, outcomes: Outcomes, rows: Rows) -> Keys:
     states = _appended(steps, after)
     first = len(graph.state)
     keys, keyed = _keys(
-        graph, part.edge, part.source, np.arange(first, first + len(rows)), states, offsets, sends
+        graph, part.given, part.source, np.arange(first, first + len(rows)), states, offsets, sends
     )
     return np.where(keyed, _hashed(keys), np.uint64(UNKEYED))
 
@@ -96,17 +98,16 @@ def _states(graph: Graph) -> dict[str, Any]:
 
 def _keys(
     graph: Graph,
-    edges: Rows,
+    given: Rows,
     before: Rows,
     after: Rows,
     states: dict[str, Any],
     send_offsets: Any,
     sends: Any,
 ) -> tuple[Any, NDArray[np.bool_]]:
-    given = graph.input[edges]
     keys, status, _ = canonical_keys(
-        flavours=np.full(len(edges), flavour(graph.rules), dtype=np.int64),
-        member=np.zeros(len(edges), dtype=np.int64),
+        flavours=np.full(len(given), flavour(graph.rules), dtype=np.int64),
+        member=np.zeros(len(given), dtype=np.int64),
         action=graph.input_action[given],
         before=before,
         after=after,

@@ -204,7 +204,10 @@ def _drive(
     if seed is not None:
         with _progress("hidden state varied") as progress:
             varied = drive_varied(driver, steps, seed, np.concatenate(departing), progress)
-    tried = _part(driver, steps, disabled_steps(steps), "disabled inputs") if disabled else None
+    tried = None
+    if disabled or facts is not None:
+        also = observers[1:]
+        tried = _part(driver, steps, disabled_steps(steps), "disabled inputs", also)
     if facts is not None:
         answers = collector.answers(driver.class_path.release)
         if facts.exists():

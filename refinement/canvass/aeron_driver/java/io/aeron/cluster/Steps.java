@@ -91,7 +91,8 @@ final class Steps {
                     || cell(r, member.names.recordedPosition) <= cell(r, member.names.appendPosition);
                 election.doWork(now);
             }
-            case "InitiateTermination" -> initiateTermination(r, now);
+            case "AppendEntry" -> appendEntry(r, now);
+            case "InitiateTermination" -> control(ClusterControl.ToggleState.ABORT, r, now);
             case "Terminate" -> terminate(r, now);
             case "TakeSnapshot" -> takeSnapshot(r, now);
             case "Restart" -> restart();
@@ -148,14 +149,21 @@ final class Steps {
         return head.encodedLength() + entry.encodedLength();
     }
 
-    /** An operator aborts the cluster; a leader that has asked for that in its term is terminating already. */
-    private void initiateTermination(final int[] r, final long now) throws Throwable {
+    /** An operator asks for a snapshot on the standbys: an entry of the log, of which nothing else comes. */
+    private void appendEntry(final int[] r, final long now) throws Throwable {
+        member.logPublication.accepts = true;
+        member.logPublication.claimedPosition = DrivenMember.scaled(r[cells.position], member.scale);
+        control(ClusterControl.ToggleState.STANDBY_SNAPSHOT, r, now);
+    }
+
+    /** An operator asks the leader for something; one that has aborted the cluster in its term is terminating. */
+    private void control(final ClusterControl.ToggleState asked, final int[] r, final long now) throws Throwable {
         if (cell(r, member.names.terminationPosition) != NULL_VALUE
             && cell(r, member.names.terminationLeadershipTermId) == cell(r, member.names.moduleLeadershipTermId)) {
             member.moduleState(ConsensusModule.State.TERMINATING);
         }
         final var toggle = member.context.controlToggleCounter();
-        toggle.set(ClusterControl.ToggleState.ABORT.code());
+        toggle.set(asked.code());
         try {
             final int ignored = (int) checkControlToggle.invoke(member.agent, now);
         } finally {
