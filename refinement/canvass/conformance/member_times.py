@@ -12,6 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.member import ElectionState
+from canvass.cluster.messages import MESSAGE_TYPES, CommitPosition
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import INPUT_INDEX, MESSAGE_INDEX, STATE_ENUMS, STATE_INDEX
@@ -27,6 +29,14 @@ _ANY_NS: Final = 1 << 62
 _MS: Final = 1_000_000
 
 _KEPT: Final = ("module_state", "role", "election_state")
+
+_CYCLES: Final = (
+    *(action for action in ACTIONS if action.name in ElectionState.__members__),
+    Action.ELECTION_INIT,
+    Action.UPDATE_LEADER_POSITION,
+    Action.UPDATE_FOLLOWER_POSITION,
+)
+"""Steps of which a duty cycle takes one."""
 
 
 def _code(column: str, name: str) -> int:
@@ -55,6 +65,31 @@ class Interval:
 
 def _seconds(duration_ns: int) -> str:
     return f"{duration_ns / 1_000 / _MS:.3f} s"
+
+
+def is_heard_throughout(
+    heard_ns: Ints, unheard_ns: Ints, first: Ints, last: Ints, timeout_ns: int
+) -> Flags:
+    """Whether a message is younger than a timeout at each time of some intervals.
+
+    Parameters
+    ----------
+    heard_ns
+        When messages came, ascending.
+    unheard_ns
+        When what was heard before was forgotten.
+    first, last
+        The intervals.
+    """
+    times = np.concatenate([[NEVER_NS], heard_ns, [_ANY_NS]])
+    gaps = np.flatnonzero(np.diff(times) >= timeout_ns)
+    begins = np.concatenate([times[gaps] + timeout_ns, unheard_ns])
+    ends = np.concatenate([times[gaps + 1], times[np.searchsorted(times, unheard_ns)]])
+    order = np.argsort(begins)
+    begins, ends = begins[order], np.maximum.accumulate(ends[order])
+    # The gap that begins last before the interval ends is over before the interval begins.
+    place = np.searchsorted(begins, last, side="right") - 1
+    return np.asarray(np.where(place >= 0, ends[place] <= first, True))
 
 
 @dataclass(slots=True)
@@ -128,6 +163,16 @@ class Rows:
     candidate_term: Ints
     leader: Ints
     termination_position: Ints
+    interval: Flags
+    commit_position: Ints
+    recorded_position: Ints
+    append_position: Ints
+    notified_commit_position: Ints
+    log_replication: Flags
+    commit_after: Ints
+    """The commit position after the step."""
+    sent_commit: Ints
+    """The position of the CommitPosition that the step sends, -1 for none."""
     why: NDArray[Any] = field(repr=False)
     """The reason that a line gives; most have none."""
 
@@ -184,6 +229,55 @@ class Rows:
         last = np.where(self.shown & (~receives | self.changes), self.time_ns, following)
         return Interval(first, last)
 
+    def cycles(self, at: Interval) -> Interval:
+        """Give when the member read its clock in the duty cycle of each step that no message made.
+
+        Parameters
+        ----------
+        at
+            The times of steps of an imported run.
+
+        Returns
+        -------
+        Interval
+            It may begin earlier than that of ``at``: a cycle reads its clock before it takes the
+            messages whose lines come before its step. It begins after the cycle before it.
+        """
+        rows = np.arange(len(self.time_ns))
+        is_cycle = self.is_of(*_CYCLES)
+        last = np.maximum.accumulate(np.where(is_cycle, rows, -1))
+        before = np.concatenate([[-1], last[:-1]])
+        upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
+        shown = np.where(before >= 0, upto[before], -1)
+        times = np.concatenate([self.time_ns, [NEVER_NS]])
+        return Interval(np.where(is_cycle, np.minimum(times[shown], at.first), at.first), at.last)
+
+    @property
+    def last_cycles(self) -> Flags:
+        """Whether each row is of the last duty cycle before the next line."""
+        rows = np.arange(len(self.time_ns))
+        is_cycle = self.is_of(*_CYCLES)
+
+        def following(where: Flags) -> Ints:
+            at = np.minimum.accumulate(np.where(where, rows, len(rows))[::-1])[::-1]
+            return np.concatenate([at[1:], [len(rows)]])
+
+        return np.asarray(is_cycle & (following(is_cycle) >= following(self.shown)))
+
+    def prints(self, action: Action) -> bool:
+        """Whether the log shows messages of a kind that the member has received."""
+        return bool((self.is_of(action) & self.shown).any())
+
+
+def _sent_commit(columns: EventColumns) -> Ints:
+    """Give for each event the position of the last CommitPosition that it sends, -1 for none."""
+    found = np.full(len(columns), -1, dtype=np.int64)
+    kind, place = MESSAGE_INDEX["type"], MESSAGE_INDEX["log_position"]
+    row = np.repeat(np.arange(len(columns)), np.diff(columns.send_offsets))
+    is_commit = columns.sends[:, kind] == MESSAGE_TYPES.index(CommitPosition)
+    found[row[is_commit]] = columns.sends[is_commit, place]
+    return found
+
 
 def rows_of_batch(columns: EventColumns, sources: Sequence[Source | None] | None) -> Rows:
     """Take from a batch of one member's events what the monitor reads."""
@@ -220,5 +314,13 @@ def rows_of_batch(columns: EventColumns, sources: Sequence[Source | None] | None
         candidate_term=old[:, STATE_INDEX["candidate_term_id"]],
         leader=old[:, STATE_INDEX["leader_member_id"]],
         termination_position=old[:, STATE_INDEX["termination_position"]],
+        interval=columns.inputs[own, INPUT_INDEX["interval"]] != 0,
+        commit_position=old[:, STATE_INDEX["commit_position"]],
+        recorded_position=old[:, STATE_INDEX["recorded_position"]],
+        append_position=old[:, STATE_INDEX["append_position"]],
+        notified_commit_position=old[:, STATE_INDEX["notified_commit_position"]],
+        log_replication=old[:, STATE_INDEX["log_replication"]] != 0,
+        commit_after=new[:, STATE_INDEX["commit_position"]],
+        sent_commit=_sent_commit(columns)[own],
         why=np.array([source.reason if source else "" for source in given], dtype=object),
     )

@@ -107,6 +107,8 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
     """Say what a timing warning is about, and what was compared."""
     more = f" (and {warning.count - 1:,} more)" if warning.count > 1 else ""
     step = f"member {warning.member}, step {warning.step}, {warning.action}"
+    if not warning.setting:
+        return f"{step}: {warning.text}{more}", f"[{warning.rule.value}]"
     timeout = f"{warning.setting} is {duration_text(warning.timeout_ns)}"
     source = _SOURCES[warning.timeout_source]
     return f"{step}: {warning.text}{more}", f"{timeout}, {source} [{warning.rule.value}]"

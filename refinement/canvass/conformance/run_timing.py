@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from canvass.conformance.snapshots import Snapshots
 from canvass.conformance.steps import rules_of
 from canvass.conformance.timing import Doubt, MemberTiming
 from canvass.conformance.verdict import Choice, TimeoutSource, TimingWarning
@@ -94,6 +95,7 @@ class RunTiming:
         self._member: MemberTiming | None = None
         self._first: dict[tuple[str, int, Action, str], TimingWarning] = {}
         self._doubts: list[Doubt] = []
+        self._snapshots = Snapshots()
         self._choices = {name: [0, 0] for name in (TIMERS, ELECTIONS, ERRORS, ACTIVE)}
 
     def take(
@@ -104,12 +106,17 @@ class RunTiming:
         if not self._asks:
             return
         if self._member is None or self._member.member_id != member:
-            self.end()
+            self._end_member()
             self._member = MemberTiming(self._rules, member, self._timeouts, self._is_imported)
         self._note(self._member.take(columns, sources))
+        self._snapshots.take(member, columns)
 
     def end(self) -> None:
-        """Say that a member has no more events."""
+        """Say that the run has no more events."""
+        self._end_member()
+        self._note(self._snapshots.left_out())
+
+    def _end_member(self) -> None:
         if self._member is not None:
             self._note(self._member.end())
         self._member = None
@@ -132,8 +139,8 @@ class RunTiming:
                 action=doubt.action.value,
                 text=doubt.text,
                 setting=doubt.setting,
-                timeout_ns=self._timeouts[doubt.setting],
-                timeout_source=self._source[doubt.setting],
+                timeout_ns=self._timeouts.get(doubt.setting, 0),
+                timeout_source=self._source.get(doubt.setting, TimeoutSource.DEFAULT),
             )
         else:
             self._first[key] = structs.replace(first, count=first.count + 1)

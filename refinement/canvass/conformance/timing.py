@@ -7,8 +7,16 @@ part of the verdict. Clocks of different members are never compared.
 
 A recorded event has its time. In an imported run a step that no line shows has none: it lies
 between the lines before and after it, and a step with lines may have read its clock at any time
-since the line before. A warning is given only if no time in between fits. Inferred sets of active
-members are not asked about: the moment of such a step is inferred as well.
+since the line before. A warning is given only if no time in between fits, and if the spec does not
+allow the step with a set of active members, or a deadline, that fits. Where the step lies among the
+lines is inferred as well: late deadlines and active sets are wrong only if they would be so a
+heartbeat timeout before and after. What a member may have received without a line of it is not held
+against a step: a member counts as silent, and a leader as not heard, only where the log shows the
+messages that would say otherwise.
+
+Three questions are of no clock: whether a follower's report was refused, whether the commit
+position of a leader in its election falls, and (in `canvass.conformance.run_timing`) whether all
+members took the snapshots that one took. The spec leaves these free as well.
 
 `TimingRule` names what is asked. `MemberTiming` asks it along one member's stream.
 """
@@ -17,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +34,14 @@ from numpy.typing import NDArray
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import SLOW_TICK_NS
-from canvass.conformance.member_times import NEVER_NS, Interval, Latest, Rows, rows_of_batch
+from canvass.conformance.member_times import (
+    NEVER_NS,
+    Interval,
+    Latest,
+    Rows,
+    is_heard_throughout,
+    rows_of_batch,
+)
 from canvass.conformance.verdict import TimingRule
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.columns import EventColumns
@@ -66,7 +82,7 @@ class Doubt:
     step
         Of the member.
     setting
-        The timeout that was compared with.
+        The timeout that was compared with, empty for none.
     instead
         For each input that the times allow: the values of its fields, or of `GRACEFUL`, that differ
         from those of the step. If the spec allows the same step with one of them, the times
@@ -110,6 +126,7 @@ class MemberTiming:
     _first_canvass: Latest = field(default_factory=Latest)
     _in_order: Latest = field(default_factory=Latest)
     _held: list[Rows] = field(default_factory=list)
+    _published: int = -1
 
     def __post_init__(self) -> None:
         members = range(self.rules.member_count)
@@ -149,13 +166,16 @@ class MemberTiming:
             for j, latest in enumerate(self._heard)
         ]
         yield from self._early_timeouts(rows, at, entered, first, leader)
+        cycles = rows.cycles(at) if self.inferred else at
+        yield from self._late_timeouts(rows, cycles, entered, first, leader)
+        yield from self._followers_that_stay(rows, cycles, log)
+        yield from self._active_sets(rows, cycles, heard)
+        yield from self._refused_reports(rows)
+        yield from self._falling_commit_positions(rows)
         if self.inferred:
             yield from self._elections(rows, at, log, heard)
             yield from self._errors(rows, at, entered)
         else:
-            yield from self._late_timeouts(rows, at, entered, first, leader)
-            yield from self._followers_that_stay(rows, at, log)
-            yield from self._active_sets(rows, at, heard)
             yield from self._terminations(rows, at, restarts, unknown)
 
     def _slack_ns(self, timeout_ns: int) -> int:
@@ -167,7 +187,8 @@ class MemberTiming:
 
     def _passed(self, at: Interval, since: Interval, timeout_ns: int) -> Flags:
         """Whether a timeout has passed since, at whatever times."""
-        return at.first - since.last >= timeout_ns + self._slack_ns(timeout_ns)
+        margin_ns = self.timeouts[HEARTBEAT_TIMEOUT] if self.inferred else 0
+        return at.first - since.last >= timeout_ns + self._slack_ns(timeout_ns) + margin_ns
 
     def _deadlines(
         self, rows: Rows, entered: Interval, first: Ints, leader: Interval
@@ -210,8 +231,10 @@ class MemberTiming:
     def _late_timeouts(
         self, rows: Rows, at: Interval, entered: Interval, first: Ints, leader: Interval
     ) -> Iterator[Doubt]:
-        """Ask of recorded steps of an election that take a deadline for open."""
+        """Ask of steps of an election that take a deadline for open."""
         for where, since, setting, of in self._deadlines(rows, entered, first, leader):
+            if since is leader and not self._shows_leaders(rows):
+                continue
             late = where & ~rows.timeout & self._passed(at, since, self.timeouts[setting])
             for row in np.flatnonzero(late).tolist():
                 yield self._doubt(
@@ -230,19 +253,49 @@ class MemberTiming:
             )  # fmt: skip
 
     def _active_sets(self, rows: Rows, at: Interval, heard: list[Interval]) -> Iterator[Doubt]:
-        """Ask who was counted as active: all whom the leader heard of lately, and nobody else."""
+        """Ask who was counted as active: all whom the leader heard of lately, and nobody else.
+
+        Of an imported run the spec is asked for the sets between those who must be active and those
+        who may be: whom the import counts otherwise than the times say need not matter. An import
+        takes several cycles between two lines where a member took one: the last is asked about.
+        Nor is a leader that waits for a quorum: an import adds such cycles, to send in them.
+        """
         if self.rules.is_149:
             return  # All members are counted there.
         reads = rows.is_of(
             Action.LEADER_LOG_REPLICATION, Action.LEADER_REPLAY, Action.LEADER_READY,
             Action.UPDATE_LEADER_POSITION,
         )  # fmt: skip
+        if self.inferred:
+            reads &= ~rows.is_of(Action.LEADER_LOG_REPLICATION) | rows.changes
+            reads &= rows.last_cycles
         timeout_ns = self.timeouts[HEARTBEAT_TIMEOUT]
-        for j, since in enumerate(heard):
-            if j == self.member_id:
-                continue
+        others = [j for j in range(self.rules.member_count) if j != self.member_id]
+        sure = not self.inferred or rows.prints(Action.ON_APPEND_POSITION)
+        silences = {j: self._passed(at, heard[j], timeout_ns) & sure for j in others}
+        if self.inferred:
+            hearings = {j: self._hears_throughout(rows, at, j, timeout_ns) for j in others}
+            later = {j: self._hears_soon(rows, at, j, timeout_ns) for j in others}
+            silences = {j: silences[j] & ~later[j] for j in others}
+        else:
+            hearings = {j: self._not_yet(at, heard[j], timeout_ns) for j in others}
+        never = np.zeros(len(rows.step), dtype=np.bool_)
+
+        def instead(row: int) -> tuple[dict[str, Any], ...]:
+            if not self.inferred:
+                return ()
+            may = [j for j in range(self.rules.member_count) if not silences.get(j, never)[row]]
+            must = {j for j in others if hearings[j][row]}
+            return tuple(
+                {"active": frozenset(chosen)}
+                for size in range(len(may) + 1)
+                for chosen in combinations(may, size)
+                if must <= set(chosen)
+            )
+
+        for j, since in ((j, heard[j]) for j in others):
             counted = (rows.active >> j & 1) == 1
-            silent = reads & counted & self._passed(at, since, timeout_ns)
+            silent = reads & counted & silences[j]
             for row in np.flatnonzero(silent).tolist():
                 of = f"last heard of {at.least(since, row)} before"
                 if int(since.last[row]) == NEVER_NS:
@@ -250,13 +303,33 @@ class MemberTiming:
                 yield self._doubt(
                     TimingRule.SILENT_COUNTED, rows, row, HEARTBEAT_TIMEOUT,
                     f"counts member {j} as active, {of}",
+                    instead(row),
                 )  # fmt: skip
-            left_out = reads & ~counted & self._not_yet(at, since, timeout_ns)
+            left_out = reads & ~counted & hearings[j]
             for row in np.flatnonzero(left_out).tolist():
                 yield self._doubt(
                     TimingRule.HEARD_LEFT_OUT, rows, row, HEARTBEAT_TIMEOUT,
                     f"leaves out member {j}, last heard of {at.most(since, row)} before",
+                    instead(row),
                 )  # fmt: skip
+
+    def _heard_of(self, rows: Rows, j: int) -> Flags:
+        return np.asarray(self._counts_sender(rows) & (rows.peer == j))
+
+    def _hears_throughout(self, rows: Rows, at: Interval, j: int, timeout_ns: int) -> Flags:
+        """Whether a member counts as active from a timeout before each row to one after it."""
+        heard = rows.time_ns[self._heard_of(rows, j) & rows.shown]
+        forgets = rows.time_ns[rows.is_of(Action.RESTART) | ~rows.continues]
+        least_ns = timeout_ns - self._slack_ns(timeout_ns)
+        first, last = at.first - timeout_ns, at.last + timeout_ns
+        return is_heard_throughout(np.sort(heard), np.sort(forgets), first, last, least_ns)
+
+    def _hears_soon(self, rows: Rows, at: Interval, j: int, margin_ns: int) -> Flags:
+        """Whether a member is heard of within a margin after each row."""
+        heard = np.sort(rows.time_ns[self._heard_of(rows, j) | ~rows.continues])
+        place = np.searchsorted(heard, at.first)
+        following = np.concatenate([heard, [-NEVER_NS]])[place]
+        return np.asarray(following <= at.last + margin_ns)
 
     def _elections(
         self, rows: Rows, at: Interval, log: Interval, heard: list[Interval]
@@ -295,6 +368,8 @@ class MemberTiming:
 
     def _followers_that_stay(self, rows: Rows, at: Interval, log: Interval) -> Iterator[Doubt]:
         """Ask of a follower's reports: the slow tick before one looks for the leader."""
+        if not self._shows_leaders(rows):
+            return
         stays = rows.is_of(Action.UPDATE_FOLLOWER_POSITION) & (rows.termination_position == -1)
         since = log.later(SLOW_TICK_NS)
         for row in np.flatnonzero(
@@ -328,6 +403,47 @@ class MemberTiming:
                     f"ends {at.most(asked, row)} after it asked the members to, without the"
                     f" acknowledgement of {', '.join(map(str, missing))}",
                 )  # fmt: skip
+
+    def _refused_reports(self, rows: Rows) -> Iterator[Doubt]:
+        """Ask of a follower that ends a copy beyond what it knows to be committed.
+
+        It can, if its leader's publication refused the report of what was copied last.
+        """
+        ends = rows.is_of(Action.FOLLOWER_LOG_REPLICATION) & rows.leaves("FOLLOWER_LOG_REPLICATION")
+        ends &= rows.log_replication & ~rows.interval
+        ends &= rows.notified_commit_position < rows.recorded_position
+        for row in np.flatnonzero(ends & (rows.append_position < rows.recorded_position)).tolist():
+            yield self._doubt(
+                TimingRule.REPORT_REFUSED, rows, row, "",
+                f"ends its copy at {rows.recorded_position[row]}, of which it knows"
+                f" {rows.notified_commit_position[row]} to be committed: its report was refused",
+            )  # fmt: skip
+
+    def _falling_commit_positions(self, rows: Rows) -> Iterator[Doubt]:
+        """Ask of a recorded leader's CommitPositions in its election; Aeron sends no lower one.
+
+        Of an imported run it is inferred when a leader sends one that nobody received.
+        """
+        if self.inferred:
+            return
+        begins = rows.enters("INIT") | rows.enters("CANVASS") | ~rows.continues
+        sends = rows.is_of(Action.LEADER_LOG_REPLICATION, Action.LEADER_REPLAY)
+        sends &= rows.sent_commit >= 0
+        for row in np.flatnonzero(begins | sends).tolist():
+            sent = int(rows.sent_commit[row])
+            if not sends[row]:
+                self._published = -1
+            elif sent < self._published:
+                yield self._doubt(
+                    TimingRule.COMMIT_POSITION_FELL, rows, row, "",
+                    f"sends commit position {sent} after {self._published}",
+                )  # fmt: skip
+            self._published = max(self._published, sent)
+
+    def _shows_leaders(self, rows: Rows) -> bool:
+        """Whether every word of a leader is in the stream."""
+        kinds = (Action.ON_NEW_LEADERSHIP_TERM, Action.ON_COMMIT_POSITION)
+        return not self.inferred or all(rows.prints(kind) for kind in kinds)
 
     def _doubt(
         self,
