@@ -68,7 +68,7 @@ def _seconds(duration_ns: int) -> str:
 
 
 def is_heard_throughout(
-    heard_ns: Ints, unheard_ns: Ints, first: Ints, last: Ints, timeout_ns: int
+    heard_ns: Ints, forgotten_ns: Ints, first: Ints, last: Ints, timeout_ns: int
 ) -> Flags:
     """Whether a message is younger than a timeout at each time of some intervals.
 
@@ -76,15 +76,15 @@ def is_heard_throughout(
     ----------
     heard_ns
         When messages came, ascending.
-    unheard_ns
+    forgotten_ns
         When what was heard before was forgotten.
     first, last
         The intervals.
     """
     times = np.concatenate([[NEVER_NS], heard_ns, [_ANY_NS]])
     gaps = np.flatnonzero(np.diff(times) >= timeout_ns)
-    begins = np.concatenate([times[gaps] + timeout_ns, unheard_ns])
-    ends = np.concatenate([times[gaps + 1], times[np.searchsorted(times, unheard_ns)]])
+    begins = np.concatenate([times[gaps] + timeout_ns, forgotten_ns])
+    ends = np.concatenate([times[gaps + 1], times[np.searchsorted(times, forgotten_ns)]])
     order = np.argsort(begins)
     begins, ends = begins[order], np.maximum.accumulate(ends[order])
     # The gap that begins last before the interval ends is over before the interval begins.
