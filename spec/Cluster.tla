@@ -45,9 +45,13 @@ Urgent(i) == FALSE                 \* has this member an internal step that must
 (***************************************************************************)
 (* The cluster as one value, [member, channel, log, hist].  What follows   *)
 (* is written over such a value c, so that a story can be played on it     *)
-(* too (Story.tla).                                                        *)
+(* too (Script.tla).                                                       *)
 (***************************************************************************)
 Now == [member |-> member, channel |-> channel, log |-> log, hist |-> hist]
+
+Starts(c) == member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+
+Becomes(c) == member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
 
 (***************************************************************************)
 (* The stream of leader j: what it has recorded, then what it has written  *)
@@ -146,8 +150,7 @@ MayAct(i) == NoUrgency \/ (Urgent(i) /\ \A j \in Members : j < i => ~Urgent(j))
 
 Take(i, action, x, ch) ==
     /\ MayAct(i)
-    /\ \E c \in Taken(Now, i, action, x, ch) :
-        /\ member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
+    /\ \E c \in Taken(Now, i, action, x, ch) : Becomes(c)
 
 Tick(i, action, x) == Take(i, action, x, channel)
 
@@ -345,9 +348,7 @@ Begin ==
          hist    |-> [NoHistory EXCEPT !.leaders =
                         {<<first[i].leadershipTermId, i>> : i \in {i \in Members : first[i].role = "LEADER"}}]]
 
-Init ==
-    LET c == Begin
-    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+Init == Starts(Begin)
 
 (***************************************************************************)
 (* Next.  Each disjunct has a name of its own, so that TLC's traces and    *)

@@ -11,7 +11,7 @@
 (* From here everything is explored that members 0 and 1 do.  The goal is  *)
 (* the negation of what must be reachable.                                 *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 MCBefore(n) ==
     Elected(1, <<0, 2>>, 0) \o Records(1) \o Records(0) \o Records(2)

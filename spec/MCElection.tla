@@ -12,28 +12,18 @@
 (* that makes no difference.  Internal steps that no other member can see, *)
 (* and recording, come first.                                              *)
 (***************************************************************************)
-EXTENDS Properties
-
-CONSTANTS MaxTerm, MaxPosition
+EXTENDS MCBounds
 
 MCBoundTerm(i, term) == term <= MaxTerm /\ i # 2
-MCBoundAppend(position) == position <= MaxPosition
 MCBoundInterval(i) == /\ member[i].electionState \notin {"NOMINATE", "CLOSED"}
                       /\ i = 2 => member[i].electionState # "CANVASS"
-                      /\ \A j \in Members : channel[i][j] = <<>>
-MCNever(i) == FALSE
-MCNever2(i, j) == FALSE
-MCActiveSets(i) == {Members}
-MCAcceptedSets(i) == {Members \ {i}}
+                      /\ IfQuiet(i)
 
 (***************************************************************************)
-(* Steps without sends that read and change nothing but the own state, and *)
-(* the archive, which is as fast as can be here.                           *)
+(* The archive is as fast as can be here.                                  *)
 (***************************************************************************)
 MCUrgent(i) ==
-    \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-    \/ /\ At(member[i], "FOLLOWER_REPLAY")
-       /\ member[i].commitPosition >= member[i].appendPosition
+    \/ ReplayFirst(i)
     \/ MayRecord(i)
     \/ /\ At(member[i], "CANVASS")
        /\ i # 2 /\ IsUnanimousCandidate(i, member[i])

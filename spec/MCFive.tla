@@ -10,25 +10,15 @@
 (* one of Rarity states, picked by some digits of the state.  (A draw of   *)
 (* TLC's own would do too, but it cannot rebuild a trace with one.)        *)
 (***************************************************************************)
-EXTENDS Properties, Equivalents
+EXTENDS MCBounds, Equivalents
 
-CONSTANTS MaxTerm, MaxPosition, Rarity
+CONSTANT Rarity
 
-MCBoundTerm(i, term) == term <= MaxTerm
-MCBoundAppend(position) == position <= MaxPosition
-MCBoundInterval(i) == \A j \in Members : channel[i][j] = <<>>
 Digits(i) ==
     7 * InFlight(channel) + 11 * Cardinality(hist.votes) + 13 * member[i].recordedPosition
     + 17 * member[i].candidateTermId + 19 * member[i].members[(i + 1) % MemberCount].logPosition
     + 23 * Len(channel[(i + 2) % MemberCount][i])
 MCRarely(i) == (Digits(i) + i) % Rarity = 0
 MCRarely2(i, j) == (Digits(i) + j) % Rarity = 0
-MCNever(i) == FALSE
 MCActiveSets(i) == {Members} \cup {a \in SUBSET Members : i \in a /\ Cardinality(a) = Quorum}
-MCAcceptedSets(i) == {Members \ {i}}
-
-MCUrgent(i) ==
-    \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-    \/ /\ At(member[i], "FOLLOWER_REPLAY")
-       /\ member[i].commitPosition >= member[i].appendPosition
 =============================================================================

@@ -16,15 +16,14 @@
 (*                                                                         *)
 (* The model in the manifest is the moment of HZ1: see Near.               *)
 (***************************************************************************)
-EXTENDS MCTwoElections, TLC
+EXTENDS MCTwoElections
 
 CONSTANTS
     From,      \* [member, channel, log, hist]
     MaxSteps   \* behaviours are searched up to this length
 
 FromInit ==
-    /\ member = From.member /\ channel = From.channel /\ log = From.log /\ hist = From.hist
-    /\ auxCrashes = 0
+    Starts(From) /\ auxCrashes = 0
 
 NearEnough == TLCGet("level") <= MaxSteps
 
@@ -33,7 +32,6 @@ NearEnough == TLCGet("level") <= MaxSteps
 (* nobody else has, and member 1 leads term 1 with member 0.               *)
 (***************************************************************************)
 Near ==
-    LET a == Keep(Elected(Begin, 2, {0, 1}), 2)
-        b == Elected(EnterElections(a, {0, 1}), 1, {0})
-    IN  Keep(b, 1)
+    After(Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>) \o Elected(1, <<0>>, 0)
+          \o Records(1))
 =============================================================================

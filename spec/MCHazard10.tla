@@ -17,7 +17,7 @@
 (* message under way in each channel.  Hardened, member 0 writes down that *)
 (* term 0 ends at 1, and tells member 1 to truncate its log there.         *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 Ends(i, position) == Act(i, "FollowerLogReplication", [Interval(TRUE) EXCEPT !.position = position])
 

@@ -14,39 +14,23 @@
 (* member 0 has nothing more to say, and no more than two messages are     *)
 (* under way besides.                                                      *)
 (***************************************************************************)
-EXTENDS Story, Equivalents
-
-CONSTANTS MaxTerm, MaxPosition
+EXTENDS MCBounds, Equivalents
 
 MCStory ==
-    LET a == EnterElections(Keep(Elected(Begin, 2, {0, 1}), 2), {0, 1})
-        b == Silence(Publish(Silence(a), 0, "Canvass"))
-        c == Get([b EXCEPT !.channel = Publish(Silence(a), 0, "Canvass").channel], 0, 1)
-        d == Timely(Timely(Silence(c), 1, "Canvass"), 1, "Nominate")
-        e == Get(Do(d, 1, "CandidateBallot", [NoInput EXCEPT !.accepted = {0}]), 1, 0)
-        f == Get(Get(Publish(Timely(e, 0, "FollowerBallot"), 0, "Canvass"), 0, 2), 2, 0)
-        g == Get(Quiet(Quiet(f, 0, "FollowerReplay"), 0, "FollowerCatchupInit"), 0, 2)
-        h == Get(Publish(Keep(Quiet(g, 0, "FollowerCatchupAwait"), 0), 0, "FollowerCatchup"), 0, 2)
-        k == Tell(Lead(h, 2, "UpdateLeaderPosition"), 2, "UpdateLeaderPosition")
-    IN  IF UpstreamFix
-        THEN [f EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = f.channel[0][1],
-                                                     ![2][0] = f.channel[2][0]]]
-        ELSE [k EXCEPT !.channel = [NoChannels EXCEPT ![0][1] = k.channel[0][1]]]
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>)
+    \o Repeats(0, "Canvass", Members) \o Arrival(0, 1) \o Silence
+    \o Expires(1, "Canvass") \o Expires(1, "Nominate") \o Asks(1, {0}) \o Arrival(1, 0)
+    \o Expires(0, "FollowerBallot") \o Repeats(0, "Canvass", Members) \o Arrival(0, 2) \o Arrival(2, 0)
+    \o (IF UpstreamFix THEN <<>>
+        ELSE Does(0, "FollowerReplay") \o Does(0, "FollowerCatchupInit") \o Arrival(0, 2)
+             \o Does(0, "FollowerCatchupAwait") \o Records(0)
+             \o Repeats(0, "FollowerCatchup", Members) \o Arrival(0, 2)
+             \o Advances(2, Members))
 
-MCInit ==
-    LET c == MCStory
-    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+MCInit == Starts(After(MCStory))
 
-MCBoundTerm(i, term) == term <= MaxTerm
-MCBoundAppend(position) == position <= MaxPosition
 MCBoundInterval(i) ==
     /\ (i # 0 \/ UpstreamFix) /\ member[i].electionState # "NOMINATE"
     /\ \A j \in Members : \A k \in DOMAIN channel[i][j] : channel[i][j][k].type = "Vote"
-MCNever(i) == FALSE
-MCNever2(i, j) == FALSE
-MCActiveSets(i) == {Members}
-MCAcceptedSets(i) == {Members \ {i}}
-MCUrgent(i) ==
-    \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-    \/ MayRecord(i)
+MCUrgent(i) == InternalFirst(i) \/ MayRecord(i)
 =============================================================================

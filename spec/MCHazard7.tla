@@ -13,7 +13,7 @@
 (*                                                                         *)
 (* From here everything is explored that members 0 and 1 do.               *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 MCBefore(n) ==
     Elected(1, <<0, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)

@@ -13,7 +13,7 @@
 (* From here everything is explored that members 0 and 2 do; member 2 may  *)
 (* lose its leader.                                                        *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 MCBefore(n) ==
     Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)

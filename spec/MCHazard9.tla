@@ -20,7 +20,7 @@
 (* from where it would begin that members 1 and 2 do; each may lose the    *)
 (* other.                                                                  *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 MCBefore(n) ==
     Elected(0, <<1, 2>>, 0) \o Records(0) \o Records(1) \o Records(2)

@@ -20,7 +20,7 @@
 (* messages, messages before deadlines and periodic messages, and each     *)
 (* kind in one order: fewer behaviours, each of them one of those without. *)
 (***************************************************************************)
-EXTENDS Script
+EXTENDS MCBounds
 
 CONSTANT InOrder    \* TRUE: of what could happen at once, what is first in a fixed order does
 
@@ -157,9 +157,7 @@ Deadline(i) ==
 
 ScriptStep ==
     \E k \in 1 .. (Len(Tale) - 1) :
-        /\ Now = Tale[k]
-        /\ member' = Tale[k + 1].member /\ channel' = Tale[k + 1].channel
-        /\ log' = Tale[k + 1].log /\ hist' = Tale[k + 1].hist
+        Now = Tale[k] /\ Becomes(Tale[k + 1])
 
 OwnStep(i)        == Idle(Below(i)) /\ Proceed(i)
 LeaderWrites(i)   == Idle(Below(i)) /\ Write(i)

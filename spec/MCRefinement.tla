@@ -22,49 +22,29 @@
 (* Steps without sends that read and change nothing but the own state come *)
 (* first.                                                                  *)
 (***************************************************************************)
-EXTENDS Story
+EXTENDS MCBounds
 
-CONSTANTS MaxTerm, MaxPosition, Told, Candidates, Impatient, Fragile
-
-Abstract == INSTANCE AbstractLog WITH
-    Appliers  <- Members,
-    committed <- hist.committed,
-    applied   <- [i \in Members |-> CommittedPrefix(i)]
-
-Refines == Abstract!LogSpec
-
-Offer == ElectionNewLeadershipTerm(0, Stand(Begin, 0, 1).member[0], NULL_VALUE, 0)
+CONSTANTS Told, Candidates, Impatient, Fragile
 
 (***************************************************************************)
 (* Hardened, the followers come before the leader: it waits until a quorum *)
 (* has opened its term.                                                    *)
 (***************************************************************************)
-First ==
-    LET Follow(c, j) ==
-            LET heard == Get([c EXCEPT !.channel[0][j] = <<Offer>>], 0, j)
-            IN  Silence(Get(Join(heard, 0, j), j, 0))
-        won          == Stand(Begin, 0, 1)
-        joined       == ForEach(won, {1, 2}, Follow)
-    IN  OpenLog(Prepare(joined, 0), 0)
+FirstLeadership ==
+    Stands(0, 1) \o Silence \o Repeats(0, "LeaderLogReplication", Members)
+    \o Arrival(0, 1) \o Arrival(0, 2) \o Silence
+    \o Joins(0, 1, 0) \o Silence \o Joins(0, 2, 0) \o Silence
+    \o Hearing(0, "LeaderLogReplication", Members) \o Prepares(0, 0) \o Silence
+    \o OpensLog(0, Members)
 
-Second == Silence(Stand(EnterElections(Keep(Keep(First, 0), 2), {1, 2}), 2, 1))
+LosesItsFollowers == FirstLeadership \o EnterElections(<<1, 2>>)
 
-MCInit ==
-    LET c == IF Told = "lost" THEN EnterElections(First, {1, 2}) ELSE Second
-    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+SecondLeadership ==
+    FirstLeadership \o Records(0) \o Records(2) \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Silence
+
+MCInit == Starts(After(IF Told = "lost" THEN LosesItsFollowers ELSE SecondLeadership))
 
 MCBoundTerm(i, term) == term <= MaxTerm /\ i \in Candidates
-MCBoundAppend(position) == position <= MaxPosition
-MCBoundInterval(i) == \A j \in Members : channel[i][j] = <<>>
 MCBoundRestart(i) == i \in Fragile
 MCBoundEnterElection(i) == i \in Impatient /\ member[i].moduleLeadershipTermId < MaxTerm
-MCNever(i) == FALSE
-MCNever2(i, j) == FALSE
-MCActiveSets(i) == {Members}
-MCAcceptedSets(i) == {Members \ {i}}
-
-MCUrgent(i) ==
-    \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-    \/ /\ At(member[i], "FOLLOWER_REPLAY")
-       /\ member[i].commitPosition >= member[i].appendPosition
 =============================================================================

@@ -3,12 +3,12 @@
 (* Two elections, with all hardenings, and members that crash: all safety  *)
 (* properties, and refinement of AbstractLog.tla.                          *)
 (*                                                                         *)
-(* The first election is told (First in MCRefinement.tla; MCElection.tla   *)
+(* The first election is told (FirstLeadership; MCElection.tla             *)
 (* explores what elections of equal logs can do): member 0 leads term 0,   *)
 (* the others are closed followers, and it has written the first entry of  *)
 (* the term, which nobody has recorded.  If Start is "lost", members 1 and *)
 (* 2 have lost it since.  If Start is "won", the second election is told   *)
-(* as well (Second): members 0 and 2 have recorded the entry, 1 and 2 have *)
+(* as well (SecondLeadership): members 0 and 2 have recorded the entry, 1 and 2 have *)
 (* lost member 0, and 2 has won term 1 with the vote of 1.                 *)
 (*                                                                         *)
 (* From there everything is explored: what is recorded where, reported and *)
@@ -178,11 +178,10 @@ TELeaderTick(i) ==
 
 -----------------------------------------------------------------------------
 TEInit ==
-    LET c == CASE Start = "led"  -> First
-               [] Start = "lost" -> EnterElections(First, {1, 2})
-               [] Start = "won"  -> Second
-    IN  /\ member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
-        /\ auxCrashes = 0
+    /\ Starts(After(CASE Start = "led"  -> FirstLeadership
+                      [] Start = "lost" -> LosesItsFollowers
+                      [] Start = "won"  -> SecondLeadership))
+    /\ auxCrashes = 0
 
 (***************************************************************************)
 (* INV: UrgentMayMove.  Not of the protocol but of the reduction: whoever  *)

@@ -201,9 +201,8 @@ Sightings(i, try) ==
 
 -----------------------------------------------------------------------------
 WalkInit ==
-    LET c == Begin
-    IN  /\ member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
-        /\ auxWalk \in 1 .. Walks /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
+    /\ Starts(Begin)
+    /\ auxWalk \in 1 .. Walks /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
 
 (***************************************************************************)
 (* Each choice is bound once.                                              *)
@@ -221,7 +220,7 @@ WalkNext ==
            IN  /\ auxCut' = IF moves = 1 THEN (IF cut = MemberCount THEN -1 ELSE cut) ELSE auxCut
                /\ IF after = {} THEN UNCHANGED <<member, channel, log, hist, auxSeen>>
                   ELSE \E c \in after :
-                       /\ member' = c.member /\ channel' = c.channel /\ log' = c.log /\ hist' = c.hist
+                       /\ Becomes(c)
                        /\ LET new == Sightings(i, try) \ auxSeen
                           IN  /\ auxSeen' = auxSeen \cup new
                               /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)

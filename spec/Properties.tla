@@ -107,6 +107,17 @@ LeaderCompleteness ==
 StateMachineSafety == \A i \in Members : IsPrefix(CommittedPrefix(i), hist.committed)
 
 (***************************************************************************)
+(* Refines (S7 as a whole).  What the cluster does is what AbstractLog.tla *)
+(* does, or changes nothing there.                                         *)
+(***************************************************************************)
+Abstract == INSTANCE AbstractLog WITH
+    Appliers  <- Members,
+    committed <- hist.committed,
+    applied   <- [i \in Members |-> CommittedPrefix(i)]
+
+Refines == Abstract!LogSpec
+
+(***************************************************************************)
 (* INV: SnapshotAgreement (S17, the part that the log decides).  A         *)
 (* snapshot holds committed entries alone, and names the term that they    *)
 (* end with and where that term begins.  Two snapshots at one position     *)

@@ -1,9 +1,15 @@
 ------------------------------- MODULE Script -------------------------------
 (***************************************************************************)
-(* Scripts: a story that TLC itself plays, so that it stands in its traces *)
+(* Scripts: a prefix of a behaviour, from which a model goes on            *)
+(* exhaustively.                                                           *)
+(*                                                                         *)
+(* A hazard often needs two or three elections before it bites.  A script  *)
+(* is a sequence of steps, each of them one of Cluster.tla, so the cluster *)
+(* in which it ends is reachable by construction.  A model may begin there *)
+(* (After).  Or TLC plays the script itself, so that it stands in traces   *)
 (* step by step, each step under the name of its action.                   *)
 (*                                                                         *)
-(* A script is a sequence of steps.  A model has two: what happened Before *)
+(* Such a model has two scripts: what happened Before                      *)
 (* (TLC begins where that ends), and the Script proper.  The clusters that *)
 (* the script leads through, the tale, are computed from it once.  Then    *)
 (* Next is followed with one constraint (AsScripted): while the cluster is *)
@@ -27,7 +33,8 @@ Script(n) == <<>>    \* redefined by the MC modules
 (***************************************************************************)
 (* The steps, each a sequence of one, so that \o joins them: what member i *)
 (* does on its own, with the input named; a message that arrives, or is    *)
-(* lost, on its way from i to j; and what depends on the logs.             *)
+(* lost, on its way from i to j; and what depends on the logs.  Of a       *)
+(* member that dies its disk is left.                                      *)
 (***************************************************************************)
 StepOf(kind, i, j, action, x) == <<[kind |-> kind, i |-> i, j |-> j, action |-> action, x |-> x]>>
 
@@ -41,7 +48,8 @@ Asks(i, voters)              == Act(i, "CandidateBallot", [NoInput EXCEPT !.acce
 Restarts(i)                  == StepOf("restart", i, i, "Restart", NoInput)
 Arrival(i, j)                == StepOf("arrive", i, j, "", [NoInput EXCEPT !.active = Members])
 Loss(i, j)                   == StepOf("lose", i, j, "", NoInput)
-Silence                      == StepOf("silence", 0, 0, "", NoInput)    \* for Before only
+Silence                      == StepOf("silence", 0, 0, "", NoInput)    \* never in Script
+Dies(i)                      == StepOf("die", i, i, "", NoInput)        \* never in Script
 Records(i)                   == StepOf("record", i, i, "RecordLog", NoInput)
 Reads(i)                     == StepOf("read", i, i, "", NoInput)
 Writes(i)                    == StepOf("write", i, i, "AppendEntry", NoInput)
@@ -51,7 +59,8 @@ RECURSIVE Times(_, _)
 Times(n, steps) == IF n = 0 THEN <<>> ELSE steps \o Times(n - 1, steps)
 
 (***************************************************************************)
-(* Play(c, p): the cluster after step p.                                   *)
+(* Play(c, p): the cluster after step p.  What a script sends is held to   *)
+(* MessagesAreWellFormed too, although no state shows it.                  *)
 (***************************************************************************)
 Play(c, p) ==
     LET queue  == c.channel[p.i][p.j]
@@ -71,10 +80,12 @@ Play(c, p) ==
                     [] OTHER              -> c.channel
         after  == Taken(c, p.j, action, x, ch)
     IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = NoChannels]
+        ELSE IF p.kind = "die" THEN [c EXCEPT !.member[p.j] = Disk(@)]
         ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j)]
         ELSE IF after = {}
         THEN Assert(FALSE, <<"the script stops at", p.j, action, c.member[p.j].electionState>>)
-        ELSE CHOOSE d \in after : TRUE
+        ELSE LET d == CHOOSE d \in after : TRUE
+             IN  IF AreWellFormed(d.channel) THEN d ELSE Assert(FALSE, <<"not well-formed", d.channel>>)
 
 (***************************************************************************)
 (* Plain(c): c itself.  TLC puts off the evaluation of a function until it *)
@@ -95,6 +106,10 @@ Played(clusters, script, k) ==
     ELSE LET next == TLCEval(Plain(Play(clusters[Len(clusters)], script[k])))
          IN  Played(Append(clusters, next), script, k + 1)
 
+After(script) == LET tale == Played(<<First>>, script, 1) IN tale[Len(tale)]
+
+StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : Starts(c)
+
 (***************************************************************************)
 (* Parts of scripts.  Stands(i, j): j canvasses, i stands in the next      *)
 (* term, j votes for it, and it wins when the ballot times out.            *)
@@ -104,7 +119,9 @@ Played(clusters, script, k) ==
 (* term, which nobody has recorded yet.  In the revision upstream-fix a    *)
 (* vote is no report: the followers report before the leader replays.      *)
 (* Advances(i, a): closed leader i takes note of what it has recorded      *)
-(* itself, then commits.                                                   *)
+(* itself, then commits.  HearEachOther(i, j): i and j canvass and hear    *)
+(* each other.  GivesUp(i): the election of i fails, and it canvasses      *)
+(* again.                                                                  *)
 (***************************************************************************)
 Stands(i, j) ==
     Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
@@ -139,6 +156,12 @@ Elected(i, followers, n) ==
         \o Each(Hears, followers) \o Silence \o reported \o Prepares(i, n) \o Silence
         \o Each(Enters, followers) \o OpensLog(i, Members)
 
+HearEachOther(i, j) ==
+    Repeats(i, "Canvass", Members) \o Arrival(i, j) \o Silence
+    \o Repeats(j, "Canvass", Members) \o Arrival(j, i) \o Silence
+
+GivesUp(i) == Does(i, "ElectionError") \o Does(i, "ElectionInit")
+
 EnterElections(members) == LET Enters(j) == Does(j, "EnterElection") IN Each(Enters, members)
 
 -----------------------------------------------------------------------------
@@ -150,56 +173,15 @@ TALE == 7    \* the register of TLC that holds the tale
 Tale == TLCGet(TALE)
 
 TaleInit ==
-    LET first == Played(<<First>>, Before(0), 1)
-        tale  == Played(<<first[Len(first)]>>, Script(0), 1)
+    LET tale == Played(<<After(Before(0))>>, Script(0), 1)
     IN  /\ Assert(\A k \in DOMAIN tale : \A n \in 1 .. (k - 1) : tale[k] # tale[n],
                   "the script comes back to a state of its own")
         /\ TLCSet(TALE, tale)
-        /\ member = tale[1].member /\ channel = tale[1].channel
-        /\ log = tale[1].log /\ hist = tale[1].hist
+        /\ Starts(tale[1])
 
 Playing == \E k \in 1 .. (Len(Tale) - 1) : Now = Tale[k]
 
 AsScripted ==
     \A k \in 1 .. (Len(Tale) - 1) :
-        Now = Tale[k] => [member |-> member', channel |-> channel', log |-> log', hist |-> hist']
-                         = Tale[k + 1]
-
-(***************************************************************************)
-(* Bounds for what comes after the tale; in it nothing is bounded.  Terms  *)
-(* and positions are; a member repeats its periodic message only when none *)
-(* is under way among those present, a closed follower only once it has    *)
-(* recorded everything, a closed leader never; leaders hear of everybody.  *)
-(* One member may be absent, which does and hears nothing.  Nothing fails, *)
-(* restarts, is lost, or starts an election by itself.  Internal steps     *)
-(* that no other member can see, and the archive, come first.              *)
-(***************************************************************************)
-CONSTANTS MaxTerm, MaxPosition
-
-Absent == NULL_VALUE    \* redefined by the MC modules in which a member is absent
-
-NothingUnderWay == \A i, j \in Members \ {Absent} : channel[i][j] = <<>>
-
-ScriptedTerm(i, term) == Playing \/ term <= MaxTerm
-ScriptedAppend(position) == Playing \/ position <= MaxPosition
-ScriptedInterval(i) ==
-    \/ Playing
-    \/ /\ NothingUnderWay /\ member[i].electionState # "NOMINATE"
-       /\ member[i].electionState = "CLOSED" =>
-              member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
-ScriptedActive(i) == IF Playing THEN {a \in SUBSET Members : i \in a} ELSE {Members}
-ScriptedAccepted(i) == IF Playing THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
-InScript(i) == Playing
-InScript2(i, j) == Playing
-
-AbsentIsStill ==
-    Playing \/ Absent = NULL_VALUE
-    \/ (member'[Absent] = member[Absent] /\ channel'[Absent] = channel[Absent])
-
-Internal(i) ==
-    /\ \/ member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
-       \/ /\ At(member[i], "FOLLOWER_REPLAY")
-          /\ member[i].commitPosition >= member[i].appendPosition
-       \/ MayRecord(i)
-    /\ i # Absent /\ ~Playing
+        Now = Tale[k] => Now' = Tale[k + 1]
 =============================================================================

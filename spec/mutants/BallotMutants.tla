@@ -10,25 +10,30 @@
 (* From here everything is explored that comes of these ballots; members   *)
 (* restart as they like, nobody canvasses, and a leader does nothing more. *)
 (***************************************************************************)
-EXTENDS MutantScenes
+EXTENDS MCBounds, Equivalents
 
-BothAboutToStand(c) == AboutToStand(AboutToStand(TellAll(TellAll(TellAll(c, 2), 1), 0), 1), 0)
+TellsAll(i) ==
+    LET Hears(j) == Arrival(i, j)
+    IN  Repeats(i, "Canvass", Members) \o Each(Hears, SelectSeq(<<0, 1, 2>>, LAMBDA j : j # i))
 
-FirstBallot == BothAboutToStand(Begin)
+FirstBallot == TellsAll(2) \o TellsAll(1) \o TellsAll(0) \o Expires(1, "Canvass")
 
 SecondBallot ==
-    LET a == Get(AskedBy(FirstBallot, 0, {1}), 0, 1)
-        b == Timely(GivesUp(a, 0), 1, "FollowerBallot")
-        c == BothAboutToStand([b EXCEPT !.channel = NoChannels])
-    IN  [c EXCEPT !.channel = a.channel]
+    FirstBallot \o Expires(0, "Nominate") \o Asks(0, {1}) \o Arrival(0, 1)
+    \o GivesUp(0) \o Expires(1, "FollowerBallot")
+    \o Repeats(0, "Canvass", Members) \o Arrival(0, 1) \o Expires(1, "Canvass")
+    \o Repeats(2, "Canvass", Members) \o Arrival(2, 0) \o Expires(0, "Canvass")
 
 NextLeader ==
-    LET a == Get(Get(AskedBy(FirstBallot, 0, {1, 2}), 0, 1), 0, 2)
-        b == Quiet(Get(Get(a, 1, 0), 2, 0), 0, "CandidateBallot")
-        c == Timely(Timely(b, 1, "FollowerBallot"), 2, "FollowerBallot")
-    IN  Timely(Silence(Get(Publish(c, 2, "Canvass"), 2, 1)), 1, "Canvass")
+    FirstBallot \o Expires(0, "Nominate") \o Asks(0, {1, 2}) \o Arrival(0, 1) \o Arrival(0, 2)
+    \o Arrival(1, 0) \o Arrival(2, 0) \o Does(0, "CandidateBallot")
+    \o Expires(1, "FollowerBallot") \o Expires(2, "FollowerBallot")
+    \o Repeats(2, "Canvass", Members) \o Arrival(2, 1) \o Silence \o Expires(1, "Canvass")
 
-BallotInit == StartsWith({FirstBallot, SecondBallot, NextLeader})
+BallotInit == StartsAfter(<<FirstBallot, SecondBallot, NextLeader>>)
+
+NoActiveSets(i) == {}
+AnyMessage(i, j) == TRUE
 
 BallotBoundTerm(i, term) == i # 2 /\ term <= MaxTerm
 BallotBoundRestart(i) == member[i].electionState # "CANVASS"

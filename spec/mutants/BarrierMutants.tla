@@ -15,28 +15,22 @@
 EXTENDS MCHazard5
 
 BarrierInit ==
-    LET tale == Played(<<MCFirst>>, Wins \o Copies, 1)
-        c    == tale[Len(tale)]
-    IN  member = c.member /\ channel = c.channel /\ log = c.log /\ hist = c.hist
+    LET tale == Played(<<MCFirst>>, Wins \o Copies, 1) IN Starts(tale[Len(tale)])
 
 LeaderIsAlone ==
     channel'[1] = channel[1] /\ \A i \in Members : Len(channel'[i][1]) >= Len(channel[i][1])
 
-TermsUpToMax(i, term) == i = 0 /\ term <= MaxTerm
+TermsOfTheFirst(i, term) == i = 0 /\ term <= MaxTerm
 RepeatsAlone(i) == i # 1 /\ \A j \in Members \ {1} : channel[i][j] = <<>>
 LeaderRestarts(i) == i = 0 /\ member[0].role = "LEADER"
 CopyFails(i) == i = 2 /\ At(member[2], "FOLLOWER_LOG_REPLICATION")
 NothingIsWritten(position) == FALSE
-Never(i) == FALSE
-NeverBetween(i, j) == FALSE
-AllActive(i) == {Members}
-AllAccept(i) == {Members \ {i}}
 Passes(i) ==
     \E o \in LeaderLogReplication(i, member[i], [NoInput EXCEPT !.active = Members]) :
         At(o.next, "LEADER_REPLAY")
 LeaderFirst(i) ==
     IF i = 1 THEN Passes(1) \/ (At(member[1], "LEADER_REPLAY") /\ member[1].commitPosition < MaxPosition)
-    ELSE member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
+    ELSE InternalFirst(i)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -12,22 +12,19 @@
 (* after which they stay away; when all is committed, the cluster may be   *)
 (* shut down.                                                              *)
 (***************************************************************************)
-EXTENDS MutantScenes
+EXTENDS MCBounds, Equivalents
 
-CONSTANT MaxPosition
-
-Steady == Keep(Down(Elected(Begin, 2, {0, 1}), 0), 2)
+Steady == Elected(2, <<0, 1>>, 0) \o Dies(0) \o Records(2)
 
 Joining ==
-    LET a == Prepare(Announce(Stand(Begin, 2, 1), 2, {0, 1}), 2)
-        b == Silence(Get(Join(a, 2, 1), 1, 2))
-        c == Quiet(Quiet(b, 0, "FollowerReplay"), 0, "FollowerLogInit")
-    IN  Down(Keep(OpenLog(c, 2), 2), 1)
+    Stands(2, 1) \o Silence \o Repeats(2, "LeaderLogReplication", Members)
+    \o Arrival(2, 0) \o Arrival(2, 1) \o Silence \o Prepares(2, 0) \o Silence
+    \o Joins(2, 1, 0) \o Silence \o Does(0, "FollowerReplay") \o Does(0, "FollowerLogInit")
+    \o OpensLog(2, Members) \o Records(2) \o Dies(1)
 
-CommitsInit == StartsWith({Steady, Joining})
+CommitsInit == StartsAfter(<<Steady, Joining>>)
 
-UpToMax(position) == position <= MaxPosition
-Reports(i) == NotAgain(i) /\ member[i].electionState = "CLOSED"
+ReportsAgain(i) == IfQuiet(i) /\ member[i].electionState = "CLOSED"
 FollowerRestarts(i) == Closed(member[i], "FOLLOWER")
 FollowerSnapshots(i) == Closed(member[i], "FOLLOWER")
 WhenAllIsCommitted(i) == member[i].commitPosition = MaxPosition

@@ -13,28 +13,23 @@
 (* counts, when they have recorded them all: they are committed in one     *)
 (* step, and no shorter log is ever seen to be committed.                  *)
 (***************************************************************************)
-EXTENDS MutantScenes
-
-CONSTANT MaxPosition
+EXTENDS MCBounds, Equivalents
 
 Forgotten ==
-    LET a == Keep(Keep(Elected(Begin, 2, {0, 1}), 2), 1)
-        b == Silence(Commit(Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2), 2))
-        c == Down(Quiet(b, 2, "Restart"), 1)
-    IN  HearEachOther(Quiet(c, 0, "EnterElection"), 0, 2)
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o Records(1)
+    \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 2) \o Advances(2, Members) \o Silence
+    \o Restarts(2) \o Dies(1) \o Does(0, "EnterElection") \o HearEachOther(0, 2)
 
-HistoryInit == StartsWith({Forgotten})
+HistoryInit == StartsAfter(<<Forgotten>>)
 
 NoLeaderYet(i, term) == term <= MaxTerm /\ \A j \in Members : member[j].role # "LEADER"
-UpToMax(position) == position <= MaxPosition
-Repeats(i) ==
-    /\ NotAgain(i)
+RepeatsIfHeard(i) ==
+    /\ IfQuiet(i)
     /\ \/ member[i].role = "LEADER" /\ InElection(member[i])
        \/ At(member[i], "CANVASS") /\ \E j \in Members : member[j].role = "LEADER"
        \/ Closed(member[i], "FOLLOWER") /\ member[i].recordedPosition = MaxPosition
 WhenAllIsRecorded(i) ==
     IF Closed(member[i], "LEADER") /\ member[i].recordedPosition < MaxPosition THEN {} ELSE {Members}
-InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -12,21 +12,15 @@
 (* writes up to MaxPosition.  Terms are opened before their first byte is  *)
 (* recorded (hardening HZ2): else RecordedTermIsKnown does not hold.       *)
 (***************************************************************************)
-EXTENDS MutantScenes
-
-CONSTANT MaxPosition
+EXTENDS MCBounds, Equivalents
 
 Late ==
-    LET a == Keep(Keep(Elected(Begin, 2, {1}), 2), 1)
-        b == Commit(Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2), 2)
-        c == Read(Silence(Get(Tell(Silence(b), 2, "UpdateLeaderPosition"), 2, 1)), 1)
-    IN  Down(Keep(Elected(EnterElections(c, {1, 2}), 2, {1}), 2), 1)
+    Elected(2, <<1>>, 0) \o Records(2) \o Records(1)
+    \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 2) \o Advances(2, Members) \o Silence
+    \o Commits(2, "UpdateLeaderPosition", Members) \o Arrival(2, 1) \o Silence \o Reads(1)
+    \o EnterElections(<<1, 2>>) \o Elected(2, <<1>>, 0) \o Records(2) \o Dies(1)
 
-JoinsInit == StartsWith({Late})
-
-UpToMax(position) == position <= MaxPosition
-Repeats(i) == NotAgain(i)
-InternalFirst(i) == member[i].electionState \in {"FOLLOWER_LOG_INIT", "INIT"}
+JoinsInit == StartsAfter(<<Late>>)
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -21,46 +21,46 @@
 (* From here everything is explored up to the point where the next leader  *)
 (* would write, or, if it has an empty log, has written.                   *)
 (***************************************************************************)
-EXTENDS MutantScenes
+EXTENDS MCBounds, Equivalents
 
-FirstEntryCommitted ==
-    LET a == Keep(Keep(Elected(Begin, 2, {0, 1}), 2), 1)
-        b == Get(Quiet(a, 1, "UpdateFollowerPosition"), 1, 2)
-    IN  Silence(Commit(b, 2))
+LeaderLost ==
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o Records(1)
+    \o Does(1, "UpdateFollowerPosition") \o Arrival(1, 2) \o Advances(2, Members) \o Silence
+    \o Writes(2) \o Records(2) \o EnterElections(<<0, 1, 2>>)
 
-LeaderLost == EnterElections(Keep(Write(FirstEntryCommitted, 2), 2), Members)
+Deposed == LeaderLost \o Dies(2) \o HearEachOther(0, 1)
 
-Deposed == HearEachOther(Down(LeaderLost, 2), 0, 1)
+Reelected == LeaderLost \o Dies(1) \o Stands(2, 0) \o Silence
 
-Reelected == Stand(Down(LeaderLost, 1), 2, 0)
+Succeeded == LeaderLost \o Stands(1, 0) \o Silence \o Dies(0)
 
-Succeeded == Down(Stand(LeaderLost, 1, 0), 0)
+Announces(i, j) == Repeats(i, "LeaderLogReplication", Members) \o Arrival(i, j) \o Silence
 
 Interrupted ==
-    LET a == Announce(Stand(Down(LeaderLost, 2), 1, 0), 1, {0})
-    IN  HearEachOther(Quiet(GivesUp(a, 0), 1, "Restart"), 0, 1)
+    LeaderLost \o Dies(2) \o Stands(1, 0) \o Silence \o Announces(1, 0) \o GivesUp(0)
+    \o Restarts(1) \o HearEachOther(0, 1)
 
 Overtaken ==
-    LET a == EnterElections(Keep(Write(Keep(Elected(Begin, 2, {0, 1}), 2), 2), 2), Members)
-        b == AskedBy(AboutToStand(HearEachOther(a, 0, 1), 1), 1, {0, 2})
-        c == Timely(Get(Get(Drop(Get(b, 1, 2), 2, 1), 1, 0), 0, 1), 1, "CandidateBallot")
-        d == Keep(Keep(Settled(c, 1, {0}), 1), 0)
-        e == Get(Quiet(d, 0, "UpdateFollowerPosition"), 0, 1)
-        f == Down(Silence(Commit(e, 1)), 1)
-    IN  HearEachOther(GivesUp(EnterElections(f, {0}), 2), 0, 2)
+    Elected(2, <<0, 1>>, 0) \o Records(2) \o Writes(2) \o Records(2)
+    \o EnterElections(<<0, 1, 2>>) \o HearEachOther(0, 1)
+    \o Expires(1, "Canvass") \o Expires(1, "Nominate") \o Asks(1, {0, 2})
+    \o Arrival(1, 2) \o Loss(2, 1) \o Arrival(1, 0) \o Arrival(0, 1) \o Expires(1, "CandidateBallot")
+    \o Announces(1, 0) \o Prepares(1, 0) \o Silence \o Joins(1, 0, 0) \o Silence
+    \o OpensLog(1, Members) \o Records(1) \o Records(0)
+    \o Does(0, "UpdateFollowerPosition") \o Arrival(0, 1) \o Advances(1, Members) \o Silence
+    \o Dies(1) \o Does(0, "EnterElection") \o GivesUp(2) \o HearEachOther(0, 2)
 
-FirstLeader == Stand(Down(Begin, 2), 0, 1)
+FirstLeader == Dies(2) \o Stands(0, 1) \o Silence
 
 LogsInit ==
-    StartsWith({Deposed, Reelected, Succeeded, Interrupted, Overtaken, FirstLeader})
+    StartsAfter(<<Deposed, Reelected, Succeeded, Interrupted, Overtaken, FirstLeader>>)
 
 NoLeaderYet(i, term) == term <= MaxTerm /\ \A j \in Members : member[j].role # "LEADER"
 FirstEntry(position) == position = 1
-Repeats(i) ==
-    /\ NotAgain(i)
+RepeatsIfHeard(i) ==
+    /\ IfQuiet(i)
     /\ \/ member[i].role = "LEADER"
        \/ At(member[i], "CANVASS") /\ \E j \in Members : member[j].role = "LEADER"
-InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

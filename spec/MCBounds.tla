@@ -1,0 +1,60 @@
+------------------------------ MODULE MCBounds ------------------------------
+(***************************************************************************)
+(* The bounds that models share.  A configuration puts them in the place   *)
+(* of those of Cluster.tla.                                                *)
+(***************************************************************************)
+EXTENDS Script
+
+CONSTANTS MaxTerm, MaxPosition
+
+TermsUpToMax(i, term)    == term <= MaxTerm
+UpToMax(position)        == position <= MaxPosition
+IfQuiet(i)               == \A j \in Members : channel[i][j] = <<>>   \* nothing of its own under way
+Never(i)                 == FALSE
+NeverBetween(i, j)       == FALSE
+AllActive(i)             == {Members}
+AllAccept(i)             == {Members \ {i}}
+
+(***************************************************************************)
+(* Steps without sends that read and change nothing but the own state.     *)
+(***************************************************************************)
+InternalFirst(i) == member[i].electionState \in {"LEADER_INIT", "FOLLOWER_LOG_INIT", "INIT"}
+
+ReplayFirst(i) ==
+    \/ InternalFirst(i)
+    \/ /\ At(member[i], "FOLLOWER_REPLAY")
+       /\ member[i].commitPosition >= member[i].appendPosition
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Bounds for what comes after the tale; in it nothing is bounded.  Terms  *)
+(* and positions are; a member repeats its periodic message only when none *)
+(* is under way among those present, a closed follower only once it has    *)
+(* recorded everything, a closed leader never; leaders hear of everybody.  *)
+(* One member may be absent, which does and hears nothing.  Nothing fails, *)
+(* restarts, is lost, or starts an election by itself.  Internal steps     *)
+(* that no other member can see, and the archive, come first.              *)
+(***************************************************************************)
+Absent == NULL_VALUE    \* redefined by the MC modules in which a member is absent
+
+NothingUnderWay == \A i, j \in Members \ {Absent} : channel[i][j] = <<>>
+
+ScriptedTerm(i, term) == Playing \/ term <= MaxTerm
+ScriptedAppend(position) == Playing \/ position <= MaxPosition
+ScriptedInterval(i) ==
+    \/ Playing
+    \/ /\ NothingUnderWay /\ member[i].electionState # "NOMINATE"
+       /\ member[i].electionState = "CLOSED" =>
+              member[i].role = "FOLLOWER" /\ member[i].recordedPosition = MaxPosition
+ScriptedActive(i) == IF Playing THEN {a \in SUBSET Members : i \in a} ELSE {Members}
+ScriptedAccepted(i) == IF Playing THEN SUBSET (Members \ {i}) ELSE {Members \ {i, Absent}}
+InScript(i) == Playing
+InScript2(i, j) == Playing
+
+AbsentIsStill ==
+    Playing \/ Absent = NULL_VALUE
+    \/ (member'[Absent] = member[Absent] /\ channel'[Absent] = channel[Absent])
+
+Internal(i) ==
+    (ReplayFirst(i) \/ MayRecord(i)) /\ i # Absent /\ ~Playing
+=============================================================================
