@@ -33,8 +33,9 @@ Script(n) == <<>>    \* redefined by the MC modules
 (***************************************************************************)
 (* The steps, each a sequence of one, so that \o joins them: what member i *)
 (* does on its own, with the input named; a message that arrives, or is    *)
-(* lost, on its way from i to j; and what depends on the logs.  Of a       *)
-(* member that dies its disk is left.                                      *)
+(* lost, on its way from i to j; and what depends on the logs.  A silence  *)
+(* loses all messages but those from i to j.  Of a member that dies its    *)
+(* disk is left.                                                           *)
 (***************************************************************************)
 StepOf(kind, i, j, action, x) == <<[kind |-> kind, i |-> i, j |-> j, action |-> action, x |-> x]>>
 
@@ -48,7 +49,8 @@ Asks(i, voters)              == Act(i, "CandidateBallot", [NoInput EXCEPT !.acce
 Restarts(i)                  == StepOf("restart", i, i, "Restart", NoInput)
 Arrival(i, j)                == StepOf("arrive", i, j, "", [NoInput EXCEPT !.active = Members])
 Loss(i, j)                   == StepOf("lose", i, j, "", NoInput)
-Silence                      == StepOf("silence", 0, 0, "", NoInput)    \* never in Script
+SilenceBut(i, j)             == StepOf("silence", i, j, "", NoInput)    \* never in Script
+Silence                      == SilenceBut(0, 0)                        \* never in Script
 Dies(i)                      == StepOf("die", i, i, "", NoInput)        \* never in Script
 Records(i)                   == StepOf("record", i, i, "RecordLog", NoInput)
 Reads(i)                     == StepOf("read", i, i, "", NoInput)
@@ -79,7 +81,7 @@ Play(c, p) ==
                     [] p.kind = "restart" -> LoseAllTo(c.channel, p.j)
                     [] OTHER              -> c.channel
         after  == Taken(c, p.j, action, x, ch)
-    IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = NoChannels]
+    IN  IF p.kind = "silence" THEN [c EXCEPT !.channel = [NoChannels EXCEPT ![p.i][p.j] = queue]]
         ELSE IF p.kind = "die" THEN [c EXCEPT !.member[p.j] = Disk(@)]
         ELSE IF p.kind = "lose" THEN [c EXCEPT !.channel = Receive(@, p.i, p.j)]
         ELSE IF after = {}

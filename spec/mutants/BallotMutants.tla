@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Where mistakes about votes are found: three members with empty logs.    *)
 (*                                                                         *)
-(* Three stories.  FirstBallot: 0 and 1 are about to stand, in term 0.     *)
+(* Three scripts.  FirstBallot: 0 and 1 are about to stand, in term 0.     *)
 (* SecondBallot: 0 has given up its ballot in term 0, 1's vote for it is   *)
 (* still under way, and both are about to stand in term 1.  NextLeader: 0  *)
 (* leads term 0, and 1, which has voted for it, is about to stand again.   *)
@@ -20,7 +20,7 @@ FirstBallot == TellsAll(2) \o TellsAll(1) \o TellsAll(0) \o Expires(1, "Canvass"
 
 SecondBallot ==
     FirstBallot \o Expires(0, "Nominate") \o Asks(0, {1}) \o Arrival(0, 1)
-    \o GivesUp(0) \o Expires(1, "FollowerBallot")
+    \o SilenceBut(1, 0) \o GivesUp(0) \o Expires(1, "FollowerBallot")
     \o Repeats(0, "Canvass", Members) \o Arrival(0, 1) \o Expires(1, "Canvass")
     \o Repeats(2, "Canvass", Members) \o Arrival(2, 0) \o Expires(0, "Canvass")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.cli.models import STORY_STACK_MIB, Settings, run_model
+from canvass.cli.models import SCRIPT_STACK_MIB, Settings, config_of, run_model
 from canvass.spec import Expected, load_manifest, spec_root
 from canvass.tlc import Event, UserOutput, check, find_jar, find_java
 from canvass.tlc.dump import DumpEdge, read_dump
@@ -123,9 +123,9 @@ def steps_in_the_graph_of(name: str, folder: Path) -> set[str]:
     dump = folder / f"{name}.dot"
     result = check(
         spec_root() / f"{entry.module}.tla",
-        spec_root() / entry.config,
+        config_of(spec_root(), entry),
         check_deadlock=False,
-        stack_mib=STORY_STACK_MIB,
+        stack_mib=SCRIPT_STACK_MIB,
         library=(spec_root(),),
         dump=dump,
     )

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
+from canvass.cli.models import config_of
 from canvass.spec import Expected, load_manifest, spec_root
-from canvass.tlc.config import parse_config
 
 README = (spec_root() / "README.md").read_text("utf-8")
 MODELS = load_manifest().models
@@ -103,7 +103,7 @@ def test_every_model_is_named() -> None:
 def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -> None:
     claims: dict[str, set[str]] = {}
     for model in MODELS:
-        config = parse_config((spec_root() / model.config).read_text(), model.config)
+        config = config_of(spec_root(), model)
         claims[model.name] = {*config.invariants, *config.properties}
     holding = {model.name for model in MODELS if model.expected is Expected.SUCCESS}
     rows = [row for row in table("## The properties") if re.match(r"[SV]\d", row[0])]

@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
+from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import Outcome, TlcOptions, run, to_python
-from canvass.tlc.config import parse_config
 
 SEEDS: Final = (1, 2)
 REVISIONS: Final = {
@@ -56,7 +56,7 @@ def test_hardened_no_hazard_is_seen_and_three_terms_are() -> None:
 def test_walks_reach_a_third_term_and_hardened_come_upon_no_hazard(revision: str) -> None:
     """Which hazards the walks of other revisions come upon differs from run to run."""
     entry = MODELS[REVISIONS[revision]]
-    config = parse_config((spec_root() / entry.config).read_text(), entry.config)
+    config = config_of(spec_root(), entry)
     seen: Counter[str] = Counter()
     for seed in SEEDS:
         options = TlcOptions(check_deadlock=False, workers=1, seed=seed, heap_mib=512, stack_mib=16)

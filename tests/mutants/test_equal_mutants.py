@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from canvass.cli.models import config_of
 from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
@@ -26,7 +27,6 @@ from canvass.simulation.options import Options, rng_of
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import Simulator
 from canvass.spec import Expected, load_manifest, spec_root
-from canvass.tlc.config import parse_config
 
 SEEDS: Final = 4
 KINDS: Final = ((3, "1.50"), (2, "hardened"), (5, "1.50"), (3, "hardened"))
@@ -106,7 +106,7 @@ def test_the_fact_that_makes_a_mutant_equal_is_checked_and_can_be_broken(name: s
     result = re.search(rf"((?:^\(\*.*\*\)\n)+){fact} ==", text, re.MULTILINE)
     claim, broken = set(), set()
     for model in load_manifest().models:
-        config = parse_config((spec_root() / model.config).read_text("utf-8"), model.config)
+        config = config_of(spec_root(), model)
         if fact in config.invariants and model.expected is Expected.SUCCESS:
             claim.add(model.name)
         if fact == model.violates:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from canvass.graph.dump_import import OnProgress, import_dump
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import need_place
 from canvass.graph.manifests import file_digest
-from canvass.tlc import Event, Jar, Outcome, TlcOptions, find_jar, run
+from canvass.tlc import Event, Jar, Outcome, TlcConfig, TlcOptions, find_jar, run
 
 _USED: Final = re.compile(
     r"^\s*EXTENDS\s+([\w\s,]+?)(?=\n\s*\n|\n\S)|\bINSTANCE\s+(\w+)", re.MULTILINE
@@ -26,7 +27,7 @@ _USED: Final = re.compile(
 
 def build_dump(
     module: Path,
-    config: Path,
+    config: TlcConfig,
     folder: Path,
     *,
     model: str,
@@ -85,7 +86,7 @@ def build_dump(
         origin = DumpOrigin(
             tlc_version=result.tlc_version,
             jar_sha256=jar.sha256,
-            config_sha256=file_digest(config),
+            config_sha256=hashlib.sha256(config.text().encode()).hexdigest(),
             modules=_modules(module, [module.parent, *map(Path, options.library)]),
         )
         return import_dump(

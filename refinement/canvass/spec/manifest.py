@@ -56,6 +56,12 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         The root module, without ``.tla``; may name a sub-folder (``mutants/MUT_QuorumOfOne``).
     config
         The configuration file, relative to the spec folder.
+    constants
+        What the model puts in the place of the configuration's constants: by name the text after
+        it, ``= value`` or ``<- operator``. A mutant replaces one operator of the spec so.
+    claims
+        Which invariants and properties it claims; null for all of the configuration. A name that
+        the configuration does not list is an invariant: a goal, which is there to be violated.
     model_set
         JSON ``set``: ``push`` or ``night``.
     mode
@@ -90,6 +96,8 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     expected: Expected
     deadlock_check: bool
     comment: str
+    constants: dict[str, str] = {}
+    claims: tuple[Name, ...] | None = None
     violates: Name | None = None
     distinct_states: Count | None = None
     depth: Count | None = None
@@ -101,6 +109,11 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
     def __post_init__(self) -> None:
         """Refuse contradictions that the types do not."""
+        for name, value in self.constants.items():
+            if not value.startswith(("= ", "<- ")):
+                raise ValueError(f"constant {name} is given {value!r}, not '= value' or '<- name'")
+        if self.claims is not None and self.violates not in (None, *self.claims):
+            raise ValueError(f"{self.violates!r} is not among the claims")
         if self.violates is not None and self.expected not in (Expected.SAFETY, Expected.LIVENESS):
             raise ValueError(f"violates is given, but expected is {self.expected.value!r}")
         simulates = self.mode is Mode.SIMULATE

@@ -124,6 +124,45 @@ def test_a_model_that_cannot_be_checked_is_an_error_and_the_others_are_still_che
     assert "Spoilt" in line
 
 
+def test_an_assertion_that_fails_before_there_is_a_state_is_not_as_expected(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    (spec / "Early.tla").write_text(
+        "---- MODULE Early ----\nEXTENDS Tiny, TLC\n"
+        'Failing == Assert(FALSE, "the script stops") /\\ Init\n====\n'
+    )
+    (spec / "Early.cfg").write_text("INIT Failing\nNEXT Next\nCONSTANT Limit = 0\n")
+    write_manifest(spec, model("Early", module="Early"))
+    code, out, err = command("check", "--spec", spec)
+
+    assert code == 1
+    assert out.startswith("FAIL  Early  assertion")
+    assert "fault of canvass" not in err
+
+
+def test_a_model_may_share_a_configuration_and_change_it(
+    command: Command, tiny: Path, tmp_path: Path
+) -> None:
+    spec = shutil.copytree(tiny, tmp_path / "spec")
+    config = {"config": "TinyNominees.cfg", "workers": 1}
+    changed = {"constants": {"Limit": "= 1", "Nominate": "<- Stays"}, "claims": ["TypeOK"]}
+    goal = {"claims": ["NothingLost"], "expected": "safety", "violates": "NothingLost"}
+    (spec / "Still.tla").write_text(
+        "---- MODULE Still ----\nEXTENDS Tiny\nStays(i) == UNCHANGED <<member, channel>>\n====\n"
+    )
+    still = model("Still", module="Still", distinctStates=1, depth=1, **config, **changed)
+    write_manifest(spec, still, model("Goal", **config, **goal))
+    code, out, _ = command("check", "--spec", spec)
+    _, printed, _ = command("check", "--spec", spec, "Still", "--print-config")
+
+    assert code == 0, out
+    assert [line.split()[:2] for line in out.splitlines()] == [["ok", "Still"], ["ok", "Goal"]]
+    assert printed == (
+        "CONSTANT Limit = 1\nCONSTANT Nominate <- Stays\nSPECIFICATION Spec\nINVARIANT TypeOK\n"
+    )
+
+
 def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path) -> None:
     code, out, err = command("check", "TinyEndless", "--spec", tiny, "--timeout", "1")
 
@@ -140,6 +179,7 @@ def test_a_time_limit_ends_a_search_as_not_checked(command: Command, tiny: Path)
         (("TinyOk", "--jar", "absent.jar"), "absent.jar (argument) cannot be read"),
         (("TinyOk", "--heap", "much"), "--heap 'much' is no size"),
         (("TinyOk", "--heap", "1m"), "heap_mib must be a whole number from 64"),
+        (("TinyOk", "TinyLoss", "--print-config"), "--print-config is for one MODEL"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(

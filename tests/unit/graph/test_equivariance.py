@@ -14,7 +14,7 @@ from canvass.graph import oracle
 from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.graph.oracle import Ruleset, ask
 from canvass.graph.steps import Step
-from canvass.spec.files import spec_root
+from canvass.spec import load_manifest, spec_root
 from canvass.tlc import TlcConfig
 from support.random_steps import allowed, random_step, renumbered, shuffled
 
@@ -60,10 +60,9 @@ def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> Non
     """Let the oracle decide by the spec with one operator replaced, as a mutant's model does."""
     folder = spec_root() / "mutants"
     family = folder.joinpath(f"{module}.tla").read_text(encoding="utf-8")
-    config_text = folder.joinpath(f"{mutant}.cfg").read_text(encoding="utf-8")
-    replaced = re.search(r"^\s*(\w+) <- (Mut\w+)$", config_text, re.MULTILINE)
-    assert replaced is not None
-    name, by = replaced.groups()
+    (entry,) = (model for model in load_manifest().models if model.name == mutant)
+    ((name, value),) = entry.constants.items()
+    by = value.removeprefix("<- ")
     definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
     assert definition is not None
     module_text, config = oracle.module_text, Ruleset.config

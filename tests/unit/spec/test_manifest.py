@@ -37,6 +37,11 @@ def test_the_entries_are_read_in_their_order(tmp_path: Path) -> None:
         ({"config": "/Tiny.cfg"}, "config"),
         ({"name": "has space"}, "name"),
         ({"violates": "TypeOK"}, "violates is given, but expected is 'success'"),
+        ({"constants": {"Limit": "3"}}, "constant Limit is given '3'"),
+        (
+            {"expected": "safety", "violates": "TypeOK", "claims": ["OneNominee"]},
+            "'TypeOK' is not among the claims",
+        ),
         ({"traces": 10}, "a simulation needs traces"),
         ({"mode": "simulate"}, "a simulation needs traces"),
         ({"traceDepth": 10}, "a simulation needs traces"),

@@ -115,6 +115,10 @@ def register(app: typer.Typer) -> None:
         listing: Annotated[
             bool, typer.Option("--list", help="List the models and run none.")
         ] = False,
+        print_config: Annotated[
+            bool,
+            typer.Option("--print-config", help="Print what TLC is given for MODEL, and run none."),
+        ] = False,
         night: Annotated[
             bool, typer.Option("--night", help="The models of the night instead.")
         ] = False,
@@ -217,8 +221,8 @@ def register(app: typer.Typer) -> None:
         if every is not None:
             raise CommandError("--every is about --from RUN, which was not given")
         chosen = select(manifest, names, frozenset(ModelSet) if listing else sets)
-        if listing:
-            _list(chosen, output)
+        if listing or print_config:
+            _say(root, chosen, output, listing=listing)
             return
 
         from canvass.tlc import find_jar, find_java
@@ -269,8 +273,14 @@ def _sets(*, night: bool, everything: bool) -> frozenset[ModelSet]:
     return frozenset({ModelSet.NIGHT if night else ModelSet.PUSH})
 
 
-def _list(models: Sequence[ModelEntry], output: Format) -> None:
-    if output is Format.JSON:
+def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: bool) -> None:
+    from canvass.cli.models import config_of
+
+    if not listing:
+        if len(models) != 1:
+            raise CommandError("--print-config is for one MODEL")
+        print(config_of(root, models[0]).text(), end="")
+    elif output is Format.JSON:
         write_json(Manifest(tuple(models)))
     else:
         show_list(models)

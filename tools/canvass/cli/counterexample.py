@@ -155,6 +155,8 @@ def _steps(states: Sequence[TraceState]) -> tuple[Step, ...]:
     except ValueSyntaxError:
         # A variable holds a set that cannot be listed: the states are shown as TLC printed them.
         return tuple(Step(state, None) for state in states)
+    if not values:
+        return ()  # An evaluation failed before there was a state.
     since = [None, *(state_changes(before, after) for before, after in pairwise(values))]
     return tuple(Step(state, changed) for state, changed in zip(states, since, strict=True))
 

@@ -20,6 +20,7 @@ from canvass.cli.output import CommandError, Format, progress_console, write_jso
 if TYPE_CHECKING:
     from canvass.graph.artifact import Graph
     from canvass.graph.dump_folder import DumpManifest
+    from canvass.tlc import TlcConfig
 
 
 def register(app: typer.Typer) -> None:
@@ -86,12 +87,13 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
 
     from canvass.cli.progress import CheckProgress
     from canvass.graph.dump_build import build_dump
+    from canvass.tlc.workspace import read_config
 
     module = Path(model)
     if module.suffix == ".tla":
         if not module.is_file():
             raise CommandError(f"{module}: there is no such file")
-        settings = config or module.with_suffix(".cfg")
+        settings = read_config(config or module.with_suffix(".cfg"))
         name = module.stem
     else:
         if config is not None:
@@ -110,10 +112,10 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
         )
 
 
-def _of_manifest(model: str, options: Any) -> tuple[Path, Path, Any]:
+def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     from dataclasses import replace
 
-    from canvass.cli.models import select
+    from canvass.cli.models import config_of, select
     from canvass.spec import Mode, load_manifest, spec_root
 
     root = spec_root()
@@ -121,7 +123,7 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, Path, Any]:
     if entry.mode is not Mode.CHECK:
         raise CommandError(f"{model} is simulated, not searched: it has no state graph")
     options = replace(options, check_deadlock=entry.deadlock_check, library=(root,))
-    return root / f"{entry.module}.tla", root / entry.config, options
+    return root / f"{entry.module}.tla", config_of(root, entry), options
 
 
 def _progress() -> Callable[[int, int], None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,10 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
-    from canvass.tlc import CheckResult, Event, Jar, Java
+    from canvass.tlc import CheckResult, Event, Jar, Java, TlcConfig
 
-STORY_STACK_MIB = 64
-"""Java stack of TLC's threads: a story (spec/Story.tla) nests its steps deeper than the default."""
+SCRIPT_STACK_MIB = 64
+"""Java stack of TLC's threads: a script nests its steps deeper than the default."""
 
 SHORT_RUN_S = 10
 """Below this by the manifest, Java's optimising compiler costs a model more than it brings."""
@@ -190,6 +190,28 @@ def select(
     return chosen
 
 
+def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
+    """Return what TLC is given for a model: its configuration file, with what the model changes.
+
+    Parameters
+    ----------
+    root
+        The spec folder.
+    entry
+        The model.
+
+    Raises
+    ------
+    ConfigError
+        If the file is no configuration.
+    """
+    from canvass.tlc import parse_config
+
+    config = parse_config((root / entry.config).read_text("utf-8"), entry.config)
+    config = replace(config, constants={**config.constants, **entry.constants})
+    return config if entry.claims is None else config.with_claims(entry.claims)
+
+
 def run_model(
     root: Path, entry: ModelEntry, settings: Settings, on_event: Callable[[Event], object]
 ) -> ModelRun:
@@ -224,7 +246,7 @@ def run_model(
         java=settings.java,
         workers=workers,
         heap_mib=settings.heap_mib or entry.heap_mib or TlcOptions.heap_mib,
-        stack_mib=STORY_STACK_MIB,
+        stack_mib=SCRIPT_STACK_MIB,
         timeout_s=settings.timeout_s,
         check_deadlock=entry.deadlock_check,
         simulate=simulates,
@@ -236,7 +258,7 @@ def run_model(
         jvm_args=("-XX:TieredStopAtLevel=1",) if is_short else (),
     )
     module = root / f"{entry.module}.tla"
-    result = check_with_tlc(module, root / entry.config, options=options, on_event=on_event)
+    result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
     compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
     shown = None
     if result.violations and result.outcome.is_violation:

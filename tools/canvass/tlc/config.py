@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -76,6 +76,15 @@ class TlcConfig:
     constraints: tuple[str, ...] = ()
     action_constraints: tuple[str, ...] = ()
     check_deadlock: bool | None = None
+
+    def with_claims(self, names: Collection[str]) -> TlcConfig:
+        """Return it with these claims alone; one that it does not list is an invariant."""
+        properties = tuple(name for name in self.properties if name in names)
+        return replace(
+            self,
+            invariants=tuple(name for name in names if name not in properties),
+            properties=properties,
+        )
 
     def text(self) -> str:
         """Return the file's text, without ``CHECK_DEADLOCK``."""

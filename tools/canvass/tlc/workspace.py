@@ -85,7 +85,7 @@ def prepare(
     if spec.suffix != ".tla" or not IDENTIFIER.match(spec.stem):
         raise OptionError(f"a specification is named Name.tla, not {spec.name!a}")
     if not isinstance(config, TlcConfig):
-        config = _read_config(spec.with_suffix(".cfg") if config is None else config)
+        config = read_config(spec.with_suffix(".cfg") if config is None else config)
     bound = bind_constants(config, spec.stem, constants)
     try:
         workspace = Workspace(Path(tempfile.mkdtemp(prefix="canvass-tlc-")))
@@ -140,7 +140,16 @@ def _existing(path: str | os.PathLike[str], what: str) -> Path:
     return absolute
 
 
-def _read_config(path: str | os.PathLike[str]) -> TlcConfig:
+def read_config(path: str | os.PathLike[str]) -> TlcConfig:
+    """Read a configuration file.
+
+    Raises
+    ------
+    OptionError
+        When there is no such file.
+    ConfigError
+        When it cannot be read.
+    """
     file = _existing(path, "configuration")
     try:
         return parse_config(file.read_text(encoding="utf-8"), file.name)
