@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,13 +148,19 @@ def test_the_strip_says_the_same_as_the_lanes(server: Asked) -> None:
 
     for member in strip.members:
         assert member.segments[0].start == 0
-        starts = {one.start: one.election_state for one in member.segments}
+        starts = {one.start: one.election_state for one in member.segments if not one.status}
         state = ""
         for event in lanes.events:
             expected = event.election_state if event.lane == member.id else state
             if event.number in starts:
                 state = starts[event.number]
             assert state == expected
+        restarts = [one.number for one in strip.marks if one.kind == "RESTART"]
+        own = [one.number for one in lanes.events if one.lane == member.id]
+        for place, one in enumerate(member.segments):
+            if one.status == "DOWN":
+                assert own[bisect_left(own, one.start) - 1] == one.start - 1
+                assert member.segments[place + 1].start in restarts
     marked = {one.number: one.mark for one in lanes.events if one.mark}
     assert {one.number: one.kind for one in strip.marks} == marked
 

@@ -58,7 +58,8 @@ PAYLOADS: tuple[str, ...] = (
 """Texts that would do something if they became more than text: 40 of them."""
 
 
-def _cluster(asked: bool, received: bool, claim: str) -> dict[str, Any]:
+def cluster_state(asked: bool, received: bool, claim: str) -> dict[str, Any]:
+    """Give a state of a cluster of two."""
     message = {"type": "RequestVote", "candidateTermId": 1, "note": claim}
     queue = [message] if asked and not received else []
     return {
@@ -99,9 +100,9 @@ def write_counterexample(path: Path, text: str = "NoTwoVotes") -> Path:
         path,
         text,
         [
-            ("Init", _cluster(asked=False, received=False, claim=text)),
-            ("Nominate", _cluster(asked=True, received=False, claim=text)),
-            ("OnRequestVote", _cluster(asked=True, received=True, claim=text)),
+            ("Init", cluster_state(asked=False, received=False, claim=text)),
+            ("Nominate", cluster_state(asked=True, received=False, claim=text)),
+            ("OnRequestVote", cluster_state(asked=True, received=True, claim=text)),
         ],
     )
 

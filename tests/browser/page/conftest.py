@@ -27,6 +27,7 @@ from playwright.sync_api import (
 from canvass.browser.page_files import PageError, page_files
 from support.browse import Asked, serving
 from support.chromium import UNBUILT, WITHOUT, chromium
+from support.cluster_graph import write_cluster_graph
 from support.grid_graph import write_grid
 from support.page_material import write_counterexample
 from support.page_report import write_report
@@ -128,7 +129,9 @@ def server(
         bad, good = Path("runs/bad"), Path("runs/good")
         counterexample = write_counterexample(Path("counterexample.json"))
         report = write_report(Path())
-        paths = [SAMPLE, Path("member-graph"), Path("grid"), bad, good, counterexample, report]
+        write_cluster_graph(Path("cluster"))
+        graphs = [Path("member-graph"), Path("grid")]
+        paths = [SAMPLE, *graphs, bad, good, counterexample, report, Path("cluster")]
         with serving(paths, files=page_files()) as running:
             yield running
 
@@ -184,5 +187,5 @@ def open_page(new_context: Any, server: Asked, problems: list[str]) -> Open:
 @pytest.fixture(scope="package")
 def ids(server: Asked) -> dict[str, str]:
     """Ids of what is open, by what it is."""
-    names = ("sample", "graph", "grid", "bad", "good", "counterexample", "report")
+    names = ("sample", "graph", "grid", "bad", "good", "counterexample", "report", "cluster")
     return dict(zip(names, server.ids, strict=True))

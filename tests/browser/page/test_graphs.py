@@ -236,3 +236,18 @@ def test_a_graph_of_more_than_a_hundred_thousand_states_is_walked_searched_and_p
     expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", str(len(projected.nodes)))
     if projected.left_out.states:
         expect(page.get_by_role("status").filter(has_text="left out")).to_be_visible()
+
+
+def test_a_cluster_state_says_where_each_member_is_and_a_step_who_did_what(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/graph/{ids['cluster']}")
+    pane = page.locator("[data-state-shown]")
+    expect(pane.locator("h2")).to_have_text("0 NOMINATE · 1 CANVASS")
+    step = page.locator(".steps .step-name").first
+    expect(step).to_have_text("0 Nominate  → 1 RequestVote")
+    step.click()
+    expect(pane.locator("h2")).to_have_text("0 CANDIDATE_BALLOT t1 · 1 CANVASS, 1 in flight")
+    expect(page.locator(".steps .step-name").first).to_have_text("1 OnRequestVote  ← 0 RequestVote")
+    page.keyboard.press("v")
+    expect(page.locator(".scene-list")).to_contain_text("1 FOLLOWER_BALLOT t1, 0→1 empty")

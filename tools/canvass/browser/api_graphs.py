@@ -83,6 +83,8 @@ class OutEdge(Data, frozen=True):
     action: str
     target: str
     target_label: str
+    words: str
+    """Who does what with which message, in a graph of a cluster; else the action."""
     given: Any
     """What the step consumes, as a tree."""
     sends: Any
@@ -97,6 +99,7 @@ class InEdge(Data, frozen=True):
     action: str
     source: str
     source_label: str
+    words: str
 
 
 class StateView(Data, frozen=True):
@@ -128,6 +131,9 @@ class Node(Data, frozen=True):
     more: int
     """Edges to and from states that are not drawn."""
     election_state: str | UnsetType = UNSET
+    """Of a member; in a graph of a cluster, of the member that differs from the centre."""
+    sign: str | UnsetType = UNSET
+    """In a graph of a cluster, the member that differs from the centre."""
 
 
 class Edge(Data, frozen=True):
@@ -140,6 +146,7 @@ class Edge(Data, frozen=True):
     loop: bool
     count: int
     """Steps that differ only in what they consume or send; ``id`` is the first of them."""
+    words: str
 
 
 class LeftOut(Data, frozen=True):
@@ -176,6 +183,7 @@ class Hop(Data, frozen=True):
     target: str
     source_label: str
     target_label: str
+    words: str
 
 
 class PathView(Data, frozen=True):

@@ -35,6 +35,45 @@ class SourceLines(Data, frozen=True):
     lines: tuple[str, ...]
 
 
+class Receipt(Data, frozen=True):
+    """A message that was received and that nobody sent, beside the nearest one that was sent."""
+
+    received: str
+    nearest: str
+    nearest_event: int | None
+    rows: tuple[Difference, ...]
+    """Fields in which they differ: ``observed`` as received, ``allowed`` as sent."""
+
+
+class MemberLevel(Data, frozen=True):
+    """Where a member stood at the step that breaks a promise."""
+
+    member: int
+    state: str
+    log_end: str
+    """Where its recorded log ends."""
+    terms: str
+    """The terms of its log, with their first positions."""
+    committed: str
+    """Its commit position."""
+    event: int
+
+
+class TextBlock(Data, frozen=True):
+    """A part of a text: ``heading``, ``paragraph`` or ``code``."""
+
+    kind: str
+    text: str
+
+
+class HazardPage(Data, frozen=True):
+    """What is known of a hazard of the protocol."""
+
+    name: str
+    title: str
+    blocks: tuple[TextBlock, ...]
+
+
 class Divergence(Data, frozen=True):
     """Where a run leaves what is allowed, and what helps to understand it."""
 
@@ -56,6 +95,12 @@ class Divergence(Data, frozen=True):
     failing: tuple[str, ...]
     """Parts of the guard that keep the action from being enabled."""
     operator: SourceLines | None
+    words: tuple[str, ...]
+    """What was expected and what was seen, in a line for each field."""
+    receipt: Receipt | None
+    levels: tuple[MemberLevel, ...]
+    hazards: tuple[str, ...]
+    """Hazards with a page of their own that lead to this."""
     note: str
     place: str
     commands: tuple[str, ...]
@@ -104,6 +149,14 @@ class LaneEvent(Data, frozen=True):
     remark: str
     skipped: int
     election_state: str | UnsetType = UNSET
+    time: str = ""
+    """When it happened, in seconds of the member's own clock."""
+    since: str = ""
+    """How much later than the step before of the same member."""
+    place: str = ""
+    """The line of a log that shows it."""
+    origin: str = ""
+    """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
 
 
 class LaneMessage(Data, frozen=True):
@@ -141,6 +194,20 @@ class InGraph(Data, frozen=True):
     """The edge that stands for it in a drawing."""
 
 
+class SourceLine(Data, frozen=True):
+    """The lines of a log that a step accounts for."""
+
+    place: str
+    """File and line."""
+    lines: tuple[str, ...]
+    """The lines themselves; none if the log was not found."""
+    left_out: int
+    """Lines that are not here."""
+    observed: tuple[str, ...]
+    """Fields of the event that the lines show; the others are inferred."""
+    reason: str
+
+
 class StepView(Data, frozen=True):
     """A step of a run."""
 
@@ -150,6 +217,11 @@ class StepView(Data, frozen=True):
     action: str
     time_ns: str
     """As text: the number may be larger than JavaScript holds."""
+    time: str
+    since: str
+    origin: str
+    """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
+    source: SourceLine | None
     input: Any
     sends: Any
     before: dict[str, Any] | None
@@ -170,6 +242,10 @@ class MemberAt(Data, frozen=True):
     role: str
     step: int
     """Its last step so far, -1 if it has none."""
+    status: str
+    """``DOWN`` between its last event and a restart, ``ENDED`` after its last event; else empty."""
+    leads: int | None
+    """The term that it leads."""
 
 
 class MembersAt(Data, frozen=True):
@@ -187,6 +263,33 @@ class Segment(Data, frozen=True):
     """Place in the causal order."""
     election_state: str
     """Empty before the member's first step."""
+    role: str = ""
+    status: str = ""
+    """``DOWN`` between the member's last event and a restart, ``ENDED`` after its last event."""
+
+
+class LeaderBand(Data, frozen=True):
+    """A term in which a member led; its times are those of its own clock."""
+
+    member: int
+    term: int
+    start: int
+    """Place in the causal order at which its election was closed."""
+    end: int
+    """The place after the last one at which it led."""
+    lasted: str
+    election_start: int
+    """Where its own election began."""
+    election: str
+    """How long its own election took."""
+
+
+class TimeMark(Data, frozen=True):
+    """What the clock showed at a place."""
+
+    number: int
+    time: str
+    """Seconds of the clock of the member whose event stands there."""
 
 
 class MemberStrip(Data, frozen=True):
@@ -211,5 +314,7 @@ class RunStrip(Data, frozen=True):
     total: int
     members: tuple[MemberStrip, ...]
     marks: tuple[StripMark, ...]
+    bands: tuple[LeaderBand, ...]
+    times: tuple[TimeMark, ...]
     left_out: int
     """Segments and marks that are not here, the last ones."""

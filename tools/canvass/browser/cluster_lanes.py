@@ -6,12 +6,13 @@ a message that leaves one is the first that was put into it. Nothing here knows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from canvass.browser.cluster_words import is_cluster, moved
 from canvass.browser.labels import tree_changes, value_text
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_run import MARKED
@@ -29,7 +30,7 @@ def cluster_diagram(
 
     Event ``k`` leads to state ``k + 1``, the first state having the number 0.
     """
-    if not states or not all(map(_is_cluster, states)):
+    if not states or not all(map(is_cluster, states)):
         return None
     lanes = list(states[0]["member"])
     if any(list(state["member"]) != lanes for state in states):
@@ -44,22 +45,6 @@ def cluster_diagram(
         lanes=tuple(f"member {name}" for name in lanes),
         events=tuple(drawing.events),
         messages=tuple(drawing.messages),
-    )
-
-
-def _is_cluster(state: Tree) -> bool:
-    members, channels = state.get("member"), state.get("channel")
-    return (
-        isinstance(members, dict)
-        and isinstance(channels, dict)
-        and all(isinstance(one, dict) for one in members.values())
-        and channels.keys() <= members.keys()
-        and all(
-            isinstance(queues, dict)
-            and queues.keys() <= members.keys()
-            and all(isinstance(queue, list) for queue in queues.values())
-            for queues in channels.values()
-        )
     )
 
 
@@ -87,9 +72,9 @@ class _Drawing:
     def step(self, before: Tree, after: Tree, action: str) -> None:
         """Draw one step."""
         number = len(self.events)
-        moved = list(_moved(before["channel"], after["channel"]))
+        moves = list(moved(before["channel"], after["channel"]))
         lost = action.startswith(_LOSE)
-        for i, j, gone, _ in moved:
+        for i, j, gone, _ in moves:
             waiting = self._waiting.setdefault((i, j), [])
             for message in waiting[:gone]:
                 # What was thrown away with others at a restart is lost, too.
@@ -100,9 +85,9 @@ class _Drawing:
                     else replace(message, fate=Fate.LOST)
                 )
             del waiting[:gone]
-        for i, j, _, new in moved:
+        for i, j, _, new in moves:
             self._waiting[i, j] += [self._message(i, j, one, number) for one in new]
-        self.events.append(self._event(before, after, action, moved))
+        self.events.append(self._event(before, after, action, moves))
 
     def end(self) -> None:
         """Draw the messages that are still on their way at the end."""
@@ -110,10 +95,10 @@ class _Drawing:
             self.messages += [one for one in waiting if one.sent is not None]
 
     def _event(
-        self, before: Tree, after: Tree, action: str, moved: Sequence[tuple[str, str, int, Any]]
+        self, before: Tree, after: Tree, action: str, moves: Sequence[tuple[str, str, int, Any]]
     ) -> LaneEvent:
         name = action.partition("(")[0]
-        member = _acting(before, after, moved, lost=name == _LOSE)
+        member = _acting(before, after, moves, lost=name == _LOSE)
         old, new = before["member"].get(member, {}), after["member"].get(member, {})
         changes = [f"{one.path}: {one.before} → {one.after}" for one in tree_changes(old, new)]
         if len(changes) > MAX_CHANGES:
@@ -129,27 +114,14 @@ class _Drawing:
         )
 
 
-def _moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]]:
-    """Give for each channel that changed how many messages left it, and which ones were put in."""
-    for i, queues in after.items():
-        for j, new in queues.items():
-            old = before.get(i, {}).get(j, [])
-            if old == new:
-                continue
-            gone = next(
-                gone for gone in range(len(old) + 1) if old[gone:] == new[: len(old) - gone]
-            )
-            yield i, j, gone, new[len(old) - gone :]
-
-
 def _acting(
-    before: Tree, after: Tree, moved: Sequence[tuple[str, str, int, Any]], *, lost: bool
+    before: Tree, after: Tree, moves: Sequence[tuple[str, str, int, Any]], *, lost: bool
 ) -> str:
     """Give whose step it was: the receiver of what was taken, else who changed, else who sent."""
     members: Tree = after["member"]
     changed = [name for name, one in members.items() if before["member"].get(name) != one]
-    taken = [j for _, j, gone, _ in moved if gone == 1]
+    taken = [j for _, j, gone, _ in moves if gone == 1]
     if taken and (lost or not changed or taken[0] in changed):
         return taken[0]
-    sent = [i for i, _, _, new in moved if new]
+    sent = [i for i, _, _, new in moves if new]
     return next(iter([*changed, *sent, *taken, *members]))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import Refusal, bad_request
+from canvass.browser.labels import edge_words
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import DRAWN_EDGES, QUOTIENT_NODES, shortened
 from canvass.graph.components import Components
@@ -91,6 +92,9 @@ def path(
                 target=graph.view.id_of(hop.target),
                 source_label=graph.label(hop.source),
                 target_label=graph.label(hop.target),
+                words=edge_words(
+                    graph.view.tree(hop.source), graph.view.tree(hop.target), hop.action
+                ),
             )
             for hop in hops
         ),

@@ -15,7 +15,7 @@ import numpy as np
 
 from canvass.browser import api
 from canvass.browser.guard import Refusal, bad_request, not_found
-from canvass.browser.labels import label_of, tree_changes
+from canvass.browser.labels import edge_words, label_of, tree_changes
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
@@ -136,6 +136,11 @@ class OpenGraph:
                     action=view.actions[int(view.in_action[at])],
                     source=view.id_of(int(view.in_source[at])),
                     source_label=self.label(int(view.in_source[at])),
+                    words=edge_words(
+                        view.tree(int(view.in_source[at])),
+                        tree,
+                        view.actions[int(view.in_action[at])],
+                    ),
                 )
                 for at in entering
             ),
@@ -162,6 +167,7 @@ class OpenGraph:
                 action=edge.action,
                 target=self.view.id_of(edge.target),
                 target_label=label,
+                words=edge_words(tree, targets[edge.target], edge.action),
                 given=bounded(edge.given),
                 sends=bounded(list(edge.sends)),
                 changes=changes,

@@ -9,16 +9,25 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from canvass.browser import api
+from canvass.browser.cluster_words import (
+    cluster_words,
+    difference_words,
+    is_cluster,
+    step_words,
+)
 from canvass.browser.limits import LABEL_CHARS, shortened
 
 ABSENT: Final = "absent"
 MAX_CHANGES: Final = 200
 """Of one step: a member's state has some 60 fields."""
 _PARTS: Final = 3
+_DIFFERENCES: Final = 2
 
 
 def label_of(tree: dict[str, Any]) -> str:
     """Name a state by what tells most about it: of a member its election state, term and log."""
+    if is_cluster(tree):
+        return shortened(cluster_words(tree), LABEL_CHARS)
     if "electionState" in tree:
         name = tree["electionState"]
         if name == "CLOSED":
@@ -30,6 +39,26 @@ def label_of(tree: dict[str, Any]) -> str:
     parts = [f"{key}={value_text(value)}" for key, value in list(tree.items())[:_PARTS]]
     more = " …" if len(tree) > _PARTS else ""
     return shortened(", ".join(parts) + more, LABEL_CHARS)
+
+
+def near_label(tree: dict[str, Any], centre: dict[str, Any]) -> str:
+    """Name a state beside another one by what differs there."""
+    if is_cluster(tree) and is_cluster(centre):
+        return shortened(difference_words(tree, centre), LABEL_CHARS)
+    label = label_of(tree)
+    if label != label_of(centre):
+        return label
+    changes = tree_changes(centre, tree)
+    parts = [f"{one.path} {one.after}" for one in changes[:_DIFFERENCES]]
+    more = f" +{len(changes) - _DIFFERENCES}" if len(changes) > _DIFFERENCES else ""
+    return shortened(", ".join(parts) + more, LABEL_CHARS) or label
+
+
+def edge_words(before: dict[str, Any], after: dict[str, Any], action: str) -> str:
+    """Say who did what in a step of a cluster; of any other graph the action says it."""
+    if is_cluster(before) and is_cluster(after):
+        return shortened(step_words(before, after, action), LABEL_CHARS)
+    return action
 
 
 def value_text(value: Any) -> str:

@@ -172,10 +172,10 @@ class Opener:
         content = Lazy(lambda: self._run(path, run_id))
         return Source("run", run_id, shown(path), path, content, run_id)
 
-    def _run(self, path: Path, run_id: str) -> RunSource:
+    def _run(self, path: Path, run_id: str, logs: Path | None = None) -> RunSource:
         from canvass.browser.run_source import RunSource
 
-        return RunSource(path, run_id, self._checker)
+        return RunSource(path, run_id, self._checker, logs)
 
     def aeron_source(self, logs: Path) -> Source:
         """Give the source of a run that is imported from event logs when it is asked for."""
@@ -190,7 +190,7 @@ class Opener:
             name = title if re.fullmatch(RUN_ID_PATTERN, title) else "run"
             out = Path(tempfile.mkdtemp(dir=self._scratch.name)) / name
             import_logs([logs], out)
-            return self._run(out, title)
+            return self._run(out, title, logs)
 
         sample = logs in (_PACKAGED_SAMPLE, _CHECKOUT_SAMPLE)
         detail = "a shipped sample" if sample else f"imported from {shown(logs)}"

@@ -14,6 +14,7 @@ from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import not_found
+from canvass.browser.hazards import hazard_page
 from canvass.browser.limits import LANE_EVENTS
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.reports import OpenReport
@@ -70,6 +71,10 @@ class RunRoutes:
     def explanation(self, arguments: Arguments) -> Answer:
         """Say what happened in a run."""
         return self._run(arguments).explanation()
+
+    def hazard(self, arguments: Arguments) -> Answer:
+        """Give the page on a hazard."""
+        return hazard_page(arguments.part("hazard"))
 
     def export(self, arguments: Arguments) -> Answer:
         """Give a file of some events."""
@@ -149,6 +154,7 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/strip", (), routes.strip),
         Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),
+        Question("/hazard/{hazard}", (), routes.hazard),
         Question("/report/{report}", (), routes.report),
         Question("/report/{report}/runs", ("verdict", "page", "text"), routes.report_runs),
         Question("/corpus/{corpus}", (), routes.corpus),

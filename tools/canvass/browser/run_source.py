@@ -27,6 +27,8 @@ class RunSource:
         Where it is, and what the page calls it; of a data set the title is the run's id.
     checker
         Who finds the verdict.
+    logs
+        Where the logs are that the run was imported from, if that is known.
 
     Raises
     ------
@@ -34,10 +36,10 @@ class RunSource:
         If it is no trace.
     """
 
-    def __init__(self, path: Path, title: str, checker: Checker) -> None:
+    def __init__(self, path: Path, title: str, checker: Checker, logs: Path | None = None) -> None:
         run_id = RunFolder(path).run.run_id if path.is_dir() else title
         self.title = title
-        self.opened = OpenRun(path, run_id)
+        self.opened = OpenRun(path, run_id, logs)
         self.checked: Checked = checker.check(self.opened)
         self._explanation: api.ExplanationView | None = None
 

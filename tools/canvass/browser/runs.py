@@ -6,14 +6,17 @@ Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
+from canvass.browser.clock_texts import seconds_text, since_text
+from canvass.browser.event_sources import EventSources, place_text
 from canvass.browser.limits import LANE_EVENTS, bounded, shortened
+from canvass.browser.tracks import Track
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
@@ -24,7 +27,15 @@ from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
 
 _ELECTION: Final = STATE_ENUMS["election_state"]
-_ROLE: Final = STATE_ENUMS["role"]
+
+
+class When(NamedTuple):
+    """When an event happened, and what shows it; as texts for the page."""
+
+    time: str
+    since: str
+    place: str
+    origin: str
 
 
 class OpenRun:
@@ -36,6 +47,8 @@ class OpenRun:
         The run folder, or the file of a data set.
     run_id
         Which run of it.
+    logs
+        Where the logs are that the run was imported from, if that is known.
 
     Raises
     ------
@@ -45,7 +58,7 @@ class OpenRun:
         If it has no events.
     """
 
-    def __init__(self, path: Path, run_id: str) -> None:
+    def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         self.path = path
         self.loaded: LoadedRun = load(path, run_id)
         self.lanes = RunLanes(self.loaded.columns)
@@ -54,6 +67,13 @@ class OpenRun:
         self.places: list[NDArray[np.int64]] = [
             np.flatnonzero(member == k) for k in range(self.run.member_count)
         ]
+        self._member_rows = [rows[places] for places in self.places]
+        self.tracks = [
+            Track(self.loaded.columns, rows_of_member, places, len(rows))
+            for rows_of_member, places in zip(self._member_rows, self.places, strict=True)
+        ]
+        self._logs = logs
+        self._sources: EventSources | None = None
 
     @property
     def run(self) -> Run:
@@ -84,24 +104,17 @@ class OpenRun:
 
     def members_at(self, number: int) -> api.MembersAt:
         """Tell where each member is after an event."""
-        columns = self.loaded.columns
-        found = []
-        for member, places in enumerate(self.places):
-            last = int(np.searchsorted(places, number, side="right")) - 1
-            if last < 0:
-                found.append(api.MemberAt(member=member, election_state="", role="", step=-1))
-                continue
-            row = self.lanes.rows[int(places[last])]
-            state = columns.state[row]
-            found.append(
-                api.MemberAt(
-                    member=member,
-                    election_state=_ELECTION[int(state[STATE_INDEX["election_state"]])].value,
-                    role=_ROLE[int(state[STATE_INDEX["role"]])].value,
-                    step=int(columns.step[row]),
-                )
-            )
+        steps = self.loaded.columns.step
+        found = [
+            track.at(member, number, steps[rows])
+            for member, (track, rows) in enumerate(zip(self.tracks, self._member_rows, strict=True))
+        ]
         return api.MembersAt(at=number, total=self.total, members=tuple(found))
+
+    def last_row(self, member: int, number: int) -> int | None:
+        """Give the row of a member's last event up to a place in the causal order."""
+        k = int(np.searchsorted(self.places[member], number, side="right")) - 1
+        return None if k < 0 else int(self._member_rows[member][k])
 
     def window(self, start: int, count: int, marks: dict[int, str]) -> api.Lanes:
         """Draw some events; ``marks`` says of rows what is wrong there."""
@@ -109,13 +122,48 @@ class OpenRun:
         drawn = lanes_of(self.lanes.diagram(rows, marks=marks), start, self.total)
         state = self.loaded.columns.state[rows, STATE_INDEX["election_state"]].tolist()
         events = tuple(
-            msgspec.structs.replace(event, election_state=_ELECTION[code].value)
-            for event, code in zip(drawn.events, state, strict=True)
+            msgspec.structs.replace(
+                event, election_state=_ELECTION[code].value, **self.when(row)._asdict()
+            )
+            for event, code, row in zip(drawn.events, state, rows, strict=True)
         )
         # The diagram counts what is around its own events; of none, everything would come after.
         end = start + len(rows)
         return msgspec.structs.replace(
             drawn, events=events, before=min(start, self.total), after=max(0, self.total - end)
+        )
+
+    @property
+    def sources(self) -> EventSources:
+        """The lines of logs that the events account for."""
+        if self._sources is None:
+            self._sources = EventSources(self.path, self.run.run_id, self._logs)
+        return self._sources
+
+    def when(self, row: int) -> When:
+        """Tell when an event happened, and what shows it."""
+        columns = self.loaded.columns
+        time, before = int(columns.time_ns[row]), int(columns.predecessor[row])
+        since = "" if before < 0 else since_text(time - int(columns.time_ns[before]))
+        if not self.sources:
+            return When(seconds_text(time), since, "", "")
+        source = self.sources.of(int(columns.member[row]), int(columns.step[row]))
+        if source is None:
+            return When(seconds_text(time), since, "", "INFERRED")
+        return When(seconds_text(time), since, place_text(source), "OBSERVED")
+
+    def _source(self, row: int) -> api.SourceLine | None:
+        columns = self.loaded.columns
+        source = self.sources.of(int(columns.member[row]), int(columns.step[row]))
+        if source is None:
+            return None
+        lines = self.sources.lines(source)
+        return api.SourceLine(
+            place=place_text(source),
+            lines=lines,
+            left_out=len(source.lines) - len(lines) if lines else 0,
+            observed=tuple(map(shortened, source.observed)),
+            reason=shortened(source.reason),
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:
@@ -126,12 +174,17 @@ class OpenRun:
         if int(self.loaded.states.before[row]) >= 0:
             before = self.loaded.step(row).before
         changes = () if before is None else changes_of(before, event.state)
+        when = self.when(row)
         return api.StepView(
             member=int(columns.member[row]),
             step=event.step,
             event_number=self.lanes.place[row],
             action=ACTION_NAMES[int(columns.action[row])],
             time_ns=str(event.time_ns),
+            time=when.time,
+            since=when.since,
+            origin=when.origin,
+            source=self._source(row),
             input=tree_of(event.input),
             sends=tree_of(event.sends),
             before=None if before is None else tree_of(before),

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
+from canvass.browser.tracks import bands_of, times_of
 from canvass.lanes.model import Mark
 from canvass.lanes.of_run import MARKED
-from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
+from canvass.traces.layout import ACTION_NAMES
 
 MAX_PARTS: Final = 5000
 """Segments, and marks, at most: more are narrower than a pixel each."""
@@ -25,7 +26,7 @@ MAX_PARTS: Final = 5000
 def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
     """Tell a run at a glance; ``wrong`` says of rows what is wrong there."""
     rows = np.array(opened.lanes.rows, dtype=np.int64)
-    members = [_segments(opened, rows, places) for places in opened.places]
+    members = [list(track.segments()) for track in opened.tracks]
     marks = _marks(opened, rows, wrong)
     left_out, kept = max(0, len(marks) - MAX_PARTS), []
     room = MAX_PARTS
@@ -37,25 +38,10 @@ def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
         total=opened.total,
         members=tuple(kept),
         marks=tuple(marks[:MAX_PARTS]),
+        bands=bands_of(opened.tracks, opened.total),
+        times=times_of(opened.loaded.columns, opened.lanes.rows),
         left_out=left_out,
     )
-
-
-def _segments(
-    opened: OpenRun, rows: NDArray[np.int64], places: NDArray[np.int64]
-) -> list[api.Segment]:
-    names = STATE_ENUMS["election_state"]
-    if not len(places):
-        return [api.Segment(start=0, election_state="")]
-    codes = opened.loaded.columns.state[rows[places], STATE_INDEX["election_state"]]
-    changed = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    found = [
-        api.Segment(start=start, election_state=names[code].value)
-        for start, code in zip(places[changed].tolist(), codes[changed].tolist(), strict=True)
-    ]
-    if found[0].start:
-        found.insert(0, api.Segment(start=0, election_state=""))
-    return found
 
 
 def _marks(

@@ -5,17 +5,19 @@ What is near a state is found by `canvass.graph.around`; here it gets places and
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
+from canvass.browser.cluster_words import is_cluster, moved_member
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.labels import label_of
+from canvass.browser.labels import edge_words, label_of, near_label
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
 from canvass.graph.around import Arrow, Neighbourhood, around, arrows_among
@@ -109,9 +111,10 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     pairs = [(number[one.source], number[one.target]) for one in near.arrows]
     lowest = int(near.layers.min())
     placed = place([int(one) - lowest for one in near.layers.tolist()], pairs)
+    trees = {one: graph.view.tree(one) for one in rows}
     nodes = tuple(
-        _node(graph, one, placed.x[k], placed.y[k], placed.layer[k], int(near.more[k]))
-        for k, one in enumerate(rows)
+        _node(graph, one, trees[one], None if one == row else trees[row], spot, int(near.more[k]))
+        for k, (one, *spot) in enumerate(zip(rows, placed.x, placed.y, placed.layer, strict=True))
     )
     shown, cut = near.arrows[:DRAWN_EDGES], near.arrows[DRAWN_EDGES:]
     view = graph.view
@@ -126,6 +129,7 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
                 action=one.action,
                 loop=one.source == one.target,
                 count=one.count,
+                words=edge_words(trees[one.source], trees[one.target], one.action),
             )
             for one in shown
         ),
@@ -136,19 +140,33 @@ def draw(graph: OpenGraph, row: int, extent: Extent) -> api.Around:
     )
 
 
-def _node(graph: OpenGraph, row: int, x: float, y: float, layer: int, more: int) -> api.Node:
-    tree = graph.view.tree(row)
-    election = tree.get("electionState") if graph.view.kind == "member" else None
+def _node(
+    graph: OpenGraph,
+    row: int,
+    tree: dict[str, Any],
+    centre: dict[str, Any] | None,
+    spot: Sequence[float],
+    more: int,
+) -> api.Node:
+    """Draw a state; beside the centre by what differs from it."""
+    x, y, layer = spot
+    sign: str | msgspec.UnsetType = msgspec.UNSET
+    shown: Any = tree
+    if is_cluster(tree):
+        name = None if centre is None else moved_member(tree, centre)
+        sign, shown = name or "", tree["member"].get(name, {})
+    election = shown.get("electionState") if graph.view.kind == "member" or sign else None
     return api.Node(
         id=graph.view.id_of(row),
-        label=label_of(tree),
+        label=label_of(tree) if centre is None else near_label(tree, centre),
         x=x,
         y=y,
-        layer=layer,
+        layer=int(layer),
         initial=graph.is_initial(row),
         expanded=bool(graph.view.expanded[row]),
         more=more,
         election_state=election if isinstance(election, str) else msgspec.UNSET,
+        sign=sign,
     )
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from canvass.browser import api
+from canvass.browser.causes import expected_words, levels_of, receipt_of
+from canvass.browser.hazards import hazards_in
 from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
@@ -22,6 +25,8 @@ from canvass.conformance.report_case import Case, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.parquet import DatasetFile, FactFinder
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -115,6 +120,7 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
     content: Explanation = case.explanation
     first = content.divergence
     operator = content.operator
+    expected = tuple(_differences(one) for one in content.alternatives)
     return api.Divergence(
         member=first.member,
         step=first.step,
@@ -124,7 +130,11 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         message=shortened(first.text),
         about=CLASS_TEXTS[first.kind],
         changed=_differences(content.changed),
-        expected=tuple(_differences(one) for one in content.alternatives),
+        expected=expected,
+        words=expected_words(expected[0]) if expected else (),
+        receipt=_first_of(receipt_of(opened, one) for one in case.run.divergences),
+        levels=_first_of(levels_of(opened, one) for one in case.run.divergences) or (),
+        hazards=hazards_in(*(one.text for one in case.run.divergences)),
         enabled=content.enabled,
         action_enabled=content.action_enabled,
         failing=tuple(map(shortened, content.failing)),
@@ -137,6 +147,11 @@ def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
         place=shortened(str(case.place)),
         commands=tuple(map(shortened, case.commands)),
     )
+
+
+def _first_of(found: Iterable[_T]) -> _T | None:
+    """Give the first that is something."""
+    return next((one for one in found if one), None)
 
 
 def _differences(found: tuple[Difference, ...]) -> tuple[api.Difference, ...]:

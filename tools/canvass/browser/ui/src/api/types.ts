@@ -101,6 +101,7 @@ export interface OutEdge {
   readonly action: string;
   readonly target: string;
   readonly targetLabel: string;
+  readonly words: string;
   readonly given: Json;
   readonly sends: Json;
   readonly changes: readonly FieldChange[];
@@ -112,6 +113,7 @@ export interface InEdge {
   readonly action: string;
   readonly source: string;
   readonly sourceLabel: string;
+  readonly words: string;
 }
 
 /** A state with its neighbours. */
@@ -139,6 +141,7 @@ export interface Node {
   readonly expanded: boolean;
   readonly more: number;
   readonly electionState?: string;
+  readonly sign?: string;
 }
 
 /** A drawn step. */
@@ -149,6 +152,7 @@ export interface Edge {
   readonly action: string;
   readonly loop: boolean;
   readonly count: number;
+  readonly words: string;
 }
 
 /** What there is and is not drawn. */
@@ -180,6 +184,7 @@ export interface Hop {
   readonly target: string;
   readonly sourceLabel: string;
   readonly targetLabel: string;
+  readonly words: string;
 }
 
 /** A shortest path. */
@@ -337,6 +342,37 @@ export interface SourceLines {
   readonly lines: readonly string[];
 }
 
+/** A message that was received and that nobody sent, beside the nearest one that was sent. */
+export interface Receipt {
+  readonly received: string;
+  readonly nearest: string;
+  readonly nearestEvent: number | null;
+  readonly rows: readonly Difference[];
+}
+
+/** Where a member stood at the step that breaks a promise. */
+export interface MemberLevel {
+  readonly member: number;
+  readonly state: string;
+  readonly logEnd: string;
+  readonly terms: string;
+  readonly committed: string;
+  readonly event: number;
+}
+
+/** A part of a text: ``heading``, ``paragraph`` or ``code``. */
+export interface TextBlock {
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** What is known of a hazard of the protocol. */
+export interface HazardPage {
+  readonly name: string;
+  readonly title: string;
+  readonly blocks: readonly TextBlock[];
+}
+
 /** Where a run leaves what is allowed, and what helps to understand it. */
 export interface Divergence {
   readonly member: number;
@@ -352,6 +388,10 @@ export interface Divergence {
   readonly actionEnabled: boolean;
   readonly failing: readonly string[];
   readonly operator: SourceLines | null;
+  readonly words: readonly string[];
+  readonly receipt: Receipt | null;
+  readonly levels: readonly MemberLevel[];
+  readonly hazards: readonly string[];
   readonly note: string;
   readonly place: string;
   readonly commands: readonly string[];
@@ -394,6 +434,10 @@ export interface LaneEvent {
   readonly remark: string;
   readonly skipped: number;
   readonly electionState?: string;
+  readonly time: string;
+  readonly since: string;
+  readonly place: string;
+  readonly origin: string;
 }
 
 /** A message between two lanes. */
@@ -426,6 +470,15 @@ export interface InGraph {
   readonly drawnEdge: number;
 }
 
+/** The lines of a log that a step accounts for. */
+export interface SourceLine {
+  readonly place: string;
+  readonly lines: readonly string[];
+  readonly leftOut: number;
+  readonly observed: readonly string[];
+  readonly reason: string;
+}
+
 /** A step of a run. */
 export interface StepView {
   readonly member: number;
@@ -433,6 +486,10 @@ export interface StepView {
   readonly eventNumber: number;
   readonly action: string;
   readonly timeNs: string;
+  readonly time: string;
+  readonly since: string;
+  readonly origin: string;
+  readonly source: SourceLine | null;
   readonly input: Json;
   readonly sends: Json;
   readonly before: { readonly [name: string]: Json } | null;
@@ -449,6 +506,8 @@ export interface MemberAt {
   readonly electionState: string;
   readonly role: string;
   readonly step: number;
+  readonly status: string;
+  readonly leads: number | null;
 }
 
 /** Where the members are. */
@@ -462,6 +521,25 @@ export interface MembersAt {
 export interface Segment {
   readonly start: number;
   readonly electionState: string;
+  readonly role: string;
+  readonly status: string;
+}
+
+/** A term in which a member led; its times are those of its own clock. */
+export interface LeaderBand {
+  readonly member: number;
+  readonly term: number;
+  readonly start: number;
+  readonly end: number;
+  readonly lasted: string;
+  readonly electionStart: number;
+  readonly election: string;
+}
+
+/** What the clock showed at a place. */
+export interface TimeMark {
+  readonly number: number;
+  readonly time: string;
 }
 
 /** A member's election states over a run. */
@@ -483,6 +561,8 @@ export interface RunStrip {
   readonly total: number;
   readonly members: readonly MemberStrip[];
   readonly marks: readonly StripMark[];
+  readonly bands: readonly LeaderBand[];
+  readonly times: readonly TimeMark[];
   readonly leftOut: number;
 }
 

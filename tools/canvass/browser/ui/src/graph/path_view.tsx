@@ -61,7 +61,7 @@ function HopList({ path, visit }: { path: PathView; visit: GraphContext["visit"]
         <li><button type="button" class="state-link" onClick={() => visit(path.start.id)}>{path.start.label}</button></li>
         {path.hops.map((hop, at) => (
           <li key={at}>
-            <span class="step-name">{hop.action}</span>{" → "}
+            <span class="step-name">{hop.words}</span>{" → "}
             <button type="button" class="state-link" onClick={() => visit(hop.target, hop.source)}>{hop.targetLabel}</button>
           </li>
         ))}

@@ -62,7 +62,7 @@ export function sceneOfAround(around: Around, overlay: Overlay = {}): Scene {
     nodes: around.nodes.map((node) => ({
       id: node.id,
       label: node.label,
-      sign: signOf(node.electionState),
+      sign: node.sign ?? signOf(node.electionState),
       phase: phaseOf(node.electionState),
       x: node.x,
       y: node.y,
@@ -95,7 +95,7 @@ function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
       target: first.target,
       actions: [...new Set(group.map((edge) => edge.action))],
       edges: group.map((edge) => edge.id),
-      label: labelOf(group.map((edge) => edge.action)),
+      label: labelOf(group.map((edge) => edge.words)),
       taken: taken ? group.reduce((sum, edge) => sum + (taken[edge.id] ?? 0), 0) : undefined,
       lit: lit !== undefined && group.some((edge) => lit.has(edge.id)),
     };
@@ -136,7 +136,7 @@ export function sceneOfPath(path: PathView): Scene {
       id: `${hop.source} ${hop.target}`,
       source: hop.source,
       target: hop.target,
-      label: hop.action,
+      label: hop.words,
       actions: [hop.action],
       edges: [hop.edge],
       taken: undefined,

@@ -96,7 +96,7 @@ function Inspected(
           {view.in.map((edge) => (
             <li key={edge.edge}>
               <button type="button" class="state-link" onClick={() => visit(edge.source)}>
-                <span class="step-name">{edge.action}</span> <span class="soft">from</span> {edge.source === view.id ? "itself" : edge.sourceLabel}
+                <span class="step-name">{edge.words}</span> <span class="soft">from</span> {edge.source === view.id ? "itself" : edge.sourceLabel}
               </button>
             </li>
           ))}

@@ -72,7 +72,7 @@ function Step(
   return (
     <li ref={place} class={chosen ? "is-chosen" : ""}>
       <button type="button" class="state-link" data-edge={edge.edge} data-target={edge.target} onClick={take} onFocus={choose} title={changes.join("\n")}>
-        <span class="step-name">{edge.action}</span>{" "}
+        <span class="step-name">{edge.words}</span>{" "}
         <span class="soft">→</span> {itself ? "itself" : edge.targetLabel}
         {given && given !== "empty" ? <span class="step-detail">{`given ${shortened(given, 140)}`}</span> : null}
         {sends && sends !== "none" && sends !== "empty" ? <span class="step-detail">{`sends ${shortened(sends, 140)}`}</span> : null}

@@ -11,8 +11,9 @@ export const BOX = 52;
 export const HEAD = 34;
 const TRACK = 8;
 const EDGE = 14;
+export const TIMES = 80; // A column for what the clock showed, on the left.
 const TRACKS = 9;
-const LEAST_BOX = 208; // The longest action is read in it; narrower windows scroll.
+const LEAST_BOX = 200; // The longest action is read in it; narrower windows scroll.
 const MOST_BOX = 320;
 const GUTTER = 26 + TRACKS * TRACK;
 
@@ -29,11 +30,12 @@ export interface Route {
   readonly kind: "delivered" | "lost" | "unsent" | "outside";
 }
 
-export function columnsOf(count: number, room: number): Columns {
+export function columnsOf(count: number, room: number, times = false): Columns {
+  const start = EDGE + (times ? TIMES : 0);
   const gutters = Math.max(0, count - 1) * GUTTER;
-  const boxWidth = Math.min(MOST_BOX, Math.max(LEAST_BOX, (room - 2 * EDGE - gutters) / Math.max(1, count)));
-  const lefts = Array.from({ length: count }, (_, lane) => EDGE + lane * (boxWidth + GUTTER));
-  return { lefts, boxWidth, width: 2 * EDGE + count * boxWidth + gutters };
+  const boxWidth = Math.min(MOST_BOX, Math.max(LEAST_BOX, (room - EDGE - start - gutters) / Math.max(1, count)));
+  const lefts = Array.from({ length: count }, (_, lane) => start + lane * (boxWidth + GUTTER));
+  return { lefts, boxWidth, width: EDGE + start + count * boxWidth + gutters };
 }
 
 /** Top of a row by the event's number in the run. */

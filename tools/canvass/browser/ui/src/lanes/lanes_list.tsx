@@ -8,6 +8,7 @@ export function LanesList(
   { lanes, at, choose }: { lanes: Lanes; at: number; choose: (number: number) => void },
 ) {
   const told = messagesOf(lanes);
+  const timed = lanes.events.some((event) => event.time !== "");
   const chosen = useRef<HTMLTableRowElement>(null);
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
   return (
@@ -15,7 +16,7 @@ export function LanesList(
       {lanes.before > 0 ? <p class="soft note">{`${lanes.before.toLocaleString("en")} events before these`}</p> : null}
       <table class="events">
         <thead>
-          <tr><th>event</th><th>lane</th><th>action</th><th>messages</th><th>changes</th></tr>
+          <tr><th>event</th>{timed ? <th>time</th> : null}<th>lane</th><th>action</th><th>messages</th><th>changes</th></tr>
         </thead>
         <tbody>
           {lanes.events.map((event) => (
@@ -26,6 +27,7 @@ export function LanesList(
               data-event={event.number}
             >
               <td><button type="button" class="inline" aria-current={event.number === at} onClick={() => choose(event.number)}>{event.number + 1}</button></td>
+              {timed ? <td>{event.time} <span class="soft">{event.since}</span><div class="soft">{event.place || event.origin.toLowerCase()}</div></td> : null}
               <td>{lanes.lanes[event.lane]}</td>
               <td>{`${markSign(event.mark)} ${event.title}`.trim()}{event.mark ? <div class="soft">{`${event.mark} ${event.remark}`}</div> : null}</td>
               <td>{told.get(event.number)?.text}</td>

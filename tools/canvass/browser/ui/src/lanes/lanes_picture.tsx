@@ -53,6 +53,8 @@ export function LanesPicture(
           </g>
         ))}
       </g>
+      {shown.map((event) => event.time
+        ? <EventTime key={`time ${event.number}`} event={event} y={topOf(event.number) - offset} /> : null)}
       {shown.map((event) => (
         <EventBox
           key={event.number}
@@ -65,6 +67,21 @@ export function LanesPicture(
         />
       ))}
     </svg>
+  );
+}
+
+/** When it happened and what shows it, in a line. */
+function whenText(event: LaneEvent): string {
+  const since = event.since ? ` (${event.since})` : "";
+  return [`${event.time}${since}`, event.place, event.origin.toLowerCase()].filter(Boolean).join(" · ");
+}
+
+function EventTime({ event, y }: { event: LaneEvent; y: number }) {
+  return (
+    <g class="event-time" transform={`translate(8 ${y})`} data-event-time={event.number}>
+      <text y={16}>{event.time}</text>
+      <text y={31} class="soft-text">{event.since}</text>
+    </g>
   );
 }
 
@@ -98,14 +115,14 @@ function EventBox(
   const sign = markSign(event.mark);
   const step = event.reference.split(":")[1] ?? "";
   const state = event.electionState;
-  const corner = `${signOf(state)} ${step}`.trim();
+  const corner = `${signOf(state)} ${step}${event.origin === "INFERRED" ? " ○" : ""}`.trim();
   const title = `${sign ? `${sign} ` : ""}${event.title}`;
   const second = event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
   const third = changeText(event);
   const more = event.changes.length - 1;
   return (
     <g
-      class={`event is-${(event.mark ?? "plain").toLowerCase()}${chosen ? " is-chosen" : ""}`}
+      class={`event is-${(event.mark ?? "plain").toLowerCase()}${chosen ? " is-chosen" : ""}${event.origin === "INFERRED" ? " is-inferred" : ""}`}
       transform={`translate(${x} ${y})`}
       data-event={event.number}
       onClick={() => choose(event.number)}
@@ -118,7 +135,7 @@ function EventBox(
       <text class="event-change" x={12} y={45}>
         {shortened(third, room - (more > 0 ? 4 : 0))}{more > 0 ? ` +${more}` : ""}
       </text>
-      <title>{shortened([`event ${event.number + 1}, ${event.reference}`, event.title, second, ...event.changes].join("\n"), 1500)}</title>
+      <title>{shortened([`event ${event.number + 1}, ${event.reference}`, whenText(event), event.title, second, ...event.changes].join("\n"), 1500)}</title>
     </g>
   );
 }

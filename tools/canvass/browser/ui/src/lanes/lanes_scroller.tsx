@@ -19,7 +19,7 @@ export function LanesScroller(
 ) {
   const holder = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(holder);
-  const columns = columnsOf(lanes.lanes.length, width);
+  const columns = columnsOf(lanes.lanes.length, width, lanes.events.some((event) => event.time !== ""));
   const first = lanes.events[0]?.number ?? 0;
   const [top, setTop] = useState(0);
 

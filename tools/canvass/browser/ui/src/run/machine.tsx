@@ -18,7 +18,8 @@ export function Machine(
   const isMove = (line: Line): boolean =>
     move !== undefined && line.edge.source === move.source && line.edge.target === move.target;
   const known = new Set(machine.states.map((state) => state.name));
-  const elsewhere = members.filter((member) => !known.has(member.electionState));
+  const away = (member: MemberAt): boolean => member.status !== "" || !known.has(member.electionState);
+  const elsewhere = members.filter(away);
   return (
     <svg
       class="machine"
@@ -51,16 +52,18 @@ export function Machine(
         <StateBox
           key={box.state.name}
           box={box}
-          members={members.filter((member) => member.electionState === box.state.name)}
+          members={members.filter((member) => member.electionState === box.state.name && !away(member))}
           moved={move?.target === box.state.name ? move.member : undefined}
         />
       ))}
       {layout.lines.filter(isMove).map((line) => <MoveLabel key="label" line={line} text={action} />)}
       {elsewhere.length > 0 ? (
         <g transform={`translate(${layout.width - BOX_WIDTH - 40} 24)`}>
-          <text class="soft-text" y={4}>not started</text>
           {elsewhere.map((member, at) => (
-            <Token key={member.member} member={member} x={96 + at * 24} y={0} moved={false} />
+            <g key={member.member} transform={`translate(0 ${at * 26})`}>
+              <Token member={member} x={12} y={0} moved={false} />
+              <text class="soft-text" x={30} y={4}>{AWAY[member.status]}</text>
+            </g>
           ))}
         </g>
       ) : null}
@@ -94,14 +97,21 @@ function StateBox(
   );
 }
 
+const AWAY: { readonly [status: string]: string } = {
+  "": "not started", DOWN: "down until its restart", ENDED: "no further events",
+};
+
 function Token(
   { member, x, y, moved }: { member: MemberAt; x: number; y: number; moved: boolean },
 ) {
   return (
-    <g class={`token${moved ? " is-moved" : ""}`} transform={`translate(${x} ${y})`} data-member={member.member}>
+    <g class={`token${moved ? " is-moved" : ""}${member.status ? " is-down" : ""}${member.leads !== null ? " is-leading" : ""}`} transform={`translate(${x} ${y})`} data-member={member.member}>
+      {member.leads !== null ? <circle class="token-ring" r={14.5} /> : null}
       <circle r={10.5} />
+      {member.leads !== null ? <text class="token-term" y={28} text-anchor="middle">{`leads t${member.leads}`}</text> : null}
+      {member.status === "DOWN" ? <path class="token-cross" d="M-9 -9L9 9M9 -9L-9 9" /> : null}
       <text y={4} text-anchor="middle">{member.member}</text>
-      <title>{`member ${member.member}, ${member.role || "no role"}, step ${member.step}`}</title>
+      <title>{`member ${member.member}, ${member.role || "no role"}${member.leads !== null ? `, leads term ${member.leads}` : ""}${member.status ? `, ${AWAY[member.status]}` : ""}, step ${member.step}`}</title>
     </g>
   );
 }

@@ -57,6 +57,8 @@ function Legend() {
       <li><span class="swatch phase-leader">LR</span> leader</li>
       <li><span class="swatch phase-follower">FR</span> follower</li>
       <li><span class="swatch token">0</span> a member is here</li>
+      <li><span class="swatch token is-leading">0</span> it leads</li>
+      <li><span class="swatch token is-down">0</span> it is down</li>
     </ul>
   );
 }
@@ -67,7 +69,7 @@ function MemberList({ now }: { now: MembersAt | undefined }) {
     <ul class="hidden" aria-live="polite" data-members>
       {(now?.members ?? []).map((member) => (
         <li key={member.member}>
-          {`member ${member.member}: ${member.electionState || "not started"}, ${member.role || "no role"}`}
+          {`member ${member.member}: ${member.electionState || "not started"}, ${member.role || "no role"}${member.leads !== null ? `, leads term ${member.leads}` : ""}${member.status ? `, ${member.status.toLowerCase()}` : ""}`}
         </li>
       ))}
     </ul>

@@ -1,11 +1,12 @@
 // One step of a member: what it was given, what it sent, and what that changed.
 
 import { useState } from "preact/hooks";
-import type { LaneEvent, RunView, StepView } from "../api/types";
+import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { Told } from "../parts/told";
 import { formatRoute } from "../route/route";
+import { plural } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
@@ -19,6 +20,25 @@ export function StepPane({ run, at }: { run: RunView; at: number }) {
         : event && !place ? <Unstepped event={event} />
         : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} event={event?.reference === `${data.member}:${data.step}` ? event : undefined} />}</Awaited>}
     </aside>
+  );
+}
+
+const ORIGINS: { readonly [origin: string]: string } = {
+  OBSERVED: "lines of the log show this step",
+  INFERRED: "no line shows this step: it was inferred, and is checked like the others",
+};
+
+/** The lines of the log, and what of the step they show. */
+function SourceOf({ source }: { source: SourceLine }) {
+  return (
+    <section data-source>
+      <h3>{`In the log: ${source.place}`}</h3>
+      {source.lines.length > 0
+        ? <pre class="source is-log" tabIndex={0}>{source.lines.join("\n")}</pre>
+        : <p class="soft">The log itself is not here. Browse the folder of the logs to read the line.</p>}
+      {source.leftOut > 0 ? <p class="soft">{`${plural(source.leftOut, "line")} left out`}</p> : null}
+      <p class="soft">{`Observed: ${source.observed.join(", ") || "that it happened"}. Everything else is inferred.`}</p>
+    </section>
   );
 }
 
@@ -40,9 +60,15 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
       <header class="inspector-head">
         <p class="soft">{`member ${step.member} · step ${step.step}`}</p>
         <h2>{step.action}</h2>
+        <p class="when" data-when>
+          <span>{step.since ? `${step.time} (${step.since})` : step.time}</span>
+          {step.source ? <> · <code>{step.source.place}</code></> : null}
+          {step.origin ? <span class={`tag is-${step.origin.toLowerCase()}`} title={ORIGINS[step.origin]}>{step.origin.toLowerCase()}</span> : null}
+        </p>
         {event?.mark ? <p class={`remark is-${event.mark.toLowerCase()}`}>{`${event.mark}${event.remark ? `: ${event.remark}` : ""}`}</p> : null}
         {step.divergence ? <p class="remark is-diverges"><span aria-hidden="true">✖ </span>{step.divergence}</p> : null}
       </header>
+      {step.source ? <SourceOf source={step.source} /> : null}
       <section>
         <h3>Given</h3>
         <Told value={step.input} none="Nothing: the member does this by itself." />

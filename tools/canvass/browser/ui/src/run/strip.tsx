@@ -6,6 +6,11 @@ import type { TimeScale } from "./time_scale";
 
 const ROW = 15;
 const SIGN = 15;
+const CHARACTER = 5.8;
+const AXIS = 14;
+const BAND = 15;
+export const STRIP_TOP = AXIS + BAND;
+const TICK = 92; // Room for a time with milliseconds.
 
 export function Strip(
   { strip, run, at, width, scale, show }: {
@@ -17,7 +22,7 @@ export function Strip(
     show: (at: number) => void;
   },
 ) {
-  const height = strip.members.length * ROW;
+  const height = STRIP_TOP + strip.members.length * ROW;
   const diverges = run.divergence?.eventNumber;
   const middle = (number: number): number => (scale.place(number) + scale.place(number + 1)) / 2;
   const clicked = (event: MouseEvent): void => {
@@ -26,6 +31,8 @@ export function Strip(
   };
   return (
     <svg class="strip-picture" width={width} height={height} onClick={clicked} aria-hidden="true">
+      <Axis strip={strip} width={width} middle={middle} />
+      <Bands strip={strip} scale={scale} />
       {strip.members.map((member, row) => (
         <Segments key={member.id} member={member} row={row} total={strip.total} scale={scale} />
       ))}
@@ -33,7 +40,7 @@ export function Strip(
         <line
           key={place}
           class={`strip-mark is-${mark.kind.toLowerCase()}`}
-          x1={middle(mark.number)} x2={middle(mark.number)} y1={0} y2={height}
+          x1={middle(mark.number)} x2={middle(mark.number)} y1={STRIP_TOP} y2={height}
         >
           <title>{`${mark.kind} of member ${mark.member}: ${mark.text}`}</title>
         </line>
@@ -44,6 +51,60 @@ export function Strip(
       <line class="strip-now" x1={middle(at)} x2={middle(at)} y1={0} y2={height} />
     </svg>
   );
+}
+
+/** What the clock showed, at as many places as there is room for. */
+function Axis(
+  { strip, width, middle }: { strip: RunStrip; width: number; middle: (number: number) => number },
+) {
+  const ticks: { x: number; time: string }[] = [];
+  for (const { number, time } of strip.times) {
+    const x = middle(number);
+    const last = ticks.at(-1);
+    if ((last === undefined || x - last.x >= TICK) && x < width - TICK / 2) ticks.push({ x, time });
+  }
+  return (
+    <g class="strip-axis" data-axis>
+      {ticks.map(({ x, time }) => (
+        <g key={x}>
+          <path d={`M${x} 0v${AXIS - 2}`} />
+          <text x={x + 3} y={AXIS - 4}>{time}</text>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+/** Who leads, and how long the election before took. */
+function Bands({ strip, scale }: { strip: RunStrip; scale: TimeScale }) {
+  return (
+    <g class="strip-bands">
+      {strip.bands.map((band) => {
+        const from = scale.place(band.start);
+        const width = Math.max(1.5, scale.place(band.end) - from);
+        const text = `${band.member} leads term ${band.term} · ${band.lasted}`;
+        const before = from - scale.place(band.electionStart);
+        return (
+          <g key={`${band.start} ${band.member}`} data-band={band.member} data-term={band.term}>
+            <rect x={from} y={AXIS + 1} width={width} height={BAND - 3} rx={3} />
+            <text x={from + 4} y={AXIS + BAND - 4}>{fitting(width - 6, text, `${band.member} leads t${band.term}`, `t${band.term}`)}</text>
+            <text class="strip-election" x={from - 4} y={AXIS + BAND - 4} text-anchor="end">
+              {fitting(before - 6, `elected in ${band.election}`, band.election)}
+            </text>
+            <title>{`member ${band.member} leads term ${band.term} for ${band.lasted}; its own election took ${band.election}`}</title>
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+function fitting(width: number, ...texts: readonly string[]): string {
+  return texts.find((text) => text.length * CHARACTER <= width) ?? "";
+}
+
+export function isLeading(one: { readonly electionState: string; readonly role: string }): boolean {
+  return one.electionState === "CLOSED" && one.role === "LEADER";
 }
 
 function Segments(
@@ -57,16 +118,29 @@ function Segments(
   return (
     <>
       {member.segments.map((segment, place) => {
-        if (segment.electionState === "") return null;
+        if (segment.electionState === "" && segment.status === "") return null;
         const from = scale.place(segment.start);
         const width = scale.place(member.segments[place + 1]?.start ?? total) - from;
+        const y = STRIP_TOP + row * ROW;
+        if (segment.status !== "") {
+          return (
+            <g key={`${segment.start} ${segment.status}`} class="strip-down" data-down={member.id}>
+              <path d={`M${from} ${y + ROW / 2}h${Math.max(0.5, width)}`} />
+              {width > 40 ? <text x={from + 4} y={y + ROW - 4}>{segment.status === "DOWN" ? "down" : "ended"}</text> : null}
+              <title>{segment.status === "DOWN"
+                ? `member ${member.id} is down, from its last event to its restart`
+                : `member ${member.id} has no further events`}</title>
+            </g>
+          );
+        }
+        const leads = isLeading(segment);
         return (
-          <g key={segment.start} class={`strip-segment phase-${phaseOf(segment.electionState)}`}>
-            <rect x={from} y={row * ROW + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
-              <title>{`member ${member.id}: ${segment.electionState}, from event ${segment.start + 1}`}</title>
+          <g key={segment.start} class={`strip-segment phase-${leads ? "leader" : phaseOf(segment.electionState)}${leads ? " is-leading" : ""}`}>
+            <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
+              <title>{`member ${member.id}: ${segment.electionState}${leads ? ", it leads" : ""}, from event ${segment.start + 1}`}</title>
             </rect>
             {width > SIGN
-              ? <text x={from + 3} y={row * ROW + ROW - 4}>{signOf(segment.electionState)}</text> : null}
+              ? <text x={from + 3} y={y + ROW - 4}>{leads && width > 40 ? "leads" : signOf(segment.electionState)}</text> : null}
           </g>
         );
       })}

@@ -5,7 +5,7 @@ import type { RunStrip, RunView } from "../api/types";
 import { useSize } from "../parts/use_size";
 import { plural } from "../words/visible";
 import { useEventAt } from "./event_at";
-import { Strip } from "./strip";
+import { Strip, STRIP_TOP } from "./strip";
 import { timeScale } from "./time_scale";
 
 const UNITS = 10_000; // Of the slider, which moves in places and not in events.
@@ -40,9 +40,10 @@ export function Timeline(
         <output class="place" data-place={at}>
           {run.events === 0 ? "no events" : `event ${(at + 1).toLocaleString("en")} of ${run.events.toLocaleString("en")}`}
         </output>
+        {event?.time ? <span class="place-time" data-time>{event.time}</span> : null}
       </div>
       <div class="timeline-track">
-        <div class="strip-names" aria-hidden="true">
+        <div class="strip-names" aria-hidden="true" style={{ paddingTop: `${STRIP_TOP}px` }}>
           {(strip?.members ?? []).map((member) => <span key={member.id}>{member.id}</span>)}
         </div>
         <div class="strip-place" ref={holder}>

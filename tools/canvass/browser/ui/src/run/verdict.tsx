@@ -1,6 +1,7 @@
 // The verdict: where the run leaves what is allowed, observed beside allowed, and what helps.
 
-import type { Difference, Divergence, RunView } from "../api/types";
+import type { Difference, Divergence, Receipt, RunView } from "../api/types";
+import { Hazard } from "../parts/hazard";
 import { Empty } from "../parts/note";
 import { plural } from "../words/visible";
 import type { Milestone } from "./milestones";
@@ -46,9 +47,13 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
           {`${divergence.name}: member ${divergence.member}, step ${divergence.step}`}
         </h2>
         <p>{divergence.message}</p>
+        {divergence.words.map((words) => <p key={words} class="expected-words">{words}</p>)}
         <p class="soft">{[divergence.kind, divergence.about].filter(Boolean).join(": ")}</p>
         <button type="button" onClick={() => show(divergence.eventNumber)}>Go to this event</button>
       </section>
+      {divergence.receipt ? <Unsent receipt={divergence.receipt} show={show} /> : null}
+      {divergence.levels.length > 0 ? <Levels divergence={divergence} show={show} /> : null}
+      {divergence.hazards.map((name) => <Hazard key={name} name={name} />)}
       {divergence.expected.map((rows, at) => (
         <Compared
           key={at}
@@ -86,6 +91,65 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
         </section>
       ) : null}
     </>
+  );
+}
+
+/** The message that nobody sent, beside the nearest one that was sent. */
+function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => void }) {
+  const { nearestEvent } = receipt;
+  return (
+    <section data-receipt>
+      <h3>Received, and never sent</h3>
+      <p>{receipt.received}</p>
+      <p>
+        {receipt.nearest}{" "}
+        {nearestEvent === null ? null
+          : <button type="button" class="inline" onClick={() => show(nearestEvent)}>{`event ${nearestEvent + 1}`}</button>}
+      </p>
+      {receipt.rows.length > 0 ? (
+        <table class="compare">
+          <thead><tr><th scope="col">field</th><th scope="col">as received</th><th scope="col">as sent</th></tr></thead>
+          <tbody>
+            {receipt.rows.map((row) => (
+              <tr key={row.field} class="differs" data-field={row.field}>
+                <th scope="row">{row.field}</th><td class="observed">{row.observed}</td><td class="allowed">{row.allowed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : null}
+    </section>
+  );
+}
+
+/** Where each member stood: the ends and terms of their logs against what was committed. */
+function Levels({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
+  return (
+    <section data-levels>
+      <h3>The members at this step</h3>
+      <div class="scroll-x">
+        <table class="compare">
+          <thead>
+            <tr>
+              <th scope="col">member</th><th scope="col">state</th><th scope="col">log ends at</th>
+              <th scope="col">terms of the log</th><th scope="col">commit position</th><th scope="col">last event</th>
+            </tr>
+          </thead>
+          <tbody>
+            {divergence.levels.map((level) => (
+              <tr key={level.member} data-level={level.member} class={level.member === divergence.member ? "differs" : ""}>
+                <th scope="row">{level.member}</th>
+                <td>{level.state}</td>
+                <td class="observed">{level.logEnd}</td>
+                <td>{level.terms}</td>
+                <td class="observed">{level.committed}</td>
+                <td><button type="button" class="inline" onClick={() => show(level.event)}>{level.event + 1}</button></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

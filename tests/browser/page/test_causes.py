@@ -1,0 +1,80 @@
+"""Divergences that are no single step: a message that nobody sent, and a broken promise."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.browser.page_files import page_files
+from canvass.traces.alignment.importer import import_logs
+from support.browse import Asked, serving
+from support.spoilt_runs import edit_event
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+HZ6 = Path(__file__).resolve().parents[3] / "samples" / "aeron-hz6"
+
+
+def spoil_receipt(run: Path) -> tuple[int, int]:
+    """Change what member 0 received first from member 1; give the value sent and received."""
+    stream = run / "member-0.ndjson"
+    events = [json.loads(line) for line in stream.read_text().splitlines()]
+    place = next(
+        k
+        for k, event in enumerate(events)
+        if event["input"].get("from") == 1 and event["action"] == "OnCanvassPosition"
+    )
+    sent: int = events[place]["input"]["message"]["logPosition"]
+
+    def change(event: dict[str, dict[str, dict[str, int]]]) -> None:
+        event["input"]["message"]["logPosition"] = sent + 64
+
+    edit_event(stream, place, change)
+    return sent, sent + 64
+
+
+@pytest.fixture(scope="module")
+def causes(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    folder = tmp_path_factory.mktemp("causes")
+    shutil.copytree(good_run, folder / "unsent")
+    spoil_receipt(folder / "unsent")
+    import_logs([HZ6], folder / "hz6")
+    with serving([folder / "unsent", folder / "hz6"], files=page_files()) as running:
+        yield running
+
+
+def test_a_message_that_nobody_sent_stands_beside_the_nearest_one(
+    open_page: Open, causes: Asked
+) -> None:
+    page = open_page(f"/run/{causes.ids[0]}?view=verdict", at=causes)
+    receipt = page.locator("[data-receipt]")
+    expect(receipt).to_contain_text("Member 0 received CanvassPosition")
+    expect(receipt).to_contain_text("Nearest that member 1 did send to member 0")
+    row = receipt.locator('[data-field="logPosition"]')
+    received, sent = (int(row.locator(name).inner_text()) for name in (".observed", ".allowed"))
+    assert received == sent + 64
+    before = page.locator("output.place").get_attribute("data-place") or ""
+    receipt.get_by_role("button").click()
+    expect(page.locator("output.place")).not_to_have_attribute("data-place", before)
+
+
+def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
+    open_page: Open, causes: Asked
+) -> None:
+    """The sample in which a committed entry is on one member only."""
+    page = open_page(f"/run/{causes.ids[1]}?view=verdict", at=causes)
+    levels = page.locator("[data-levels] [data-level]")
+    expect(levels).to_have_count(3)
+    ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]
+    committed = max(int(one.locator(".observed").last.inner_text()) for one in levels.all())
+    assert sum(end >= committed for end in ends) == 1
+    story = page.locator('[data-hazard="HZ6"]')
+    expect(story).to_contain_text("an incomplete replay lowers the log term")
+    story.get_by_role("button").click()
+    expect(story.locator("pre").nth(1)).to_contain_text("EnterElection")

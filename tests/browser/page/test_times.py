@@ -1,0 +1,115 @@
+"""Time and source of each step on the page; who leads, and who is down."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.browser import api
+from support.browse import Asked
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
+
+
+def seconds(text: str) -> float:
+    """Read a time as the page writes it."""
+    return float(text.removesuffix(" s"))
+
+
+def test_an_observed_step_has_its_time_and_the_line_of_the_log(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    """The line is compared with the log itself."""
+    events = server.get(api.Lanes, f"/run/{ids['sample']}/lanes", count=200).events
+    event = next(one for one in events if one.title == "OnVote" and one.origin == "OBSERVED")
+    member, step = event.reference.split(":")
+    line = int(event.place.rpartition(":")[2])
+    with gzip.open(SAMPLE / f"member-{member}.log.gz", "rt") as log:
+        written = log.read().splitlines()[line - 1]
+    assert f"[{seconds(event.time):.3f}"[:-1] in written
+
+    page = open_page(f"/run/{ids['sample']}/step/{member}/{step}")
+    when = page.locator("[data-when]")
+    expect(when).to_contain_text(event.time)
+    expect(when).to_contain_text(event.since)
+    expect(when).to_contain_text(f"member-{member}.log:{line}")
+    expect(when.locator(".is-observed")).to_have_text("observed")
+    expect(page.locator("[data-source] pre")).to_have_text(written)
+    expect(page.locator("[data-source]")).to_contain_text("Observed: input.message")
+
+
+def test_an_inferred_step_says_so_and_names_no_line(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    events = server.get(api.Lanes, f"/run/{ids['sample']}/lanes", count=200).events
+    event = next(one for one in events if one.origin == "INFERRED")
+    page = open_page(f"/run/{ids['sample']}?at={event.number}&view=lanes")
+    expect(page.locator("[data-when] .is-inferred")).to_have_text("inferred")
+    expect(page.locator("[data-source]")).to_have_count(0)
+    box = page.locator(f'[data-event="{event.number}"]')
+    expect(box).to_have_class(re.compile("is-inferred"))
+    expect(page.locator(f'[data-event-time="{event.number}"]')).to_contain_text(event.time)
+
+
+def test_a_recorded_run_has_times_and_says_nothing_of_lines(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['good']}?at=5")
+    expect(page.locator("[data-when]")).to_contain_text(re.compile(r"^\d+\.\d{3} s"))
+    expect(page.locator("[data-when] .tag")).to_have_count(0)
+
+
+def test_the_timeline_has_a_clock_that_goes_forward(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    expect(page.locator("[data-time]")).to_have_text(re.compile(r"\d+\.\d{3} s"))
+    ticks = page.locator("[data-axis] text")
+    expect(ticks.first).to_be_attached()
+    texts = ticks.all_text_contents()
+    times = [seconds(text) for text in texts]
+    assert len(times) >= 5
+    assert times == sorted(times)
+
+
+def test_each_leadership_is_a_band_with_its_term_and_the_time_of_its_election(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    led = [(str(row.leader), str(row.term)) for row in told.leaderships]
+    page = open_page(f"/run/{ids['sample']}?at=0")
+    bands = page.locator("[data-band]")
+    expect(bands).to_have_count(len(led))
+    found = bands.evaluate_all("all => all.map(one => [one.dataset.band, one.dataset.term])")
+    assert [tuple(one) for one in found] == led
+    for place, row in enumerate(told.leaderships):
+        if row.lasted != "?":
+            expect(bands.nth(place).locator("title")).to_contain_text(f"for {row.lasted}")
+
+
+def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
+    first = strip.bands[0]
+    restart = next(
+        mark for mark in strip.marks if mark.kind == "RESTART" and mark.member == first.member
+    )
+    page = open_page(f"/run/{ids['sample']}?at={first.end - 1}")
+    disc = page.locator(f'.machine [data-member="{first.member}"]')
+    expect(disc).to_have_class(re.compile("is-leading"))
+    expect(disc.locator(".token-term")).to_have_text(f"leads t{first.term}")
+    page.keyboard.press("ArrowRight")
+    expect(disc).to_have_class(re.compile("is-down"))
+    expect(page.locator(f'[data-state] [data-member="{first.member}"]')).to_have_count(0)
+    expect(page.locator(f'[data-down="{first.member}"]').first).to_be_attached()
+
+    page.evaluate(f"location.hash = '#/run/{ids['sample']}?at={restart.number}'")
+    back = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=restart.number)
+    state = back.members[first.member].election_state
+    expect(page.locator(f'[data-state="{state}"] [data-member="{first.member}"]')).to_have_count(1)

@@ -1,0 +1,76 @@
+"""A state graph of a cluster without TLC: one member asks the other one for its vote."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
+from canvass.graph.ids import ID_BYTES
+from canvass.graph.value_builder import ValueBuilder
+from support.page_material import cluster_state
+
+ACTIONS = ("Lose", "TakeNominate", "TakeOnRequestVote")
+NOMINATED, ASKED, GRANTED = 0, 1, 2
+
+
+def write_cluster_graph(folder: Path) -> DumpManifest:
+    """Write a graph of three states; the request is sent, and arrives."""
+    builder = ValueBuilder()
+
+    def value(tree: Any) -> int:
+        if isinstance(tree, dict):
+            inner = {name: value(one) for name, one in tree.items()}
+            if all(name.isdigit() for name in inner):
+                return builder.function({builder.integer(int(n)): one for n, one in inner.items()})
+            return builder.record(inner)
+        if isinstance(tree, list):
+            return builder.sequence([value(one) for one in tree])
+        if isinstance(tree, bool):
+            return builder.boolean(tree)
+        return builder.integer(tree) if isinstance(tree, int) else builder.string(tree)
+
+    states = [
+        cluster_state(asked=False, received=False, claim=""),
+        cluster_state(asked=True, received=False, claim=""),
+        cluster_state(asked=True, received=True, claim=""),
+    ]
+    for state in states:
+        # A function of 1 alone would be a sequence in TLA+.
+        for member, queues in state["channel"].items():
+            queues.setdefault(member, [])
+    numbers = {name: [value(state[name]) for state in states] for name in ("member", "channel")}
+    values, number = builder.sealed()
+    ids = np.frombuffer(
+        b"".join(hashlib.sha256(b"cluster %d" % k).digest()[:ID_BYTES] for k in range(len(states))),
+        dtype=np.uint8,
+    ).reshape(len(states), ID_BYTES)
+    words = ids.view(">u8")
+    order = np.lexsort((words[:, 1], words[:, 0]))
+    row = np.empty(len(states), dtype=np.int32)
+    row[order] = np.arange(len(states), dtype=np.int32)
+    edges = np.array(
+        [(row[NOMINATED], row[ASKED], 1), (row[ASKED], row[GRANTED], 2)], dtype=np.int32
+    )
+    edges = edges[np.lexsort((edges[:, 2], edges[:, 1], edges[:, 0]))]
+    initial = np.zeros(len(states), dtype=np.bool_)
+    initial[row[NOMINATED]] = True
+    arrays = DumpArrays(
+        values=values,
+        ids=ids[order],
+        initial=initial,
+        expanded=np.ones(len(states), dtype=np.bool_),
+        nodes={
+            name: number[np.array(each, dtype=np.int32)[order]] for name, each in numbers.items()
+        },
+        source=edges[:, 0].copy(),
+        target=edges[:, 1].copy(),
+        action=edges[:, 2].copy(),
+        action_names=ACTIONS,
+        arguments=np.full(len(edges), -1, dtype=np.int32),
+        argument_texts=(),
+    )
+    return write_dump_graph(folder, arrays, model="TwoMembers", complete=True, origin=DumpOrigin())

@@ -1,0 +1,154 @@
+"""One member over a run: its election states, when it led, and when it was down.
+
+Read off the recorded states: a member leads while its role is leader and its election is closed; it
+is down between its last event and the restart that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.browser import api
+from canvass.browser.clock_texts import seconds_text
+from canvass.explanation.evidence import shown_ns
+from canvass.traces.columns import EventColumns
+from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
+
+DOWN: Final = "DOWN"
+ENDED: Final = "ENDED"
+MAX_TIMES: Final = 600
+"""Samples of the clock: an axis has no more pixels for them."""
+MAX_BANDS: Final = 1000
+QUIET_EVENTS: Final = 20
+"""A member without events for so long at the end of the run is shown as ended."""
+_ELECTION: Final = STATE_ENUMS["election_state"]
+_ROLE: Final = STATE_ENUMS["role"]
+_CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
+_LEADER: Final = [role.value for role in _ROLE].index("LEADER")
+_RESTART: Final = ACTION_NAMES.index("Restart")
+_TERMINATE: Final = ACTION_NAMES.index("Terminate")
+
+
+class Track:
+    """The events of one member.
+
+    Parameters
+    ----------
+    columns
+        All events of the run.
+    rows
+        The rows of the member, in their order.
+    places
+        Their places in the causal order.
+    total
+        The number of events of the run.
+    """
+
+    def __init__(
+        self, columns: EventColumns, rows: NDArray[np.int64], places: NDArray[np.int64], total: int
+    ) -> None:
+        state = columns.state[rows]
+        self.places = places
+        self.state = state[:, STATE_INDEX["election_state"]]
+        self.role = state[:, STATE_INDEX["role"]]
+        self._time = columns.time_ns[rows]
+        self._restart = columns.action[rows] == _RESTART
+        term = state[:, STATE_INDEX["module_leadership_term_id"]]
+        self.leads = np.where((self.state == _CLOSED) & (self.role == _LEADER), term, -1)
+        """The term that the member leads after each event, -1 if it leads none."""
+        ended = len(rows) > 0 and columns.action[rows[-1]] == _TERMINATE
+        quiet = len(rows) > 0 and total - int(places[-1]) > QUIET_EVENTS
+        self._ends = ended or quiet
+
+    def at(self, member: int, number: int, steps: NDArray[np.int64]) -> api.MemberAt:
+        """Tell where the member is after an event of the run; ``steps`` are its own numbers."""
+        k = int(np.searchsorted(self.places, number, side="right")) - 1
+        if k < 0:
+            return api.MemberAt(
+                member=member, election_state="", role="", step=-1, status="", leads=None
+            )
+        status = self._status_after(k) if number > int(self.places[k]) else ""
+        return api.MemberAt(
+            member=member,
+            election_state=_ELECTION[int(self.state[k])].value,
+            role=_ROLE[int(self.role[k])].value,
+            step=int(steps[k]),
+            status=status,
+            leads=None if status or self.leads[k] < 0 else int(self.leads[k]),
+        )
+
+    def _status_after(self, k: int) -> str:
+        """Tell what the member is between an event and its next one."""
+        if k + 1 == len(self.places):
+            return ENDED if self._ends else ""
+        return DOWN if self._restart[k + 1] else ""
+
+    def segments(self) -> Iterator[api.Segment]:
+        """Give the election states with their beginnings; times when it is down among them."""
+        if not len(self.places) or self.places[0]:
+            yield api.Segment(start=0, election_state="")
+        code = self.state * len(_ROLE) + self.role
+        changed = np.diff(code, prepend=-1) != 0
+        for k in np.flatnonzero(changed | self._restart).tolist():
+            if k and self._restart[k]:
+                yield api.Segment(start=int(self.places[k - 1]) + 1, election_state="", status=DOWN)
+            yield api.Segment(
+                start=int(self.places[k]),
+                election_state=_ELECTION[int(self.state[k])].value,
+                role=_ROLE[int(self.role[k])].value,
+            )
+        if self._ends:
+            yield api.Segment(start=int(self.places[-1]) + 1, election_state="", status=ENDED)
+
+    def bands(self, member: int, total: int) -> Iterator[api.LeaderBand]:
+        """Give the terms that the member led."""
+        lives = np.cumsum(self._restart)
+        edges = np.flatnonzero(
+            (np.diff(self.leads, prepend=-1) != 0) | (np.diff(lives, prepend=0) != 0)
+        ).tolist()
+        for start, end in zip(edges, [*edges[1:], len(self.leads)], strict=True):
+            if self.leads[start] < 0:
+                continue
+            last = end - 1
+            goes_on = end < len(self.leads) and not self._restart[end]
+            stop = int(self.places[end]) if goes_on else int(self.places[last]) + 1
+            if end == len(self.leads) and not self._ends:
+                stop = total
+            began = self._election_start(start)
+            until = self._time[end] if goes_on else self._time[last]
+            yield api.LeaderBand(
+                member=member,
+                term=int(self.leads[start]),
+                start=int(self.places[start]),
+                end=stop,
+                lasted=shown_ns(int(until - self._time[start])),
+                election_start=int(self.places[began]),
+                election=shown_ns(int(self._time[start] - self._time[began])),
+            )
+
+    def _election_start(self, k: int) -> int:
+        """Give the event at which the election began that is closed at an event."""
+        before = np.flatnonzero((self.state[:k] == _CLOSED) | self._restart[1 : k + 1])
+        first = int(before[-1]) + 1 if len(before) else 0
+        return min(first, k)
+
+
+def bands_of(tracks: list[Track], total: int) -> tuple[api.LeaderBand, ...]:
+    """List the leaderships in the order of their beginning."""
+    found = [band for member, one in enumerate(tracks) for band in one.bands(member, total)]
+    return tuple(sorted(found, key=lambda band: (band.start, band.member))[:MAX_BANDS])
+
+
+def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]:
+    """Sample what the clocks showed, evenly over the causal order."""
+    count = min(len(rows), MAX_TIMES)
+    numbers = sorted({round(k * (len(rows) - 1) / max(1, count - 1)) for k in range(count)})
+    times = columns.time_ns[[rows[number] for number in numbers]].tolist() if numbers else []
+    return tuple(
+        api.TimeMark(number=number, time=seconds_text(time))
+        for number, time in zip(numbers, times, strict=True)
+    )
