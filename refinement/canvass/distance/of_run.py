@@ -2,6 +2,9 @@
 
 The events are taken in an order of causes, that of `canvass browse`. Who recorded whose log says
 which term each byte is of; where a stream does not begin at the beginning, the recording log does.
+
+A search takes seconds, and near misses last milliseconds: `exposed_every` chooses the events from
+which a search is worth it, by what the logs and the reports show without one.
 """
 
 from __future__ import annotations
@@ -12,14 +15,30 @@ from typing import Final
 
 from canvass.cluster.member import Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.quorum import quorum_position
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.conformance.steps import rules_of
 from canvass.distance.moment import Moment
 from canvass.graph.steps import member_of, message_of
 from canvass.lanes.of_run import RunLanes
-from canvass.simulation.scenario.contents import Log, Segment, append, copy, cut, length
-from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE, STATE_ENUMS, STATE_INDEX
+from canvass.simulation.scenario.contents import (
+    Log,
+    Segment,
+    agreement,
+    append,
+    copy,
+    cut,
+    length,
+)
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    MEMBER_INDEX,
+    MESSAGE_INDEX,
+    NONE,
+    STATE_ENUMS,
+    STATE_INDEX,
+)
 from canvass.traces.run import RunFolder
 
 _ID: Final = MESSAGE_INDEX["id"]
@@ -35,9 +54,11 @@ _READ: Final = (
     "module_leadership_term_id",
 )
 _LEADER: Final = STATE_ENUMS["role"].index(Role.LEADER)
+_CANDIDATE: Final = STATE_ENUMS["role"].index(Role.CANDIDATE)
 _STATES: Final = [one.value for one in STATE_ENUMS["election_state"]]
 _BEGINS_TO_LEAD: Final = _STATES.index("LEADER_LOG_REPLICATION")
 _CLOSED: Final = _STATES.index("CLOSED")
+_NOTED: Final = MEMBER_INDEX["log_position"]
 _RESTART: Final = ACTION_NAMES.index("Restart")
 
 
@@ -77,21 +98,31 @@ class RunMoments:
         row = self.lanes.row_of(member, step)
         return None if row is None else self.lanes.place[row]
 
-    def places_every(self, period_ns: int) -> list[int]:
-        """Give the place of the last event of each period, from the first one on."""
+    def exposed_every(self, period_ns: int) -> list[int]:
+        """Give the place of the most exposed event of each period; of equal ones the last.
+
+        An event is the more exposed, in this order: the further the reports that a leader or a
+        candidate counts are beyond what a quorum shares with its log; the fewer members that
+        are outside elections hold what is committed; the fewer members hold it.
+        """
         time = self.loaded.columns.time_ns
+        following = _Following(self)
         found, until = list[int](), None
+        best: tuple[tuple[int, int, int], int] | None = None
         for place, row in enumerate(self.lanes.rows):
             now = int(time[row])
             if until is None:
                 until = now + period_ns
-            while now >= until:
-                if place and (not found or found[-1] != place - 1):
-                    found.append(place - 1)
-                until += period_ns
-        if self.total and (not found or found[-1] != self.total - 1):
-            found.append(self.total - 1)
-        return found
+            if now >= until:
+                if best is not None:
+                    found.append(best[1])
+                best = None
+                until += period_ns * ((now - until) // period_ns + 1)
+            following.take(row)
+            exposed = following.exposure(row)
+            if best is None or exposed >= best[0]:
+                best = exposed, place
+        return found if best is None else [*found, best[1]]
 
     def time_ns(self, place: int) -> int:
         """Give the time of an event by its member's clock."""
@@ -154,6 +185,30 @@ class _Following:
                 message = message_of([int(cells[0]), *map(int, cells[3:])])
                 assert message is not None
                 self._under_way[int(cells[_ID])] = (i, int(cells[_PEER]), message)
+
+    def exposure(self, row: int) -> tuple[int, int, int]:
+        """Say how exposed what is committed is after an event, see `RunMoments.exposed_every`."""
+        of, i = self._of, int(self._of.loaded.columns.member[row])
+        count = of.rules.member_count
+        needed = length(self._committed)
+        holders = [j for j in range(count) if agreement(self._logs[j], self._committed) >= needed]
+        settled = sum(self._is_settled(j) for j in holders)
+        return self._counted_too_far(i, row), -settled, -len(holders)
+
+    def _is_settled(self, i: int) -> bool:
+        last = self._last[i]
+        return last is not None and self._of._cells[last][4] == _CLOSED
+
+    def _counted_too_far(self, i: int, row: int) -> int:
+        """How far the positions that a member counts are beyond what a quorum shares with it."""
+        of, log = self._of, self._logs[i]
+        if of._cells[row][3] not in (_LEADER, _CANDIDATE):
+            return 0
+        count = of.rules.member_count
+        noted = of.loaded.states.members[row][:, _NOTED].tolist()
+        noted[i] = length(log)
+        shared = [agreement(log, one) for one in self._logs]
+        return max(quorum_position(noted[:count], count) - quorum_position(shared, count), 0)
 
     def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
         """The log continued from whom the member follows, else as its recording log says."""

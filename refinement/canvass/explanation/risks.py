@@ -310,6 +310,7 @@ def _leaders(timeline: Timeline, spans: list[Span]) -> Iterator[RiskReport]:
 
 
 def _near_misses(timeline: Timeline) -> Iterator[RiskReport]:
+    bases = _bases(timeline)
     for one in timeline.members.values():
         before: records.ElectionStateChange | None = None
         before_index = 0
@@ -326,7 +327,7 @@ def _near_misses(timeline: Timeline) -> Iterator[RiskReport]:
                     NEAR_MISS, "warning", one.member_id, one.times[index], None, page, sentences
                 )
             before, before_index = record, index
-        yield from _foreign_votes(one)
+        yield from _foreign_votes(one, bases)
 
 
 def _near_miss(
@@ -355,20 +356,42 @@ def _near_miss(
     return None
 
 
-def _foreign_votes(one: MemberTimeline) -> Iterator[RiskReport]:
-    """A vote whose log is of an older term, and longer, counts as a copy of the leader's log."""
+def _bases(timeline: Timeline) -> dict[int, int]:
+    """Where each term begins in the log, as far as lines say so; the lowest if they differ."""
+    found: dict[int, int] = {}
+
+    def see(term: int, base: int) -> None:
+        if base >= 0:
+            found[term] = min(base, found.get(term, base))
+
+    for one in timeline.members.values():
+        for record in one.records:
+            if isinstance(record, records.NewLeadershipTerm):
+                see(record.leadership_term_id, record.term_base_log_position)
+                see(record.next_leadership_term_id, record.next_term_base_log_position)
+            elif isinstance(record, records.ReplayNewLeadershipTerm):
+                see(record.leadership_term_id, record.term_base_log_position)
+    return found
+
+
+def _foreign_votes(one: MemberTimeline, bases: dict[int, int]) -> Iterator[RiskReport]:
+    """A vote whose log is of an older term, and goes on where a newer term begins in the log of
+    the candidate, counts as a copy of that log.
+    """
     ballot: records.ElectionStateChange | None = None
     for index, record in enumerate(one.records):
         if isinstance(record, records.ElectionStateChange):
             ballot = record if record.new_state == "CANDIDATE_BALLOT" else None
         elif isinstance(record, records.Vote) and record.vote and ballot is not None:
-            older = record.log_leadership_term_id < ballot.log_leadership_term_id
-            if older and record.log_position >= ballot.append_position > 0:
+            newer = range(record.log_leadership_term_id + 1, ballot.log_leadership_term_id + 1)
+            base = min((bases[term] for term in newer if term in bases), default=None)
+            differs = base is not None and base < ballot.append_position
+            if differs and record.log_position >= ballot.append_position > 0:
                 text = (
                     f"Member {record.follower_member_id} voted with log"
                     f" ({record.log_leadership_term_id}, {record.log_position:,}); its position"
                     f" counts for the leader's log ({ballot.log_leadership_term_id},"
-                    f" {ballot.append_position:,}), of which it is no copy."
+                    f" {ballot.append_position:,}), of which it is a copy up to {base:,} only."
                 )
                 sentence = Sentence(text, (one.evidence(index),))
                 yield RiskReport(

@@ -139,7 +139,7 @@ def test_watching_once_shows_what_explain_does(command: Command, tmp_path: Path)
     for member_id in (0, 1, 2):
         with gzip.open(SAMPLE / f"member-{member_id}.log.gz") as file:
             (tmp_path / f"member-{member_id}.log").write_bytes(file.read())
-    code, out, _ = command("watch", tmp_path, "--once")
+    code, out, _ = command("watch", tmp_path, "--once", "--verify", "0")
     _, whole, _ = command("explain", tmp_path, "--no-infer")
 
     assert code == 0

@@ -62,7 +62,7 @@ def test_a_message_under_way_is_there_until_it_arrives_or_its_receiver_restarts(
 
 def test_every_second_has_its_last_event(run: Path) -> None:
     moments = RunMoments(run)
-    places = moments.places_every(10**9)
+    places = moments.exposed_every(10**9)
 
     assert places == sorted(set(places))
     assert places[-1] == moments.total - 1
@@ -86,3 +86,18 @@ def test_a_disk_that_is_gone_is_empty_and_not_started(tmp_path: Path) -> None:
 
     assert moment.members[1].election_state is ElectionState.CLOSED
     assert moment.logs[1] == ()
+
+
+def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:
+    """Of the ten seconds in which the captured cluster loses what was committed, the loss."""
+    moments, place = RunMoments(run), first_loss(run)
+    begun = moments.time_ns(0)
+    chosen = {
+        (moments.time_ns(one) - begun) // 10**10: one for one in moments.exposed_every(10**10)
+    }
+
+    found = chosen[(moments.time_ns(place) - begun) // 10**10]
+
+    (moment,) = moments.moments([found])
+    assert not is_durable(moment)
+    assert all(is_durable(one) for one in moments.moments(range(0, place, 401)))

@@ -120,7 +120,7 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
     run = RunMoments(folder)
     if every and which:
         raise CommandError("--every asks for moments of the whole run: leave out the event")
-    places = run.places_every(span_ns(every)) if every else [_place(run, which)]
+    places = run.exposed_every(span_ns(every)) if every else [_place(run, which)]
     begun = run.time_ns(0)
     for place, moment in zip(places, run.moments(places), strict=True):
         yield _At(moment, place, run.time_ns(place) - begun)
@@ -234,14 +234,15 @@ def _line(report: MomentReport, wanted: str) -> str:
 
 
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
-    """The moments in the order of their distance, the nearest first."""
+    """The moments in the order of their distance: those that need the fewest faults first."""
     near = sorted(
         (one for one in reports if one.steps is not None),
-        key=lambda one: (one.steps, sum(one.faults.values())),
+        key=lambda one: (sum(one.faults.values()), one.steps),
     )
     yield f"{len(reports)} moments, {len(near)} with a violation in reach" + (":" if near else "")
     for one in near[:5]:
-        yield f"  {one.moment}: {one.steps} steps{_faults(one)}"
+        at = "" if one.time_ns is None else f"{one.time_ns / 1e9:9.3f} s  "
+        yield f"  {at}{one.moment}: {one.steps} steps{_faults(one)}"
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
