@@ -19,7 +19,7 @@ from pathlib import Path
 CANVASS = str(Path(sys.executable).with_name("canvass"))
 REPEATS = 5
 VERIFY = """
-from canvass.graph import jit
+from canvass.steps import jit
 jit.PLAIN_ROWS = {rows}
 from canvass.cli.main import main
 main()

@@ -23,7 +23,7 @@ from canvass.conformance.batch import Batch, join, states_before
 from canvass.conformance.check import check_corpus
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import StepChecker, keys_of, rules_of, step_at
-from canvass.graph.canonical import canonical
+from canvass.steps.canonical import canonical
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 

@@ -15,8 +15,8 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.explanation.reading import read
 from canvass.explanation.report import explain
-from canvass.graph.oracle import Answer
 from canvass.lanes.model import Mark
+from canvass.steps.oracle import Answer
 from canvass.tlc.errors import TlcError
 from support.browse import Asked, serving
 from support.core_lookup import core_lookup

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from canvass.cluster.member import Member
 from canvass.graph.artifact import Graph
 from canvass.graph.build import edge_keys
-from canvass.graph.canonical import canonical
-from canvass.graph.oracle import Ruleset, ask
-from canvass.graph.rules_digest import rules_digest
-from canvass.graph.steps import RowLayout, Step, to_row
+from canvass.steps.canonical import canonical
+from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.rules_digest import rules_digest
+from canvass.steps.step import RowLayout, Step, to_row
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of

@@ -17,8 +17,8 @@ from canvass.conformance.explain import explain
 from canvass.conformance.guards import failing_parts, guard_of
 from canvass.conformance.operators import find_operator
 from canvass.conformance.step_lookup import StepLookup
-from canvass.graph.oracle import Answer, OracleError
-from canvass.graph.steps import Step
+from canvass.steps.oracle import Answer, OracleError
+from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 from support import corruptions, random_steps
 from support.core_lookup import ask_core

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.graph.oracle import Ruleset, ask
-from canvass.graph.steps import Sends, Step
+from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.step import Sends, Step
 from support import random_steps
 
 pytestmark = pytest.mark.tlc

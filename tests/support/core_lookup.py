@@ -8,8 +8,8 @@ from pathlib import Path
 from canvass.cluster import core
 from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import StepLookup
-from canvass.graph.oracle import Answer
-from canvass.graph.steps import Step
+from canvass.steps.oracle import Answer
+from canvass.steps.step import Step
 from support.random_steps import allowed
 
 

@@ -8,7 +8,7 @@ from canvass.cluster.core import step
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import MESSAGE_TYPES, CanvassPosition, Message
 from canvass.cluster.rules import Rules
-from canvass.graph.steps import entry_cells, input_cells, record_cells, state_cells
+from canvass.steps.step import entry_cells, input_cells, record_cells, state_cells
 from canvass.traces.actions import ACTIONS, Action
 
 RULES = Rules.of("1.50", 3)

@@ -21,9 +21,9 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.graph.frames import INPUT_FIELDS
-from canvass.graph.renaming import map_step
-from canvass.graph.steps import Sends, Step
+from canvass.steps.frames import INPUT_FIELDS
+from canvass.steps.renaming import map_step
+from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import Kind, kind
 

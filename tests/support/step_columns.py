@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.steps import (
+from canvass.steps.step import (
     Step,
     entry_cells,
     input_cells,

@@ -37,14 +37,14 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import CommitPosition, NewLeadershipTerm
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.graph.steps import (
+from canvass.steps.step import (
     Sends,
     entry_cells,
     input_cells,
     message_cells,
     record_cells,
 )
-from canvass.graph.steps import state_cells as cells_of_state
+from canvass.steps.step import state_cells as cells_of_state
 from canvass.traces.actions import ACTIONS, Action
 
 _MEMBERS: Final = 3

@@ -15,8 +15,8 @@ from canvass.aeron_driver.comparison import RECORDING_LOG, field_names
 from canvass.aeron_driver.driving import Outcomes, Steps
 from canvass.aeron_driver.steps import GraphSteps, Rows
 from canvass.graph.artifact import Graph
-from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.steps import hash_cells
+from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.step import hash_cells
 from canvass.traces.layout import LOG_COLUMNS, MEMBER_COLUMNS, MESSAGE_COLUMNS, STATE_COLUMNS
 
 Keys = NDArray[np.uint64]

@@ -21,7 +21,7 @@ from canvass.cluster.member import (
     Role,
 )
 from canvass.cluster.messages import NULL_VALUE
-from canvass.graph.steps import record_cells, state_cells
+from canvass.steps.step import record_cells, state_cells
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.schema import Run

@@ -32,10 +32,10 @@ from canvass.conformance.steps import (
     step_at,
 )
 from canvass.conformance.verdict import Divergence, DivergenceClass
-from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical, regime_of
-from canvass.graph.frames import frame_of
-from canvass.graph.kernel import Status
-from canvass.graph.steps import Step
+from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical, regime_of
+from canvass.steps.frames import frame_of
+from canvass.steps.kernel import Status
+from canvass.steps.step import Step
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.facts import Fact
 from canvass.traces.layout import ACTION_NAMES, message_id_text

@@ -17,7 +17,7 @@ from canvass.conformance.run_timing import RunTiming
 from canvass.conformance.steps import Example, example_of, rules_of, step_at
 from canvass.conformance.timing import GRACEFUL, Doubt
 from canvass.conformance.verdict import TimingWarning
-from canvass.graph.steps import Step
+from canvass.steps.step import Step
 
 Allowed = Callable[[Sequence[Example]], Sequence[bool]]
 

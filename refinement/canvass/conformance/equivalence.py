@@ -19,8 +19,8 @@ from typing import Any, Final, Protocol
 from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
 from canvass.graph.artifact import Graph
-from canvass.graph.steps import Sends
 from canvass.spec.files import spec_root
+from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 

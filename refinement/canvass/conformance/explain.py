@@ -21,8 +21,8 @@ from canvass.conformance.renumber import renumbered
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import Divergence, DivergenceClass
-from canvass.graph.canonical import OutOfDomain, check_domain
-from canvass.graph.steps import Sends, Step
+from canvass.steps.canonical import OutOfDomain, check_domain
+from canvass.steps.step import Sends, Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE

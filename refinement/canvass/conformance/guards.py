@@ -17,9 +17,9 @@ from typing import Final
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import Operator, find_operator
-from canvass.graph.oracle import Ruleset, step_text
-from canvass.graph.steps import Step
 from canvass.spec.files import spec_root
+from canvass.steps.oracle import Ruleset, step_text
+from canvass.steps.step import Step
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
 
 _ROOT_MODULE: Final = "GuardProbe"

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import kernel
-from canvass.graph.kernel_parts import absorb
-from canvass.graph.steps import FIRST_SEED, SECOND_SEED
+from canvass.steps.jit import kernel
+from canvass.steps.kernel_parts import absorb
+from canvass.steps.step import FIRST_SEED, SECOND_SEED
 from canvass.traces.layout import MESSAGE_INDEX
 
 _FIELDS: Final = MESSAGE_INDEX["id"] + 1

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import compiled, kernel
+from canvass.steps.jit import compiled, kernel
 
 LOG_MATCHING: Final = 0
 LEADER_COMPLETENESS: Final = 1

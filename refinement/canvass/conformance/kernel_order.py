@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from canvass.graph.jit import kernel
+from canvass.steps.jit import kernel
 
 SOUND: Final = 0
 NOT_SENT: Final = 1

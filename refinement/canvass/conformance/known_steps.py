@@ -21,8 +21,8 @@ from canvass.conformance.check import Asking, Progress, check_units
 from canvass.conformance.screen import Unit
 from canvass.conformance.step_lookup import ALLOWED, NO_STEPS, Ask, StepLookup, ask_tlc, spec_digest
 from canvass.conformance.verdict import CorpusVerdict
-from canvass.graph.lookup import KeyTable
 from canvass.spec.files import spec_root
+from canvass.steps.lookup import KeyTable
 
 SHIPPED: Final = "known-steps.npz"
 

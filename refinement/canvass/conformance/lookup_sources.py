@@ -18,9 +18,9 @@ from canvass.conformance.step_lookup import (
 )
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.errors import GraphError
-from canvass.graph.lookup import KeyTable
 from canvass.graph.manifests import file_digest
 from canvass.spec.files import spec_root
+from canvass.steps.lookup import KeyTable
 
 
 def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:

@@ -24,7 +24,7 @@ from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
-from canvass.graph.kernel import Status
+from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.facts import Fact, FactKind

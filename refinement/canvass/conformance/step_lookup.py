@@ -21,11 +21,11 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.guards import failing_parts
 from canvass.conformance.steps import Example
-from canvass.graph.lookup import KeyTable
-from canvass.graph.oracle import Answer, Ruleset
-from canvass.graph.oracle import ask as ask_oracle
-from canvass.graph.steps import Step
 from canvass.spec.files import spec_root
+from canvass.steps.lookup import KeyTable
+from canvass.steps.oracle import Answer, Ruleset
+from canvass.steps.oracle import ask as ask_oracle
+from canvass.steps.step import Step
 
 REFUSED: Final = 0
 ALLOWED: Final = 1

@@ -17,11 +17,11 @@ from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.conformance.batch import Batch, States, rows_to_check, states_before
-from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
-from canvass.graph.interning import DistinctKeys
-from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.rules_digest import rules_digest
-from canvass.graph.steps import Step, input_of, member_of, message_of
+from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
+from canvass.steps.interning import DistinctKeys
+from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.rules_digest import rules_digest
+from canvass.steps.step import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.schema import Run

@@ -44,9 +44,9 @@ from canvass.corpus.telling import (
     with_import,
 )
 from canvass.graph.artifact import open_keys
-from canvass.graph.lookup import KeyTable
-from canvass.graph.oracle import Answer
-from canvass.graph.steps import Step
+from canvass.steps.lookup import KeyTable
+from canvass.steps.oracle import Answer
+from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment.importer import ImportFault, import_logs
 from canvass.traces.alignment.outcome import ImportSummary

@@ -25,7 +25,7 @@ from canvass.corpus.byterange import RangeReader
 from canvass.corpus.plan import Part, Unit
 from canvass.corpus.questions import key_of
 from canvass.corpus.stored import PartOfRun, joined, stored_part
-from canvass.graph.steps import Step
+from canvass.steps.step import Step
 from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import MAX_GAPS
 from canvass.traces.parquet import DatasetFile, FactFinder

@@ -16,7 +16,7 @@ from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.conformance.steps import Example
-from canvass.graph.steps import Step
+from canvass.steps.step import Step
 from canvass.traces.actions import Action
 from canvass.traces.schema import (
     Input,

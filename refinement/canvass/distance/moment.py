@@ -16,8 +16,8 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
-from canvass.graph.renaming import map_message, map_state, ranks
 from canvass.simulation.scenario.contents import Log, length
+from canvass.steps.renaming import map_message, map_state, ranks
 from canvass.traces.layout import Kind, kind
 
 UnderWay = tuple[int, int, Message]

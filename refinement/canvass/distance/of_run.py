@@ -20,7 +20,6 @@ from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
 from canvass.conformance.steps import rules_of
 from canvass.distance.moment import Moment
-from canvass.graph.steps import member_of, message_of
 from canvass.lanes.of_run import RunLanes
 from canvass.simulation.scenario.contents import (
     Log,
@@ -31,6 +30,7 @@ from canvass.simulation.scenario.contents import (
     cut,
     length,
 )
+from canvass.steps.step import member_of, message_of
 from canvass.traces.layout import (
     ACTION_NAMES,
     MEMBER_INDEX,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from canvass.graph.actions import allowed_in, allowed_out
 from canvass.graph.csr import Rows
-from canvass.graph.distinct import distinct_rows
 from canvass.graph.view import StateGraph
+from canvass.steps.distinct import distinct_rows
 
 Direction = Literal["out", "in", "both"]
 

@@ -23,9 +23,9 @@ from canvass.cluster.rules import Rules
 from canvass.graph import tabular
 from canvass.graph.errors import GraphError
 from canvass.graph.ids import find_row
-from canvass.graph.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.graph.manifests import decode_manifest, verify_files
-from canvass.graph.steps import Sends, Step, input_of, member_of, message_of
+from canvass.steps.lookup import EDGES_FILE, KEYS_FILE, KeyTable
+from canvass.steps.step import Sends, Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import MESSAGE_INDEX, NONE
 

@@ -31,14 +31,14 @@ from canvass.graph.artifact import (
 )
 from canvass.graph.errors import GraphError
 from canvass.graph.folders import alone, made_aside, need_place
-from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.lookup import KeyTable
 from canvass.graph.manifests import MANIFEST_FILE, file_digest, write_manifest
 from canvass.graph.ordering import arrange
 from canvass.graph.printed import PrintedGraph
-from canvass.graph.rules_digest import rules_digest
-from canvass.graph.tables import tables
 from canvass.spec.files import spec_root
+from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.lookup import KeyTable
+from canvass.steps.rules_digest import rules_digest
+from canvass.steps.tables import tables
 from canvass.tlc import (
     Event,
     Jar,
@@ -286,7 +286,7 @@ def edge_keys(arrays: dict[str, Any], rules: Rules) -> KeyTable:
     Raises
     ------
     GraphError
-        If an edge has no canonical form: then a frame of `canvass.graph.frames` is wrong.
+        If an edge has no canonical form: then a frame of `canvass.steps.frames` is wrong.
     """
     rows = np.flatnonzero(arrays["target"] != NONE)
     keys = np.zeros((len(rows), 2), dtype=np.uint64)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.csr import Rows
-from canvass.graph.distinct import distinct_rows
 from canvass.graph.errors import GraphError
 from canvass.graph.view import StateGraph
+from canvass.steps.distinct import distinct_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from canvass.graph.artifact import Graph
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Rows
-from canvass.graph.distinct import distinct_rows
 from canvass.graph.interned import ABSENT
 from canvass.graph.value_builder import ValueBuilder
+from canvass.steps.distinct import distinct_rows
 from canvass.traces.layout import (
     FLAG_COLUMNS,
     LOG_COLUMNS,

@@ -26,9 +26,9 @@ from canvass.graph.identity import identities_of
 from canvass.graph.ids import find_row
 from canvass.graph.member_columns import MemberColumns
 from canvass.graph.ordering import state_id
-from canvass.graph.rules_digest import rules_digest
-from canvass.graph.steps import entry_cells, record_cells, state_cells
 from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.steps.rules_digest import rules_digest
+from canvass.steps.step import entry_cells, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python
 from canvass.traces.layout import ACTION_NAMES, NONE
 from canvass.traces.names import wire_name

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from canvass.graph.actions import allowed_out
 from canvass.graph.csr import Rows
-from canvass.graph.distinct import distinct_rows
 from canvass.graph.interned import tree_of
 from canvass.graph.predicate import parse_several
 from canvass.graph.vectors import Kernel, Nodes, Numbers, Truths, Vector
 from canvass.graph.view import StateGraph
+from canvass.steps.distinct import distinct_rows
 from canvass.tlc import format_value
 
 MAX_CLASSES: Final = 10_000

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.csr import Rows
-from canvass.graph.distinct import distinct_rows
 from canvass.graph.interned import ABSENT, Kind, ValueTable
+from canvass.steps.distinct import distinct_rows
 from canvass.tlc import Seq, Set, Value
 
 Mask = NDArray[np.bool_]

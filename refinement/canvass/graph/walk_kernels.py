@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from canvass.graph.jit import kernel
+from canvass.steps.jit import kernel
 
 
 @kernel("ends")

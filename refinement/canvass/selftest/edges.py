@@ -20,8 +20,8 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.conformance.equivalence import operator_place
 from canvass.graph.artifact import Graph
-from canvass.graph.steps import Sends
 from canvass.selftest.world import World, disagreement, world_of
+from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 

@@ -22,11 +22,11 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import Ask, StepLookup, ask_tlc
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.graph.artifact import open_keys
-from canvass.graph.oracle import Answer
-from canvass.graph.steps import Step
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal
 from canvass.selftest.driven import record_run
 from canvass.selftest.recorded import RecordedRun
+from canvass.steps.oracle import Answer
+from canvass.steps.step import Step
 
 GOOD_STEPS: Final = 120
 BASE_STEPS: Final = 300

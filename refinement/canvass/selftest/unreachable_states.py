@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from canvass.cluster import core as unbroken
 from canvass.cluster.member import Input, Member, MemberRecord
 from canvass.cluster.outcome import Outcome
-from canvass.graph.oracle import Ruleset, ask
-from canvass.graph.steps import Step
 from canvass.selftest.edges import EdgeKill, Trials
+from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.step import Step
 from canvass.traces.actions import Action
 
 STATES: Final = 20_000

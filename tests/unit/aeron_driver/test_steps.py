@@ -17,8 +17,8 @@ from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.graph.steps import message_cells, record_cells
-from canvass.graph.steps import state_cells as cells_of_state
+from canvass.steps.step import message_cells, record_cells
+from canvass.steps.step import state_cells as cells_of_state
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import STATE_ENUMS, STATE_INDEX
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from canvass.graph.oracle import Answer
 from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted
 from canvass.selftest.mutants import MUTANTS, Mutant
 from canvass.selftest.reach import actions_reached
 from canvass.selftest.recorded import RecordedRun
+from canvass.steps.oracle import Answer
 from canvass.traces.actions import Action
 
 pytestmark = pytest.mark.tlc

@@ -14,8 +14,8 @@ import pytest
 
 from canvass.conformance import check, kernel_content, kernel_logs, kernel_order
 from canvass.conformance.step_lookup import StepLookup
-from canvass.graph import interning, jit, kernel_loop
-from canvass.graph.oracle import Answer
+from canvass.steps import interning, jit, kernel_loop
+from canvass.steps.oracle import Answer
 
 KERNELS: dict[ModuleType, tuple[str, ...]] = {
     kernel_content: ("_hash_rows",),

@@ -22,7 +22,7 @@ from canvass.conformance.screen import WholeRun, check_whole
 from canvass.conformance.sequence import Sequence
 from canvass.conformance.step_lookup import StepLookup
 from canvass.corpus.stored import PartOfRun, StoredSequence, joined, store
-from canvass.graph.steps import Step
+from canvass.steps.step import Step
 from canvass.traces.schema import Run
 from support.corpora import record_runs
 from support.damaged_sequences import damaged, sequence_of_folder

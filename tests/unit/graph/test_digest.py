@@ -8,7 +8,7 @@ import pytest
 
 from canvass.graph import build
 from canvass.graph.build import load_model
-from canvass.graph.tables import tables
+from canvass.steps.tables import tables
 
 
 def test_another_frame_makes_another_graph(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.graph.frames import INPUT_FIELDS
-from canvass.graph.oracle import DIGITS, OracleError, to_digits
 from canvass.spec.files import spec_root
+from canvass.steps.frames import INPUT_FIELDS
+from canvass.steps.oracle import DIGITS, OracleError, to_digits
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
 from canvass.traces.layout import (
     ACTION_NAMES,

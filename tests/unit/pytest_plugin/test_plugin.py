@@ -14,9 +14,9 @@ from canvass.conformance.check import check_run
 from canvass.conformance.report_case import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
-from canvass.graph.lookup import KeyTable
 from canvass.pytest_plugin.coverage import Coverage, share
 from canvass.pytest_plugin.session import seed_of
+from canvass.steps.lookup import KeyTable
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted

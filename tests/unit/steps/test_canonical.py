@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.graph.canonical import Canonical, FrameBroken, OutOfDomain, canonical
-from canvass.graph.frames import FIELDS, frame_of
-from canvass.graph.kernel import Status, canonical_keys, flavour
-from canvass.graph.regimes import Regime
-from canvass.graph.renaming import ranks
-from canvass.graph.steps import Step, fits, from_row, to_row
+from canvass.steps.canonical import Canonical, FrameBroken, OutOfDomain, canonical
+from canvass.steps.frames import FIELDS, frame_of
+from canvass.steps.kernel import Status, canonical_keys, flavour
+from canvass.steps.regimes import Regime
+from canvass.steps.renaming import ranks
+from canvass.steps.step import Step, fits, from_row, to_row
 from canvass.traces.actions import Action
 from support.random_steps import allowed, random_rules, random_step, renumbered, shuffled
 from support.step_columns import columns_of

@@ -1,4 +1,4 @@
-"""The table behind `canvass.graph.frames`: what each action reads and writes in each regime.
+"""The table behind `canvass.steps.frames`: what each action reads and writes in each regime.
 
 It follows the operators of ``Election.tla`` and ``Replication.tla``, branch by branch.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from canvass.graph.regimes import LOG, Lookup, Regime
+from canvass.steps.regimes import LOG, Lookup, Regime
 from canvass.traces.actions import Action
 
 # The parts that several operators share, by their names in the spec. A part is the text of the

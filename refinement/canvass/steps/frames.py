@@ -5,7 +5,7 @@ regime that a member is in, which fields the step can depend on (``reads``) and 
 (``writes``). All other fields are the *frame* of the step: they must be equal before and after, and
 as nothing depends on them they are erased from the canonical form.
 
-The table is in `canvass.graph.frame_table`. To
+The table is in `canvass.steps.frame_table`. To
 name too many fields costs canonical steps; to name too few would be wrong, so tests change erased
 fields at random and see that the outcome does not. Nothing here looks at values.
 """
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from canvass.graph.frame_table import SENDER_RECORD, TABLE, TERMINATE_READS
-from canvass.graph.regimes import LOG, Lookup, Regime
+from canvass.steps.frame_table import SENDER_RECORD, TABLE, TERMINATE_READS
+from canvass.steps.regimes import LOG, Lookup, Regime
 from canvass.traces.actions import Action
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
-from canvass.graph.steps import (
+from canvass.spec.files import spec_root
+from canvass.steps.step import (
     Sends,
     Step,
     entry_cells,
@@ -23,7 +24,6 @@ from canvass.graph.steps import (
     record_cells,
     state_cells,
 )
-from canvass.spec.files import spec_root
 from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS

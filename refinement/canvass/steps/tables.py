@@ -1,6 +1,6 @@
 """The frames and layouts as arrays, in the form that the kernel takes them.
 
-Built once from `canvass.graph.frames` and `canvass.traces.layout`; nothing is said here that is not
+Built once from `canvass.steps.frames` and `canvass.traces.layout`; nothing is said here that is not
 said there.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.graph.canonical import LEADER_STATES
-from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, frame_of
-from canvass.graph.regimes import LOG, Lookup, Regime
-from canvass.graph.steps import ERASED_RECORD, ERASED_STATE
+from canvass.steps.canonical import LEADER_STATES
+from canvass.steps.frames import INPUT_FIELDS, NEWER_TERM_FIELD, frame_of
+from canvass.steps.regimes import LOG, Lookup, Regime
+from canvass.steps.step import ERASED_RECORD, ERASED_STATE
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,

@@ -1,4 +1,4 @@
-"""The one loop over steps, compiled. `canvass.graph.kernel` is the way to call it.
+"""The one loop over steps, compiled. `canvass.steps.kernel` is the way to call it.
 
 A step's kept cells are copied to a scratch array beside their kinds; terms and positions are ranked
 and replaced; peers are ordered by a hash of what the cells say of each; then all is hashed in the
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from canvass.graph.jit import compiled, kernel
-from canvass.graph.kernel_parts import (
+from canvass.steps.jit import compiled, kernel
+from canvass.steps.kernel_parts import (
     absorb,
     absorb_messages_to_others,
     gather,
@@ -29,9 +29,9 @@ from canvass.graph.kernel_parts import (
     unequal_field,
     window,
 )
-from canvass.graph.regimes import Regime
-from canvass.graph.steps import FIRST_SEED, SECOND_SEED
-from canvass.graph.tables import REGIMES
+from canvass.steps.regimes import Regime
+from canvass.steps.step import FIRST_SEED, SECOND_SEED
+from canvass.steps.tables import REGIMES
 from canvass.traces.actions import Action
 from canvass.traces.layout import (
     ACTION_NAMES,
@@ -127,7 +127,7 @@ def canonicalise(  # noqa: C901  (see the module)
     status: Any,
     detail: Any,
 ) -> None:
-    """Key each step; see `canvass.graph.kernel.canonical_keys`."""
+    """Key each step; see `canvass.steps.kernel.canonical_keys`."""
     members = records.shape[1]
     cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
     capacity = 2 * _MESSAGE + 2 * cells + _MESSAGE * send_capacity

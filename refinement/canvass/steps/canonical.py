@@ -5,14 +5,14 @@ constants -1 and 0, and members by looking them up and counting them. So a step 
 only if its canonical form is: the image under
 
 1. the *frame*: fields that the action does not touch are equal before and after, and are erased
-   (`canvass.graph.frames`);
+   (`canvass.steps.frames`);
 2. the *window*: of the recording log only the entries that the step may look up are kept;
 3. the *renaming* of positions (0 and -1 fixed) and of terms (-1 fixed, a gap of one stays one, a
    larger one becomes two) to the smallest numbers in the same order;
 4. the *permutation* that makes the member 0 and puts its peers in an order that depends only on
    what the step says of each. Sends are in the order of their receivers.
 
-`canvass.graph.kernel` computes the same for columns of events. Nothing here decides whether a step
+`canvass.steps.kernel` computes the same for columns of events. Nothing here decides whether a step
 is allowed.
 """
 
@@ -36,10 +36,10 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, CanvassPosition, Message
 from canvass.cluster.rules import Rules
-from canvass.graph.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
-from canvass.graph.regimes import LOG, Regime
-from canvass.graph.renaming import map_message, map_step, ranks
-from canvass.graph.steps import (
+from canvass.steps.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
+from canvass.steps.regimes import LOG, Regime
+from canvass.steps.renaming import map_message, map_step, ranks
+from canvass.steps.step import (
     ERASED_RECORD,
     ERASED_STATE,
     WORD,
@@ -52,7 +52,7 @@ from canvass.graph.steps import (
     record_cells,
     state_cells,
 )
-from canvass.graph.window import window
+from canvass.steps.window import window
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, MESSAGE_FIELDS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of

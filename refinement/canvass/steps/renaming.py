@@ -1,7 +1,7 @@
 """Renaming: other numbers and names in a step, each number by the name of its field.
 
 `ranks` gives the renaming to the smallest numbers in the same order. What a renaming may change is
-said by `canvass.traces.layout.kind`; why it keeps a step allowed, in `canvass.graph.canonical`.
+said by `canvass.traces.layout.kind`; why it keeps a step allowed, in `canvass.steps.canonical`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE, Message
-from canvass.graph.steps import Step
+from canvass.steps.step import Step
 
 _T = TypeVar("_T", bound=Struct)
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.graph.frames import Frame
-from canvass.graph.regimes import LOG, Lookup
-from canvass.graph.steps import Step
+from canvass.steps.frames import Frame
+from canvass.steps.regimes import LOG, Lookup
+from canvass.steps.step import Step
 from canvass.traces.limits import MAX_INT
 
 

@@ -16,10 +16,10 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
-from canvass.graph.frames import FIELDS, INPUT_FIELDS, REGIME_FIELDS, frame_of
-from canvass.graph.regimes import Regime
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
+from canvass.steps.frames import FIELDS, INPUT_FIELDS, REGIME_FIELDS, frame_of
+from canvass.steps.regimes import Regime
 from canvass.traces.actions import ACTIONS, Action
 from support.core_lookup import core_lookup
 

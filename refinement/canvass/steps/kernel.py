@@ -1,4 +1,4 @@
-"""The canonical form of steps in columns, compiled: what `canvass.graph.canonical` defines.
+"""The canonical form of steps in columns, compiled: what `canvass.steps.canonical` defines.
 
 One call takes any number of steps and gives for each a status and the 128-bit content key of its
 canonical form. It needs nothing but its arguments. The form itself, which is wanted of the distinct
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.graph import kernel_loop
-from canvass.graph.steps import RowLayout
-from canvass.graph.tables import tables
+from canvass.steps import kernel_loop
+from canvass.steps.step import RowLayout
+from canvass.steps.tables import tables
 
 Ints = NDArray[np.int64]
 
@@ -79,7 +79,7 @@ def canonical_keys(
         Valid where the status is `Status.KEYED`.
     status : array of `Status`
     detail : array
-        For `Status.FRAME_BROKEN` the number that `canvass.graph.tables.field_name` names.
+        For `Status.FRAME_BROKEN` the number that `canvass.steps.tables.field_name` names.
     """
     count = len(action)
     layout = RowLayout(members.shape[1])

@@ -2,7 +2,7 @@
 
 `Step` is what a trace's event, an edge of a state graph and a question to the oracle have in
 common. A row holds a step whose recording logs and sends are short, as canonical ones are; `key`
-names it by its content. How steps become canonical is in `canvass.graph.canonical`.
+names it by its content. How steps become canonical is in `canvass.steps.canonical`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small compiled functions that `canvass.graph.kernel` is made of."""
+"""Small compiled functions that `canvass.steps.kernel` is made of."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from canvass.graph.jit import compiled
-from canvass.graph.steps import FIRST_SEED, SECOND_SEED
-from canvass.graph.tables import (
+from canvass.steps.jit import compiled
+from canvass.steps.step import FIRST_SEED, SECOND_SEED
+from canvass.steps.tables import (
     LOOKUP_AFTER_MESSAGE_LOG,
     LOOKUP_AFTER_OWN_LOG,
     LOOKUP_INPUT,

@@ -36,7 +36,7 @@ _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
     *(
         _OWN / f"{name}.py"
-        for name in ("frame_table", "frames", "jit", "regimes", "steps", "tables")
+        for name in ("frame_table", "frames", "jit", "regimes", "step", "tables")
     ),
     *sorted(_OWN.glob("kernel*.py")),
     *sorted((_OWN.parent / "conformance").glob("kernel*.py")),

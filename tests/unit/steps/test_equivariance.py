@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.graph import oracle
-from canvass.graph.canonical import FrameBroken, OutOfDomain, canonical
-from canvass.graph.oracle import Ruleset, ask
-from canvass.graph.steps import Step
 from canvass.spec import load_manifest, spec_root
+from canvass.steps import oracle
+from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
+from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.step import Step
 from canvass.tlc import TlcConfig
 from support.random_steps import allowed, random_step, renumbered, shuffled
 

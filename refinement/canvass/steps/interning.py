@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.jit import kernel
+from canvass.steps.jit import kernel
 
 Keys = NDArray[np.uint64]
 
