@@ -434,10 +434,45 @@ LifeOfMisled ==
       OpensLog(2),
       Receives(CanvassPosition(0, 2, 0, 1))>>
 
+(***************************************************************************)
+(* A leader's life in a cluster of five.  Member 4 is never heard of, and  *)
+(* the votes of members 1 and 2 make a quorum when the ballot ends.  Two   *)
+(* followers have the first entry, and one the second.                     *)
+(***************************************************************************)
+LifeOfLeaderOfFive ==
+    <<Does("Restart"),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 1)),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 2)),
+      Receives(CanvassPosition(NULL_VALUE, 0, NULL_VALUE, 3)),
+      TimesOut("Canvass"),
+      TimesOut("Nominate"),
+      <<"CandidateBallot", [NoInput EXCEPT !.accepted = Peers]>>,
+      Receives(Vote(0, NULL_VALUE, 0, Self, 1, TRUE)),
+      Receives(Vote(0, NULL_VALUE, 0, Self, 2, TRUE)),
+      TimesOut("CandidateBallot"),
+      Leads("LeaderLogReplication"),
+      Leads("LeaderReplay"),
+      Does("LeaderInit"),
+      Receives(AppendPosition(0, 0, 1, 0)),
+      Receives(AppendPosition(0, 0, 2, 0)),
+      OpensLog(1),
+      DoesBy("RecordLog", 1),
+      Receives(AppendPosition(0, 1, 1, 0)),
+      Receives(AppendPosition(0, 1, 2, 0)),
+      Leads("UpdateLeaderPosition"),
+      Leads("UpdateLeaderPosition"),
+      DoesBy("AppendEntry", 2),
+      DoesBy("RecordLog", 2),
+      Receives(AppendPosition(0, 2, 1, 0)),
+      Leads("UpdateLeaderPosition"),
+      Receives(CatchupPosition(0, 0, 3)),
+      Does("EnterElection")>>
+
 LongLives == {LifeOfVeteran, LifeOfSleeper, LifeOfSkipper, LifeOfStubborn, LifeOfMisled}
 
 Lives ==
     IF MemberCount = 2 THEN {LifeOfOther}
+    ELSE IF MemberCount = 5 THEN {LifeOfLeaderOfFive, LifeOfFollower}
     ELSE {LifeOfLeader, LifeOfFollower, LifeOfSuccessor, LifeOfForgetful, LifeOfInterrupted,
           LifeOfPersistent, LifeOfUnlucky, LifeOfStray, LifeOfLatecomer, LifeOfReminded,
           LifeOfShortCopy, LifeOfHasty}
@@ -457,7 +492,7 @@ IsLived(s, life) ==
 
 LivedRoots == UNION {StatesOf(NewMember, life) : life \in Lives}
 
-ASSUME MemberCount \in {2, 3} => \A life \in Lives : IsLived(NewMember, life)
+ASSUME MemberCount \in {2, 3, 5} => \A life \in Lives : IsLived(NewMember, life)
 
 LongLivedRoots == LivedRoots \cup UNION {StatesOf(NewMember, life) : life \in LongLives}
 

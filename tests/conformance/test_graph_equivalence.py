@@ -40,6 +40,7 @@ def mistaken(action: Action, handler: Any) -> Core:
         pytest.param("MCMemberGraph3Rev149", 1, 400_000, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3Hardened", 1, 600_000, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3", 2, 4_000_000, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph5", 0, 40_000, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3TermsRev149", 0, 80_000, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3TermsHardened", 0, 120_000, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3Terms", 1, 2_500_000, marks=pytest.mark.night),

@@ -66,6 +66,7 @@ def described(graph: Graph, verdict: Verdict) -> str:
         pytest.param("MCMemberGraph3Rev149", 1, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3Terms", 0, marks=pytest.mark.night),
         pytest.param("MCMemberGraph3TermsRev149", 0, marks=pytest.mark.night),
+        pytest.param("MCMemberGraph5", 0, marks=pytest.mark.night),
     ],
 )
 def test_every_step_is_what_aeron_answered(

@@ -19,12 +19,14 @@ HIDDEN: Final = (
     "replay or catch-up began before the commit position",
     "replay and copy wait to be closed",
     "the archive is slow to record",
+    "the log joins elsewhere than the own log ends",
+    "the termination was asked for by another member",
 )
 """The departures, in the order of their bits."""
 
-VARIED: Final = len(HIDDEN) - 1
-"""How many of them a drive varies: the last one is no state of the member, but what the archive
-did, and a situation of its own asks for it (`canvass.aeron_driver.situations`).
+VARIED: Final = HIDDEN.index("the archive is slow to record")
+"""How many of them a drive varies: the others are asked for by situations of their own
+(`canvass.aeron_driver.situations`).
 """
 
 

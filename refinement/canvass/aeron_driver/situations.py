@@ -77,7 +77,7 @@ class Given:
 
 def situations(revision: str) -> list[Given]:
     """Give the situations of a revision."""
-    return [*_leaders(revision), *_forgotten(revision)]
+    return [*_leaders(revision), *_forgotten(revision), *_terminations(revision)]
 
 
 def _member(revision: str, **fields: object) -> Member:
@@ -184,6 +184,26 @@ def _forgotten(revision: str) -> Iterator[Given]:
         Input(),
         "the archive is slow to record",
     )
+    yield Given(
+        "joining a log elsewhere than the own one ends",
+        "Is the log joined where its image says?",
+        Action.FOLLOWER_LOG_AWAIT,
+        _member(
+            revision,
+            recorded_position=1,
+            commit_position=1,
+            append_position=1,
+            leadership_term_id=1,
+            candidate_term_id=1,
+            log_leadership_term_id=0,
+            leader_member_id=2,
+            election_state=ElectionState.FOLLOWER_LOG_AWAIT,
+            log_subscription=True,
+            recording_log=(TermEntry(0, 0, -1),),
+        ),
+        Input(),
+        "the log joins elsewhere than the own log ends",
+    )
     closed = _member(
         revision,
         recorded_position=1,
@@ -207,6 +227,48 @@ def _forgotten(revision: str) -> Iterator[Given]:
         Action.ON_COMMIT_POSITION,
         replace(closed, module_notified_commit_position=3),
         Input(message=CommitPosition(0, 2, 1)),
+    )
+
+
+def _terminations(revision: str) -> Iterator[Given]:
+    record = MemberRecord(1, 2, -1, -1, ballot_sent=False, catchup_replay=False)
+    leader = _member(
+        revision,
+        persisted_candidate_term_id=1,
+        recorded_position=3,
+        role=Role.LEADER,
+        module_leadership_term_id=1,
+        module_notified_commit_position=2,
+        commit_position=3,
+        publication_position=3,
+        leader_member_id=0,
+        termination_position=1,
+        termination_leadership_term_id=0,
+        recording_log=(TermEntry(0, 0, 2), TermEntry(1, 2, -1)),
+        members=(record, record, record),
+    )
+    yield Given(
+        "a leader that asked for a termination in an older term, at its deadline",
+        "Does it end in the new term, and where is that term closed?",
+        Action.TERMINATE,
+        leader,
+        Input(),
+    )
+    yield Given(
+        "a leader that was asked for a termination in an older term, as a follower",
+        "Does it end?",
+        Action.TERMINATE,
+        leader,
+        Input(active=frozenset({0, 1, 2})),
+        "the termination was asked for by another member",
+    )
+    yield Given(
+        "an entry of a suspended leader",
+        "Does it append?",
+        Action.APPEND_ENTRY,
+        replace(leader, termination_position=-1, termination_leadership_term_id=-1),
+        Input(position=4),
+        "the module is suspended",
     )
 
 

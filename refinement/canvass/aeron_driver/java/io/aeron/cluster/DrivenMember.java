@@ -292,7 +292,7 @@ final class DrivenMember {
         if (isAwaited) {
             logSubscriptionId.setLong(agent, LOG_SUBSCRIPTION);
         }
-        putLog(r, stateOfElection, isClosed, subscribed);
+        putLog(r, stateOfElection, isClosed, subscribed, hidden);
         putRecords(r, stateOfElection, isClosed, hidden);
         election.set(agent, null);
         recoveryPlan.set(agent, recordingLog.createRecoveryPlan(
@@ -343,7 +343,11 @@ final class DrivenMember {
     }
 
     private void putLog(
-        final int[] r, final ElectionState stateOfElection, final boolean isClosed, final boolean subscribed) {
+        final int[] r,
+        final ElectionState stateOfElection,
+        final boolean isClosed,
+        final boolean subscribed,
+        final Hidden hidden) {
         final long commit = position(r, names.commitPosition);
         final boolean isReplaying = cell(r, names.replayStopPosition) != NULL_VALUE;
         final boolean follows = stateOfElection == ElectionState.FOLLOWER_CATCHUP
@@ -351,7 +355,7 @@ final class DrivenMember {
             || (stateOfElection == ElectionState.FOLLOWER_LOG_INIT && subscribed)
             || (isClosed && subscribed);
         logImage.position = commit;
-        logImage.joinPosition = commit;
+        logImage.joinPosition = hidden.has(Hidden.JOINS_ELSEWHERE) ? commit + scale : commit;
         logImage.isClosed = false;
         logImage.isEndOfStream = false;
         logImage.content = null;

@@ -27,6 +27,10 @@ record Hidden(int mask) {
     static final int WORK_TO_CLOSE = 1 << 9;
     /** The archive takes until the next duty cycle to begin a recording that it is asked for. */
     static final int SLOW_RECORDING = 1 << 10;
+    /** The image of the log joins at another position than the own log ends at. */
+    static final int JOINS_ELSEWHERE = 1 << 11;
+    /** The member has taken note of the termination position as a follower, and asked for nothing itself. */
+    static final int TERMINATION_NOTED = 1 << 12;
 
     boolean has(final int bit) {
         return (mask & bit) != 0;
