@@ -1,6 +1,9 @@
-"""Corpora of runs checked on Spark: plan, job, output and report.
+"""Corpora of runs checked on Spark or by one process: plan, job, output and report.
 
-What a verdict is, and how it is reached, is not decided here but in `canvass.conformance`: a worker
-calls the same checker that ``canvass verify`` does. Nothing here is imported by other parts but the
-command line.
+`plan` and `split` make tasks, `job` runs the stages, `checker` is what a worker runs; `parts` joins
+runs that are cut between tasks. `tables` and `summary` are the output.
+
+What flows: paths in; tables of verdicts, divergences and coverage out. What a verdict is, is
+decided in `canvass.conformance`: a worker calls the same functions as ``canvass verify``. Only the
+command line and the browser import this package.
 """
