@@ -21,13 +21,13 @@ from support.spoilt_runs import corrupt
 from support.standalone_spark import (
     LOST,
     Cluster,
-    Told,
+    Results,
     await_text,
     batch_verify,
     kill_amid,
+    results_here,
+    results_of,
     standalone_cluster,
-    told,
-    told_here,
 )
 
 RUNS, STEPS = 12, 400
@@ -49,7 +49,7 @@ def make_corpus(root: Path, events: int) -> Path:
     return corpus
 
 
-def try_one(name: str, cluster: Cluster, corpus: Path, out: Path, expected: Told) -> None:
+def try_one(name: str, cluster: Cluster, corpus: Path, out: Path, expected: Results) -> None:
     """Verify on the cluster, compare, and print."""
     began, note = time.monotonic(), ""
     with batch_verify(corpus, out, out.parent / "cache", cluster.url, TASKS) as job:
@@ -57,7 +57,7 @@ def try_one(name: str, cluster: Cluster, corpus: Path, out: Path, expected: Told
             note = f" a worker after {kill_amid(cluster, job, out)} tasks"
             await_text(cluster.master_log, LOST)
         code = job.wait()
-    found = told(out)
+    found = results_of(out)
     assert found == expected, f"{name}: other verdicts"
     say(f"{name}{note}: {len(found[0]):,} runs, {len(found[1]):,} divergences, the same")
     say(f"  exit code {code}, {time.monotonic() - began:.1f} s")
@@ -71,7 +71,7 @@ def main() -> None:
         root = Path(scratch)
         corpus = make_corpus(root, events)
         began = time.monotonic()
-        expected = told_here(corpus, root / "cache")
+        expected = results_here(corpus, root / "cache")
         verdicts = sorted(str(row[1]) for row in expected[0])
         count = sum(int(str(row[2])) for row in expected[0])
         say(f"one process: {count:,} events, {time.monotonic() - began:.1f} s with the oracle,")

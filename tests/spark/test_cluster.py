@@ -13,9 +13,9 @@ from support.standalone_spark import (
     await_text,
     batch_verify,
     kill_amid,
+    results_here,
+    results_of,
     standalone_cluster,
-    told,
-    told_here,
 )
 
 RUNS = 12
@@ -27,7 +27,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_verdict(tmp_path: Path
     corpus = record_runs(tmp_path / "corpus", RUNS, 120)
     due = corrupt(corpus)
     cache, out = tmp_path / "cache", tmp_path / "out"
-    expected = told_here(corpus, cache)
+    expected = results_here(corpus, cache)
 
     with (
         standalone_cluster(tmp_path) as cluster,
@@ -40,4 +40,4 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_verdict(tmp_path: Path
     assert done < RUNS
     assert len(set(due.values())) == 3
     assert code == 2  # As something is no trace.
-    assert told(out) == expected
+    assert results_of(out) == expected

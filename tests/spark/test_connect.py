@@ -20,8 +20,8 @@ from support.standalone_spark import (
     batch_verify,
     connect_server,
     environment,
-    told,
-    told_here,
+    results_here,
+    results_of,
 )
 
 pytestmark = pytest.mark.night
@@ -66,37 +66,37 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_batch_verify_gives_the_verdicts_of_one_process(
     server: str, corpus: Path, tmp_path: Path
 ) -> None:
-    expected = told_here(corpus, tmp_path / "cache")
+    expected = results_here(corpus, tmp_path / "cache")
 
     with batch_verify(corpus, tmp_path / "out", tmp_path / "cache", server, RUNS) as job:
         code = job.wait()
 
     assert len({verdict for _, verdict, *_ in expected[0]}) == 4
     assert code == 2  # As something is no trace.
-    assert told(tmp_path / "out") == expected
+    assert results_of(tmp_path / "out") == expected
 
 
 def test_batch_verify_asks_the_oracle_on_the_servers_workers(
     server: str, corpus: Path, tmp_path: Path
 ) -> None:
-    expected = told_here(corpus, tmp_path / "cache")
+    expected = results_here(corpus, tmp_path / "cache")
 
     with batch_verify(corpus, tmp_path / "out", tmp_path / "empty", server, 3) as job:
         job.wait()
 
-    assert told(tmp_path / "out") == expected
+    assert results_of(tmp_path / "out") == expected
 
 
 def test_events_in_a_data_frame_have_the_verdicts_of_one_process(
     server: str, corpus: Path, tmp_path: Path
 ) -> None:
     cache, readable = tmp_path / "cache", tmp_path / "readable"
-    for source, verdict, *_ in told_here(corpus, cache)[0]:
+    for source, verdict, *_ in results_here(corpus, cache)[0]:
         if verdict != "MALFORMED":
             shutil.copytree(str(source), readable / Path(str(source)).name)
     expected = sorted(
         [Path(str(source)).name, verdict, events]
-        for source, verdict, events, _ in told_here(readable, cache)[0]
+        for source, verdict, events, _ in results_here(readable, cache)[0]
     )
 
     command = [sys.executable, "-c", _FRAME, server, str(readable), str(cache)]

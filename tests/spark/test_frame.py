@@ -54,9 +54,11 @@ def test_a_stream_that_is_cut_is_not_taken_for_a_whole_one(
     marked = events.where("truncated IS NOT NULL").select("run", "member", "step").collect()
     cut = events.where("run = 'run-1' AND member = 2").count()
     assert [tuple(row) for row in marked] == [("run-1", 2, cut - 1)]
-    told = {(row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()}
-    assert told == {(run.run_id, run.verdict.value) for run in checked.runs}
-    assert ("run-1", "INCOMPLETE") in told
+    verdicts = {
+        (row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()
+    }
+    assert verdicts == {(run.run_id, run.verdict.value) for run in checked.runs}
+    assert ("run-1", "INCOMPLETE") in verdicts
 
 
 def test_columns_that_are_missing_are_named(spark: SparkSession) -> None:

@@ -15,8 +15,8 @@ from support.page_report import (
     CORPUS,
     GRAPH,
     PASSING,
+    document_of,
     read_made,
-    told,
     write_corpus,
     write_made,
 )
@@ -44,7 +44,7 @@ def test_the_report_of_the_page_is_what_the_command_makes(
     code = run([*COMMAND, "--cache", "cache", "--examples", "0"])
 
     assert code == 1
-    made = told(tmp_path / "report", tmp_path)
+    made = document_of(tmp_path / "report", tmp_path)
     if rewrite:
         write_made(made)
     kept = read_made()

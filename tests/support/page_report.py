@@ -54,7 +54,7 @@ def write_corpus(root: Path) -> Path:
     return root
 
 
-def told(report: Path, here: Path) -> dict[str, Any]:
+def document_of(report: Path, here: Path) -> dict[str, Any]:
     """What a report says: its summary and its table of runs, with paths as seen from a folder."""
     rows = ds.dataset(report / "verdicts", format="parquet").to_table().to_pylist()
     summary = msgspec.to_builtins(read_summary(report))

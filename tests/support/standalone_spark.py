@@ -29,7 +29,7 @@ TASKS_BEFORE_THE_KILL = 3
 LOST = "Telling app of lost executor"
 """What the master's log says when an application loses an executor with its worker."""
 
-Told = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]
+Results = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]
 """Verdicts, and divergences."""
 
 
@@ -162,7 +162,7 @@ def kill_amid(cluster: Cluster, job: subprocess.Popen[bytes], out: Path) -> int:
     raise RuntimeError("the job was over before a worker could be killed")
 
 
-def told(out: Path) -> Told:
+def results_of(out: Path) -> Results:
     """Give verdicts and divergences of a report."""
     verdicts = pq.read_table(out / "verdicts").to_pylist()
     divergences = pq.read_table(out / "divergences").to_pylist()
@@ -173,7 +173,7 @@ def told(out: Path) -> Told:
     )
 
 
-def told_here(corpus: Path, cache: Path) -> Told:
+def results_here(corpus: Path, cache: Path) -> Results:
     """Give what one process says."""
     found = check_units(sorted(corpus.iterdir()), StepLookup(cache=cache)).runs
     return (

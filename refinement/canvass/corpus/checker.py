@@ -34,15 +34,15 @@ from canvass.corpus.parts import (
 )
 from canvass.corpus.plan import Part, Task, Unit, UnitKind
 from canvass.corpus.questions import key_of, to_example, to_question
-from canvass.corpus.rows import Row, RowKind
-from canvass.corpus.stored import store
-from canvass.corpus.telling import (
+from canvass.corpus.result_rows import (
     coverage_rows,
     malformed_row,
     open_verdict,
     verdict_rows,
     with_import,
 )
+from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.stored import store
 from canvass.graph.artifact import open_keys
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import Answer
@@ -211,7 +211,7 @@ class ConformanceChecker:
         keys = yield from _questions(chosen, screening)
         for state in chosen:
             unit, imported = units[state.path]
-            yield from _told(unit, imported, state, screening, keys)
+            yield from _verdict_rows(unit, imported, state, screening, keys)
         first = [state for state in chosen if not units[state.path][0].runs]
         yield from coverage_rows(_sound(first))
 
@@ -229,7 +229,7 @@ class ConformanceChecker:
         whole = [state for state in found.whole if _is_asked_for(unit, state)]
         keys = yield from _questions([*whole, *found.cut], screening)
         for state in whole:
-            yield from _told(unit, None, state, screening, keys)
+            yield from _verdict_rows(unit, None, state, screening, keys)
         if unit.runs:
             return
         yield from coverage_rows(_sound(whole), unit)
@@ -269,14 +269,14 @@ def _questions(
     return keys
 
 
-def _told(
+def _verdict_rows(
     unit: Unit,
     imported: ImportSummary | None,
     state: RunState,
     screening: Screening,
     keys: Mapping[int, bytes],
 ) -> Iterator[Row]:
-    """Tell how a run stands; if steps are open, how it stands if they are all allowed."""
+    """Give the verdict on a run; if steps are open, the one for the case that all are allowed."""
     pending = tuple(keys[number] for number in sorted(state.pending) if number in keys)
     if pending and not state.malformed:
         found = open_verdict(unit, state)

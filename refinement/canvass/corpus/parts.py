@@ -178,7 +178,7 @@ def part_of_run(
 
 @dataclass(frozen=True)
 class JoinedRun:
-    """The verdict on a run that was cut, and what else is told of it."""
+    """The verdict on a run that was cut, and its other results."""
 
     run: Run
     verdict: RunVerdict

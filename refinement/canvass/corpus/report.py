@@ -162,12 +162,12 @@ def _graph(one: GraphCoverage) -> str:
         for each in one.actions
     )
     head = ("action", "steps of the graph", "taken by the corpus", "share")
-    told = (
+    sentence = (
         f"<p>{one.covered:,} of the {one.steps:,} canonical steps of <code>{text(one.model)}"
         f"</code> (revision {text(one.revision)}, {one.member_count} members).</p>"
     )
     shown = table(head, rows, numbers=frozenset({1, 2, 3}))
-    return f"<h2>Steps of the state graph</h2>{told}{shown}"
+    return f"<h2>Steps of the state graph</h2>{sentence}{shown}"
 
 
 def _origin(summary: Summary) -> str:

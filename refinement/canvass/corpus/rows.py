@@ -25,7 +25,7 @@ class RowKind(str, Enum):
     COVERAGE = "COVERAGE"
     """How many events of a task have an action and an outcome."""
     STEP = "STEP"
-    """A distinct step that neither graph nor cache judges."""
+    """A distinct step that neither graph nor cache decides."""
     PART = "PART"
     """A run of which a part of a unit holds only a part; without a run id: that the part was read.
     """
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True, kw_only=True):
     source: str | None = None
     """Path of the unit that the run is in."""
     part: int | None = None
-    """Of a unit that was cut: the number of the part that told this."""
+    """Of a unit that was cut: the number of the part that this comes from."""
     run_id: str | None = None
     revision: str | None = None
     member_count: int | None = None

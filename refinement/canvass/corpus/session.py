@@ -66,7 +66,7 @@ def one_line_failures() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Told by the module's name: Spark Connect comes without py4j.
+        # Recognised by the module's name: Spark Connect comes without py4j.
         if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
             raise
         raise JobFailed(failure_line(str(error))) from error

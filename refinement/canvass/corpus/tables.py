@@ -1,4 +1,4 @@
-"""The tables of a batch verification: written from the rows that tasks told, and read again.
+"""The tables of a batch verification: written from the rows of tasks, and read again.
 
 What each row means is in `canvass.corpus.rows`; which rows count is decided by the job. Rows pass
 through the driver batch by batch. A run is named by its source and its id: two runs of a corpus may
@@ -32,7 +32,7 @@ _COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "eve
 
 @dataclass(frozen=True)
 class Gone:
-    """Rows of the first stage that are not true any more, as what they tell of was told again."""
+    """Rows of the first stage that a recheck has superseded."""
 
     runs: frozenset[tuple[str, str | None]] = frozenset()
     """Runs, each with the unit that it is in."""
@@ -40,7 +40,7 @@ class Gone:
     """Units of which nothing stays."""
 
     def has(self, source: str | None, run_id: str | None) -> bool:
-        """Tell whether a row is not true any more."""
+        """Say whether a row is superseded."""
         return source in self.units or (source, run_id) in self.runs
 
     def without(self, batch: Any) -> Any:
@@ -53,7 +53,7 @@ class Gone:
 
 @dataclass(frozen=True)
 class Told:
-    """All that was told of a corpus, and what of it does not count any more."""
+    """All rows of tasks about a corpus, and which of them are superseded."""
 
     first: Stage
     later: Sequence[Stage] = ()
@@ -67,14 +67,14 @@ class Told:
             yield from stage.batches(kinds, columns)
 
 
-def write_tables(told: Told, out: Path) -> list[GraphCoverage]:
+def write_tables(results: Told, out: Path) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
-    verdicts = told.batches([RowKind.VERDICT], VERDICT_COLUMNS)
+    verdicts = results.batches([RowKind.VERDICT], VERDICT_COLUMNS)
     _write(out / "verdicts", _of(VERDICT_COLUMNS), verdicts)
-    divergences = told.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
+    divergences = results.batches([RowKind.DIVERGENCE], DIVERGENCE_COLUMNS)
     _write(out / "divergences", _of(DIVERGENCE_COLUMNS), divergences)
-    graphs = _graph_coverage(told)
-    _write_coverage(out / "coverage", told, graphs)
+    graphs = _graph_coverage(results)
+    _write_coverage(out / "coverage", results, graphs)
     return graphs
 
 
@@ -102,19 +102,19 @@ def _write(folder: Path, schema: Any, batches: Iterable[Any]) -> None:
 # --- coverage -------------------------------------------------------------------------------------
 
 
-def _graph_coverage(told: Told) -> list[GraphCoverage]:
+def _graph_coverage(results: Told) -> list[GraphCoverage]:
     """Bring together which edges of the graphs the tasks met."""
     counters: dict[str, EdgeCounter] = {}
-    for batch in told.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
+    for batch in results.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
         for name, payload in zip(*(batch[n].to_pylist() for n in ("name", "payload")), strict=True):
             counters.setdefault(name, EdgeCounter(name)).add([payload])
     return [counters[name].result() for name in sorted(counters)]
 
 
-def _write_coverage(folder: Path, told: Told, graphs: list[GraphCoverage]) -> None:
+def _write_coverage(folder: Path, results: Told, graphs: list[GraphCoverage]) -> None:
     """Write the events by action, and the steps of graphs by action."""
     counts: Counter[tuple[str, int, str]] = Counter()
-    for batch in told.batches([RowKind.COVERAGE], _COVERAGE):
+    for batch in results.batches([RowKind.COVERAGE], _COVERAGE):
         names = ("revision", "member_count", "name", "events")
         for *action, events in zip(*(batch[name].to_pylist() for name in names), strict=True):
             counts[action[0], action[1], action[2]] += events

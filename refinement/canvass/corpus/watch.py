@@ -42,7 +42,7 @@ _WORK: Final = "work"
 _GONE: Final = ""
 _FILES: Final = "{run.json,member-*,*.parquet}"
 _FILE_DDL: Final = "path string, modificationTime timestamp, length bigint, content binary"
-"""What Spark's format has; a stream must be told."""
+"""What Spark's format has; a stream must name it."""
 _STATE: Final = "signature string, since_ms bigint, told string"
 
 
@@ -68,7 +68,7 @@ class Watch(Struct, frozen=True, kw_only=True):
 
 
 Tell = Callable[[int, Summary], object]
-"""Is told the number of a batch that has verdicts, and its summary."""
+"""Called with the number of a batch that has verdicts, and its summary."""
 
 
 def catch_up(session: SparkSession, watch: Watch, tell: Tell) -> None:
@@ -149,7 +149,7 @@ def _ripen(patience: Patience, key: tuple[str], news: Iterable[Any], state: Any)
         pass
     path = _path(key[0])
     now = state.getCurrentProcessingTimeMs()
-    before, since, told = state.get if state.exists else (_GONE, now, _GONE)
+    before, since, verified = state.get if state.exists else (_GONE, now, _GONE)
     signature, whole = look(path)
     if signature == _GONE:
         if state.exists:
@@ -157,11 +157,11 @@ def _ripen(patience: Patience, key: tuple[str], news: Iterable[Any], state: Any)
         return
     since = since if signature == before else now
     left = (patience.settle_ms if whole else patience.patience_ms) - (now - since)
-    ripe = signature != told and left <= 0
-    state.update((signature, since, signature if ripe else told))
+    ripe = signature != verified and left <= 0
+    state.update((signature, since, signature if ripe else verified))
     if ripe:
         yield pd.DataFrame({"unit": [key[0]]})
-    elif signature != told:
+    elif signature != verified:
         state.setTimeoutDuration(max(1, left))
 
 

@@ -49,7 +49,7 @@ def in_parts(sequence: Sequence, cuts: list[int], folder: Path) -> Sequence:
     return found
 
 
-def told(found: WholeRun) -> tuple[object, ...]:
+def results_of(found: WholeRun) -> tuple[object, ...]:
     """All that is found, as values that can be compared."""
     order = found.order
     arrays = (order.order, order.found, order.source, order.before, order.rank, order.starts)
@@ -78,7 +78,7 @@ def compare(
 
         found = check_whole(run, in_parts(sequence, cuts, folder), facts)
 
-        assert told(found) == told(whole), f"seed {seed}"
+        assert results_of(found) == results_of(whole), f"seed {seed}"
         names.update(one.name for one in whole.broken)
         names.update(f"problem {n}" for n in np.unique(whole.order.found).tolist())
     return names

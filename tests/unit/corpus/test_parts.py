@@ -26,7 +26,7 @@ from support.corpora import record_runs
 from support.long_runs import write_long_run
 from support.spoilt_runs import corrupt, edit, edit_event, forged_commit
 
-Told = dict[str | None, tuple[object, ...]]
+Verdicts = dict[str | None, tuple[object, ...]]
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,13 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return corpus, folder / "cache"
 
 
-def told_whole(corpus: Path, cache: Path) -> tuple[Told, set[tuple[object, ...]]]:
+def check_whole_runs(corpus: Path, cache: Path) -> tuple[Verdicts, set[tuple[object, ...]]]:
     """What the checker of one process says."""
     units = sorted(corpus.iterdir())
     found = check_units(units, StepLookup(_no_oracle, cache=cache)).runs
-    verdicts: Told = {run.run_id: (run.verdict.value, run.events, run.unchecked) for run in found}
+    verdicts: Verdicts = {
+        run.run_id: (run.verdict.value, run.events, run.unchecked) for run in found
+    }
     divergences: set[tuple[object, ...]] = {
         (run.run_id, one.kind.value, one.name, one.member, one.step, one.rank, one.text)
         for run in found
@@ -62,9 +64,9 @@ def _no_oracle(rules: object, steps: object) -> list[Any]:
     raise AssertionError("all is known")
 
 
-def told_in_parts(
+def check_in_parts(
     units: list[Unit], cost: int, cache: Path, work: Path
-) -> tuple[Told, set[tuple[object, ...]], list[Row]]:
+) -> tuple[Verdicts, set[tuple[object, ...]], list[Row]]:
     """What is said of units that are cut as small as can be."""
     checker = ConformanceChecker.of(cache=cache)
     checker.prepare(work)
@@ -77,7 +79,7 @@ def told_in_parts(
         if unit.path in broken:
             rows += checker.check((unit,))
     rows += [row for unit in joins(cut, rows) for row in checker.check((unit,))]
-    verdicts: Told = {
+    verdicts: Verdicts = {
         row.run_id or Path(str(row.source)).name: (row.verdict, row.events, row.unchecked)
         for row in rows
         if row.kind is RowKind.VERDICT
@@ -129,9 +131,9 @@ def test_run_folders_in_parts_are_what_they_are_whole(
 ) -> None:
     corpus, cache = spoilt
 
-    verdicts, divergences, _ = told_in_parts(list_units([corpus]), cost, cache, tmp_path)
+    verdicts, divergences, _ = check_in_parts(list_units([corpus]), cost, cache, tmp_path)
 
-    assert (verdicts, divergences) == told_whole(corpus, cache)
+    assert (verdicts, divergences) == check_whole_runs(corpus, cache)
 
 
 def test_compressed_streams_are_parts_each(spoilt: tuple[Path, Path], tmp_path: Path) -> None:
@@ -145,9 +147,9 @@ def test_compressed_streams_are_parts_each(spoilt: tuple[Path, Path], tmp_path: 
         stream.unlink()
     units = list_units([packed])
 
-    verdicts, divergences, rows = told_in_parts(units, 3_000, cache, tmp_path / "work")
+    verdicts, divergences, rows = check_in_parts(units, 3_000, cache, tmp_path / "work")
 
-    assert (verdicts, divergences) == told_whole(packed, cache)
+    assert (verdicts, divergences) == check_whole_runs(packed, cache)
     assert max(row.part or 0 for row in rows) == 2
 
 
@@ -157,7 +159,7 @@ def files(spoilt: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -
     corpus, cache = spoilt
     readable = tmp_path_factory.mktemp("files") / "readable"
     readable.mkdir()
-    for name, (verdict, *_) in told_whole(corpus, cache)[0].items():
+    for name, (verdict, *_) in check_whole_runs(corpus, cache)[0].items():
         if verdict != "MALFORMED":
             shutil.copytree(corpus / str(name), readable / str(name))
     root = readable.with_name("set")
@@ -175,9 +177,9 @@ def test_files_in_parts_are_what_they_are_whole(
     _, cache = spoilt
     units = list_units([files])
 
-    verdicts, divergences, _ = told_in_parts(units, units[0].cost // pieces, cache, tmp_path)
+    verdicts, divergences, _ = check_in_parts(units, units[0].cost // pieces, cache, tmp_path)
 
-    whole = told_whole(files, cache)
+    whole = check_whole_runs(files, cache)
     assert whole[0]["void"] == ("MALFORMED", 0, 0)
     assert (verdicts, divergences) == whole
 
@@ -192,10 +194,10 @@ def test_all_runs_of_a_file_with_a_bad_part_are_malformed(
     rewrite(path, broken, "step", pq.read_metadata(path).num_rows // 2, lambda _: -7, 40)
 
     units = list_units([broken.parent])
-    verdicts, divergences, _ = told_in_parts(units, units[0].cost // 5, cache, tmp_path / "work")
+    verdicts, divergences, _ = check_in_parts(units, units[0].cost // 5, cache, tmp_path / "work")
 
     assert {verdict for verdict, *_ in verdicts.values()} == {"MALFORMED"}
-    assert (verdicts, divergences) == told_whole(broken.parent, cache)
+    assert (verdicts, divergences) == check_whole_runs(broken.parent, cache)
 
 
 def test_a_part_may_begin_with_a_members_first_event(
@@ -211,10 +213,10 @@ def test_a_part_may_begin_with_a_members_first_event(
         write_dataset(Corpus(only), writer)
     units = list_units([root])
 
-    verdicts, divergences, rows = told_in_parts(units, units[0].cost // 3, cache, tmp_path / "w")
+    verdicts, divergences, rows = check_in_parts(units, units[0].cost // 3, cache, tmp_path / "w")
 
     assert {row.part for row in rows if row.kind is RowKind.PART} >= {0, 1, 2}
-    assert (verdicts, divergences) == told_whole(root, cache)
+    assert (verdicts, divergences) == check_whole_runs(root, cache)
 
 
 def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
@@ -226,7 +228,9 @@ def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
     check_units([path], StepLookup(cache=cache))
     units = list_units([path.parent])
 
-    verdicts, divergences, rows = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "work")
+    verdicts, divergences, rows = check_in_parts(
+        units, units[0].cost // 9, cache, tmp_path / "work"
+    )
 
     assert verdicts == {"long": ("CONFORMS", events, 0)}
     assert not divergences
@@ -239,9 +243,9 @@ def test_a_long_run_in_parts_conforms_until_one_event_is_forged(
     check_units([forged], StepLookup(cache=cache))
     units = list_units([forged])
 
-    verdicts, divergences, _ = told_in_parts(units, units[0].cost // 9, cache, tmp_path / "again")
+    verdicts, divergences, _ = check_in_parts(units, units[0].cost // 9, cache, tmp_path / "again")
 
-    assert (verdicts, divergences) == told_whole(forged.parent, cache)
+    assert (verdicts, divergences) == check_whole_runs(forged.parent, cache)
     assert verdicts == {"long": ("DIVERGES", events, 0)}
 
 
@@ -266,11 +270,13 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     reported = [row for unit in joins(cut, rows) for row in checker.check((unit,))]
 
     verdicts = {row.run_id: row.verdict for row in reported if row.kind is RowKind.VERDICT}
-    assert verdicts == {"run-5": told_whole(only, cache)[0]["run-5"][0]} == {"run-5": "DIVERGES"}
+    assert (
+        verdicts == {"run-5": check_whole_runs(only, cache)[0]["run-5"][0]} == {"run-5": "DIVERGES"}
+    )
     places = {
         (row.member_id, row.step, row.reason) for row in reported if row.kind is RowKind.DIVERGENCE
     }
-    assert places == {(one[3], one[4], one[6]) for one in told_whole(only, cache)[1]}
+    assert places == {(one[3], one[4], one[6]) for one in check_whole_runs(only, cache)[1]}
 
 
 def test_small_and_strange_units_stay_whole(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person is told of a job's progress, with no Spark."""
+"""What the command prints of a job's progress, with no Spark."""
 
 from __future__ import annotations
 

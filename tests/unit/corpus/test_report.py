@@ -88,7 +88,7 @@ def test_the_worst_verdict_is_the_exit_code(
     assert expected == exit_code(summary(verdicts, events=events, clusters=clusters))
 
 
-def test_a_baseline_excuses_what_it_has_and_nothing_else() -> None:
+def test_a_baseline_accepts_what_it_has_and_nothing_else() -> None:
     wrong = {"DIVERGES": 1, "CONFORMS": 1}
     old = summary(wrong, clusters=[cluster("OnVote")])
     more = summary(wrong, clusters=[cluster("OnVote", count=9), cluster("Canvass")])
@@ -99,7 +99,7 @@ def test_a_baseline_excuses_what_it_has_and_nothing_else() -> None:
     assert [one.name for one in new_clusters(more, known)] == ["Canvass"]
 
 
-def test_a_baseline_excuses_no_missing_or_malformed_run() -> None:
+def test_a_baseline_accepts_no_missing_or_malformed_run() -> None:
     wrong = summary({"DIVERGES": 1, "MALFORMED": 1}, clusters=[cluster()])
 
     assert exit_code(wrong, {one.identity for one in wrong.clusters}) == 2

@@ -113,7 +113,7 @@ class Opened(Nowhere):
         pass
 
 
-def test_a_server_of_spark_connect_is_not_told_what_it_was_started_with(
+def test_a_server_of_spark_connect_keeps_what_it_was_started_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It refuses that, and pyspark warns of each."""

@@ -1,4 +1,4 @@
-"""The tables and the summary that are made of what tasks told, without Spark."""
+"""The tables and the summary that are made of the rows of tasks, without Spark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def taken(name: str, events: int, source: str | None = None) -> Row:
 
 
 def stage(folder: Path, *tasks: list[Row]) -> Stage:
-    """What tasks told, whose receipts come in another order than the tasks."""
+    """The rows of tasks, whose receipts come in another order than the tasks."""
     write_tasks(folder, [() for _ in tasks])
     receipts = [write_rows(folder, number, rows) for number, rows in enumerate(tasks)]
     return stage_of(folder, reversed(receipts))
@@ -71,7 +71,7 @@ def rows_of(out: Path, name: str, *columns: str) -> list[tuple[object, ...]]:
     return [tuple(row[c] for c in columns) for row in pq.read_table(out / name).to_pylist()]
 
 
-def test_what_was_reported_again_replaces_what_was_told_first(tmp_path: Path) -> None:
+def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path) -> None:
     first = stage(
         tmp_path / "first",
         [verdict("f", "a"), verdict("f", "b"), divergence("f", "b", "OnVote", 1)],

@@ -252,10 +252,10 @@ def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: boo
 
     if found.violation is None:
         return
-    told = counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)
+    shown = counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)
     named = ", ".join(f"{rank} = {position:,}" for rank, position in enumerate(positions))
     print(f"positions: {named}; larger ones are behind all of these")
-    for line in swim_lanes(told) if diagram else told.lines():
+    for line in swim_lanes(shown) if diagram else shown.lines():
         print(line)
 
 
@@ -263,11 +263,11 @@ def _export(root: Path, found: Sequence[Distance], target: Path) -> None:
     from canvass.cli.counterexample import counterexample
     from canvass.distance.search import MODULE
 
-    told = [one for one in found if one.violation is not None]
-    if not told:
+    violating = [one for one in found if one.violation is not None]
+    if not violating:
         complain("there is no counterexample to export")
         return
-    nearest = min(told, key=lambda one: one.steps or 0)
+    nearest = min(violating, key=lambda one: one.steps or 0)
     assert nearest.violation is not None
     document = counterexample(root, root / f"{MODULE}.tla", MODULE, nearest.violation).document()
     target.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")

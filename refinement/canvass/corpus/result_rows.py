@@ -1,4 +1,4 @@
-"""What was found, told as rows: how runs stand, what diverges, how often each action was taken.
+"""Results as rows: verdicts on runs, divergences, and how often each action was taken.
 
 Nothing is checked here.
 """
