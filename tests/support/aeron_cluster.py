@@ -365,15 +365,15 @@ class AeronCluster:
                 i,
                 records.TruncateLogEntry,
                 i,
-                "CANVASS",
-                0,
-                0,
-                0,
-                0,
-                0,
+                before.election_state.value,
+                before.log_leadership_term_id,
+                before.leadership_term_id,
+                before.candidate_term_id,
+                before.commit_position,
+                before.commit_position,
                 before.append_position,
                 before.append_position,
-                after.append_position,
+                after.recorded_position,
             )
         old = before.election_state.value
         if fresh:
@@ -401,8 +401,14 @@ class AeronCluster:
             after.commit_position,
             shown.log_leadership_term_id,
             shown.append_position,
-            -1,
+            join_printed(old, before, shown).catchup_join_position,
             "",
         )
         if action == "Restart":
             self._log(i, records.StateChange, i, "INIT", "ACTIVE", "started")
+
+
+def join_printed(old: str, before: Member, shown: Member) -> Member:
+    """The state whose catch-up position a change prints: INIT and CANVASS forget it afterwards."""
+    forgets = shown.election_state in (ElectionState.INIT, ElectionState.CANVASS)
+    return before if forgets and old != "INIT" else shown

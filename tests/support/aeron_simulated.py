@@ -34,6 +34,7 @@ from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
 from canvass.traces.alignment.member_lines import NODE_STARTED
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
+from support.aeron_cluster import join_printed
 
 CAPTURED: Final = Timing(
     startup_canvass_timeout_ns=5 * SECOND_NS,
@@ -309,7 +310,7 @@ class _Writer:
         position = after.snapshot_log_position
         self._ack(position, 40)
         self._new_election(after, NODE_STARTED)
-        self._change("INIT", after, after, "")
+        self._change("INIT", after, after, after, "")
         self._state("ACTIVE", "started")
 
     def _kill(self) -> None:
@@ -370,7 +371,7 @@ class _Writer:
         if old is ElectionState.CLOSED:
             self._new_election(after, self._reason(taken, before))
             self._roll_back(seen)
-            self._change("INIT", after, after, "")
+            self._change("INIT", after, after, after, "")
             return
         if old is ElectionState.INIT:
             self._roll_back(seen)
@@ -378,7 +379,8 @@ class _Writer:
             self._replication_ended(before, after)
         shown = before if new is ElectionState.CLOSED else after
         reason = "error" if taken.action == "ElectionError" else ""
-        self._change(old.value, after, shown, reason)
+        join = join_printed(old.value, before, shown)
+        self._change(old.value, after, shown, join, reason)
 
     def _reason(self, taken: Taken, before: Member) -> str:
         if taken.given.message is not None:
@@ -397,7 +399,7 @@ class _Writer:
             reason,
         )
 
-    def _change(self, old: str, after: Member, shown: Member, reason: str) -> None:
+    def _change(self, old: str, after: Member, shown: Member, join: Member, reason: str) -> None:
         self._log(
             records.ElectionStateChange,
             old,
@@ -408,7 +410,7 @@ class _Writer:
             after.commit_position,
             shown.log_leadership_term_id,
             shown.append_position,
-            shown.catchup_join_position,
+            join.catchup_join_position,
             reason,
         )
 

@@ -217,7 +217,7 @@ def match(
         else:
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():
-        _match_earliest(windows[i], j, receipts)
+        match_earliest(windows[i], j, receipts)
     _find_unnamed_senders(windows, matching)
     _settle_publications(windows, matching)
     for (i, j), receipts in matching.channels.items():
@@ -239,13 +239,13 @@ def _find_unnamed_senders(windows: Mapping[int, Windows], matching: Matching) ->
                 channel = matching.channels.get((other, j), [])
                 merged = sorted([*channel, receipt], key=lambda one: one.step)
                 unmatched = sum(one.earliest < 0 for one in channel)
-                _match_earliest(windows[other], j, merged)
+                match_earliest(windows[other], j, merged)
                 if sum(one.earliest < 0 for one in merged) <= unmatched:
                     matching.channels[other, j] = merged
                     matching.channels[i, j].remove(receipt)
                     break
                 receipt.earliest = -1
-                _match_earliest(windows[other], j, channel)
+                match_earliest(windows[other], j, channel)
 
 
 def _after(place: int) -> int:
@@ -253,7 +253,8 @@ def _after(place: int) -> int:
     return place if place % SLOTS == AFTER else place + 1
 
 
-def _match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
+def match_earliest(windows: Windows, to: int, receipts: list[Receipt]) -> None:
+    """Find the earliest place of each receipt of a channel in its order, -1 where there is none."""
     place, count = 0, len(windows.steps)
     left = SCANS * (count + len(receipts))
     for receipt in receipts:

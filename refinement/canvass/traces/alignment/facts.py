@@ -103,7 +103,8 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
     for m in (one for several in announced.values() for one in several):
         base = m.term_base_log_position
         entries.setdefault(m.leadership_term_id, Counter([(base, base + TERM_ENTRY_BYTES)]))
-    facts.term_entries = {term: _most_common(places) for term, places in entries.items()}
+    lengths = Counter(end - base for places in entries.values() for base, end in places.elements())
+    facts.term_entries = {term: _most_common(places, lengths) for term, places in entries.items()}
     facts.announcements = {term: list(several) for term, several in announced.items()}
     return facts
 
@@ -134,5 +135,6 @@ def _note_change(
         followed.setdefault(i, []).append((record.append_position, time_ns))
 
 
-def _most_common(places: Counter[tuple[int, int]]) -> tuple[int, int]:
-    return max(places.items(), key=lambda item: (item[1], item[0]))[0]
+def _most_common(places: Counter[tuple[int, int]], lengths: Counter[int]) -> tuple[int, int]:
+    """Where most lines have the first entry of a term; its length is mostly that of other terms."""
+    return max(places, key=lambda place: (places[place], lengths[place[1] - place[0]], place))

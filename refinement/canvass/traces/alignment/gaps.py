@@ -102,24 +102,35 @@ class Repairs:
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
-            total = repair.cost + min(unmet, costs.GAP + costs.MISSING_LINE)
+            total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
         return None if best is None else best[1]
 
     def _unmet(self, repair: Repair) -> int:
-        """How many of the lines after a repair cannot be met."""
+        """How many of the lines after a repair cannot be met.
+
+        If a line is passed over, and no later line of the process shows its state, none counts.
+        """
+        is_passed = repair.false_line >= 0 and not any(
+            step.false and step.action for step in repair.path
+        )
         state, k = repair.path[-1].state, repair.next_line
-        end = min(repair.next_line + costs.HORIZON, len(self._lines.records))
-        while k < end:
+        count, changes = len(self._lines.records), 0
+        end = min(k + costs.HORIZON, count)
+        last = min(k + costs.FURTHEST, count)
+        while k < end or (changes < costs.CHANGES and k < last):
             if isinstance(self._lines.records[k], LifeStart):
+                if is_passed and not changes:
+                    break
                 k += 1
                 continue
             path = next(self._replay.meet(state, k), None)
             if path is None:
-                return end - k
+                return max(end - k, 1)
             state, k = path[-1].state, path[-1].lines.stop
-        return 0
+            changes += self._lines.messages[path[-1].lines.start] is None
+        return costs.HORIZON if is_passed and not changes else 0
 
     def _candidates(self, steps: list[Step], before: Member, k: int) -> Iterator[Repair]:
         places = list(_places(steps, k))
@@ -145,17 +156,16 @@ class Repairs:
         else:
             step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
             yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
-        if self._lines.messages[line] is None:
-            for path in self._replay.meet_loosely(state, line):
-                yield Repair(
-                    costs.FALSE_LINE,
-                    length,
-                    path,
-                    path[-1].lines.stop,
-                    path[-1].lines.start,
-                    "the step that is possible here prints other numbers",
-                )
-        else:
+        for path, at, fields in self._replay.meet_loosely(state, line):
+            yield Repair(
+                costs.FALSE_LINE + costs.OTHER_FIELD * (fields - 1),
+                length,
+                path,
+                path[-1].lines.stop,
+                at,
+                "the step that is possible here prints other numbers",
+            )
+        if self._lines.messages[line] is not None:
             for path in self._replay.meet_otherwise(state, line + 1):
                 if path[-1].lines.stop > k:
                     yield Repair(
@@ -229,7 +239,7 @@ class Repairs:
                     gap=reason,
                     resynchronised=True,
                 )
-                cost = costs.GAP + costs.MISSING_LINE + costs.UNALIGNED_LINE * lost
+                cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
                 yield Repair(cost, length, (step,), taken, NULL_VALUE, reason)
                 return
 

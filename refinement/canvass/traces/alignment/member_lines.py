@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from canvass.cluster import messages
 from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.traces.aeron_log import records
@@ -28,6 +30,12 @@ from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabul
 
 NODE_STARTED: Final = "node started"
 """The reason of the election that begins a process incarnation."""
+
+_LEADERLESS: Final = frozenset(
+    {"CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"}
+    | {"LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY"}
+)
+"""The states of an election in which a member follows nobody."""
 
 _MESSAGE_TYPES: Final[Mapping[type[Line], type[Message]]] = {
     getattr(records, kind.__name__): kind for kind in messages.MESSAGE_TYPES
@@ -145,6 +153,7 @@ class LineReader:
         self._acknowledged = NULL_VALUE
         self._snapshot = NULL_VALUE
         self._offset: int | None = None
+        self._join = NULL_VALUE
 
     def read(self, count: int) -> None:
         """Read on until so many lines are there, or the log ends."""
@@ -189,10 +198,25 @@ class LineReader:
                 and lines.acknowledged.get(self._snapshot) == NULL_VALUE
             ):
                 lines.acknowledged[self._snapshot] = record.log_position
-            lines.records.append(record)
+            if isinstance(record, records.ElectionStateChange):
+                lines.records.append(self._without_old_join(record))
+            else:
+                lines.records.append(record)
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):
             lines.beside.append((index, record))
+
+    def _without_old_join(self, record: records.ElectionStateChange) -> Line:
+        """A change that does not say where a catch-up that is over was to end.
+
+        Source: ``Election.catchupJoinPosition`` keeps its value from one announcement to the next
+        one, or to INIT; the model forgets it in CANVASS.
+        """
+        before, self._join = self._join, record.catchup_join_position
+        follows = record.leader_member_id not in (NULL_VALUE, record.member_id)
+        if follows or before != self._join or record.old_state not in _LEADERLESS:
+            return record
+        return structs.replace(record, catchup_join_position=NULL_VALUE)
 
     def drop(self, count: int) -> int:
         """Drop the first lines, and count those of other events that stand before the next one."""

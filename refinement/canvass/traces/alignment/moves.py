@@ -144,40 +144,49 @@ class Moves:
             if is_start(record):
                 yield "Restart", NO_INPUT
             elif isinstance(record, records.ReplayNewLeadershipTerm):
-                place = (record.term_base_log_position, record.log_position)
-                if self.facts.term_entries.get(record.leadership_term_id, place) != place:
-                    return  # A term has one first entry, whoever reads it.
-                yield (
-                    "OnReplayNewLeadershipTermEvent",
-                    Input(
-                        position=record.log_position,
-                        leadership_term_id=record.leadership_term_id,
-                        term_base_log_position=record.term_base_log_position,
-                    ),
-                )
+                yield from self._shown_entries(s, record)
             elif is_snapshot_end(record):
                 at = self.lines.acknowledged.get(k, -1)
                 if s.commit_position == at or (at < 0 and s.commit_position > _snapshotted(s)):
                     yield "TakeSnapshot", NO_INPUT
         yield from self._positions(s, positions, commits)
 
+    def _shown_entries(self, s: Member, record: records.ReplayNewLeadershipTerm) -> Iterator[Move]:
+        """The first entry of a term: the one of the line, if others say the same of that term, and
+        those that others say begin here.
+        """
+        term = record.leadership_term_id
+        own = (record.term_base_log_position, record.log_position)
+        found = {term: own} if self.facts.term_entries.get(term, own) == own else {}
+        for known, place in self.facts.term_entries.items():
+            if place[0] == s.commit_position:
+                found.setdefault(known, place)
+        for one, (base, end) in found.items():
+            entry = Input(position=end, leadership_term_id=one, term_base_log_position=base)
+            yield "OnReplayNewLeadershipTermEvent", entry
+
     def possible(self, s: Member, k: int) -> Iterator[Move]:
         """Steps that lines may be missing of: all silent ones, and receipts of every kind."""
         yield from self.silent(s, k, _ALL_MESSAGES)
-        if s.module_state is not ModuleState.ACTIVE:
-            return
+        if s.module_state is ModuleState.ACTIVE:
+            for m in self._receivable(s):
+                if (k, m) not in self.banned:
+                    yield _receive(m)
+
+    def _receivable(self, s: Member) -> Iterator[Message]:
+        """Messages that others can have sent, as their lines show."""
         for announced in self.facts.announcements.values():
             for m in announced:
                 if m.leader_member_id != self.member_id:
-                    yield _receive(m)
+                    yield m
         for j in self._others:
             for ballot in self.facts.ballots.get(j, ()):
                 if ballot.candidate_term_id > s.persisted_candidate_term_id:
-                    yield _receive(ballot)
+                    yield ballot
         term = s.module_leadership_term_id
-        yield _receive(StopCatchup(term, self.member_id))
+        yield StopCatchup(term, self.member_id)
         if s.election_state is ElectionState.CLOSED and s.leader_member_id >= 0:
-            yield _receive(TerminationPosition(term, s.commit_position))
+            yield TerminationPosition(term, s.commit_position)
 
     def _ticks(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
         """What the duty cycle of an election does."""

@@ -31,34 +31,52 @@ class PrintedLine:
         The record that it becomes.
     values
         What fields must say.
-    at_least
-        A field of the step whose number may have grown since the line was printed: the line says no
-        more than this.
+    append_bounds
+        The least and the greatest append position that a `NewElection` can say: the archive records
+        on between that line and the step.
     """
 
     kind: type[ClusterEvent]
     values: dict[str, Any]
-    append_bound: int | None = None
+    append_bounds: tuple[int, int] | None = None
 
     def agrees(self, record: Line) -> bool:
         """Whether a line says the same. What a release does not print is not compared."""
-        if type(record) is not self.kind:
-            return False
-        bound = self.append_bound
-        if bound is not None and isinstance(record, NewElection) and record.append_position > bound:
+        if type(record) is not self.kind or not self._is_possible(record):
             return False
         if self.kind is records.StateChange:
             end = self.values["new_state"] == "CLOSED"
             return is_termination(record) if end else is_snapshot_end(record)
         return all(getattr(record, name) == value for name, value in self.values.items())
 
+    def differing(self, record: Line) -> int:
+        """In how many fields a line of the same kind says something else; 0 of other lines."""
+        if type(record) is not self.kind or self.kind is records.StateChange:
+            return 0
+        others = [name for name, value in self.values.items() if getattr(record, name) != value]
+        return len(others) or int(not self._is_possible(record))
 
-def _state_change(old: ElectionState, variables: Member, after: Member) -> PrintedLine:
-    """The change of an election state; ``variables`` is the state whose election it prints."""
+    def _is_possible(self, record: Line) -> bool:
+        """Whether what has no single value is possible: of the start of an election."""
+        if self.append_bounds is None or not isinstance(record, NewElection):
+            return True
+        least, greatest = self.append_bounds
+        starts = self.values.get("reason") == NODE_STARTED
+        is_start = record.reason == NODE_STARTED
+        return least <= record.append_position <= greatest and starts == is_start
+
+
+def _state_change(before: Member, variables: Member, after: Member, old: str) -> PrintedLine:
+    """The change of an election state; ``variables`` is the state whose election it prints.
+
+    The position at which a catch-up ends is printed before INIT and CANVASS forget it.
+    """
+    forgets = after.election_state in (_INIT, ElectionState.CANVASS) and old != _INIT.value
+    join = before if forgets else variables
     return PrintedLine(
         records.ElectionStateChange,
         {
-            "old_state": old.value,
+            "old_state": old,
             "new_state": after.election_state.value,
             "leader_member_id": after.leader_member_id,
             "candidate_term_id": variables.candidate_term_id,
@@ -66,6 +84,37 @@ def _state_change(old: ElectionState, variables: Member, after: Member) -> Print
             "log_position": after.commit_position,
             "log_leadership_term_id": variables.log_leadership_term_id,
             "append_position": variables.append_position,
+            "catchup_join_position": join.catchup_join_position,
+        },
+    )
+
+
+def _truncation(s: Member, position: int) -> PrintedLine:
+    """The line before a log is truncated to a position."""
+    return PrintedLine(
+        records.TruncateLogEntry,
+        {
+            "election_state": s.election_state.value,
+            "log_leadership_term_id": s.log_leadership_term_id,
+            "leadership_term_id": s.leadership_term_id,
+            "candidate_term_id": s.candidate_term_id,
+            "commit_position": s.commit_position,
+            "log_position": s.commit_position,
+            "append_position": s.append_position,
+            "new_position": position,
+        },
+    )
+
+
+def _entry(s: Member, n: Member) -> PrintedLine:
+    """The line of the first entry of a term."""
+    return PrintedLine(
+        records.ReplayNewLeadershipTerm,
+        {
+            "is_in_election": s.election_state is not _CLOSED,
+            "leadership_term_id": n.module_leadership_term_id,
+            "log_position": n.commit_position,
+            "term_base_log_position": s.commit_position,
         },
     )
 
@@ -101,7 +150,7 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
     if n.election_state is s.election_state and n.role is s.role and action not in _NAMED:
         return ()
     if action == "OnReplayNewLeadershipTermEvent":
-        return (PrintedLine(records.ReplayNewLeadershipTerm, {"log_position": n.commit_position}),)
+        return (_entry(s, n),)
     if action == "Terminate":
         return (PrintedLine(records.StateChange, {"new_state": "CLOSED"}),)
     if action == "TakeSnapshot":
@@ -119,18 +168,16 @@ def printed_lines(action: str, s: Member, outcome: Outcome) -> tuple[PrintedLine
         }
         if started:
             begun["reason"] = NODE_STARTED
-        lines.append(PrintedLine(NewElection, begun, n.append_position))
-        lines.append(_state_change(_INIT, n, n))
+        # Nothing is recorded while a process starts.
+        least = n.append_position if started else 0
+        lines.append(PrintedLine(NewElection, begun, (least, n.append_position)))
+        lines.append(_state_change(s, n, n, _INIT.value))
         return tuple(lines)
-    truncated = [
-        PrintedLine(records.TruncateLogEntry, {"new_position": e.position})
-        for e in outcome.effects
-        if isinstance(e, TruncateLog)
-    ]
+    truncated = [_truncation(s, e.position) for e in outcome.effects if isinstance(e, TruncateLog)]
     lines[:0] = truncated
     if s.election_state is not n.election_state:
         variables = s if n.election_state is _CLOSED else n
-        lines.append(_state_change(s.election_state, variables, n))
+        lines.append(_state_change(s, variables, n, s.election_state.value))
     return tuple(lines)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
 from canvass.cluster.member import NO_INPUT, Input, Member
@@ -212,26 +213,51 @@ class Replay:
                 break
         self.spent += nodes
 
-    def meet_loosely(self, s: Member, k: int) -> Iterator[Moved]:
-        """Sequences of steps that print a line of the kind of line ``k``, with other values."""
-        kind = type(self.lines.records[k])
+    def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Moved, int, int]]:
+        """Sequences of steps of which one line from ``k`` on says something else.
+
+        Yields
+        ------
+        tuple of Moved, int, int
+            The steps, the index of that line, and in how many fields it differs.
+        """
+        message = self.lines.messages[k]
         level: list[tuple[Member, Moved]] = [(s, ())]
         seen = {s}
         for _ in range(LOOSE_DEPTH):
             following: list[tuple[Member, Moved]] = []
             for at, path in level:
-                for action, given in self.moves.silent(at, k, self._hidden):
+                moves = self.moves.silent(at, k, self._hidden)
+                if message is not None:
+                    moves = chain([(f"On{type(message).__name__}", Input(message=message))], moves)
+                for action, given in moves:
                     outcome = self.moves.take(at, action, given)
                     if outcome is None:
                         continue
+                    first = k + (message is not None and given.message is message)
                     printed = self._printed(action, at, outcome)
-                    if not printed and outcome.next not in seen:
+                    if not printed and outcome.next not in seen and first == k:
                         seen.add(outcome.next)
                         following.append((outcome.next, (*path, Step(action, given, outcome))))
-                    elif printed and any(line.kind is kind for line in printed):
-                        end = min(k + len(printed), len(self.lines.records))
-                        yield (*path, Step(action, given, outcome, range(k, end), false=True))
+                    elif printed and (found := self._differing(printed, first)) is not None:
+                        lines = range(k, first + len(printed))
+                        yield (*path, Step(action, given, outcome, lines, false=True)), *found
             level = following
+
+    def _differing(self, printed: list[PrintedLine], k: int) -> tuple[int, int] | None:
+        """Which line from ``k`` on differs from some lines, and in how many fields; None unless it
+        is one of the same kind.
+        """
+        own = self.lines.records[k : k + len(printed)]
+        if len(own) < len(printed):
+            return None
+        pairs = enumerate(zip(printed, own, strict=True), k)
+        others = [(at, line, record) for at, (line, record) in pairs if not line.agrees(record)]
+        if len(others) != 1:
+            return None
+        at, line, record = others[0]
+        fields = line.differing(record)
+        return (at, fields) if fields else None
 
     def _printed(self, action: str, s: Member, outcome: Outcome) -> list[PrintedLine]:
         return said_lines(self.lines.vocabulary, action, s, outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from canvass.cluster.member import NO_INPUT
@@ -19,7 +19,13 @@ from canvass.traces.alignment.member_lines import MemberLines
 from canvass.traces.alignment.moves import RESUME
 from canvass.traces.alignment.replay import Replay, Step, Trajectory
 from canvass.traces.alignment.schedule import Schedule
-from canvass.traces.alignment.unsent import settle_falling, settle_gaps, settle_unsent
+from canvass.traces.alignment.unsent import (
+    settle_entries,
+    settle_falling,
+    settle_gaps,
+    settle_recorded,
+    settle_unsent,
+)
 from canvass.traces.alignment.windows import Windows
 
 ROUNDS: Final = 60
@@ -89,6 +95,17 @@ class Solution:
         following = (one.lines.start for one in trajectory.steps[step:] if one.lines)
         return next(following, len(trajectory.lines.records))
 
+    def hinders(self, receipt: Receipt) -> bool:
+        """Whether the members can be driven without a receipt, though not with it."""
+        if not self.schedule.conflicts:
+            return False
+        channels = {
+            key: [one for one in several if one is not receipt]
+            for key, several in self.matching.channels.items()
+        }
+        others = replace(self.matching, channels=channels)
+        return Schedule(self.windows, others).run()
+
     def suspects(self) -> list[tuple[int, int]]:
         """The receipts without a line that come before a conflict: member and step, last first."""
         found = [
@@ -128,7 +145,9 @@ def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segm
         stuck = best.schedule.conflicts or best.matching.unmatched
         decided = not (number and search.is_spent()) and (
             (whole and settle_gaps(best.windows))
-            or (whole and stuck and settle_falling(best.windows, best.matching))
+            or (whole and settle_entries(best.windows))
+            or (whole and settle_recorded(best.windows, best.matching))
+            or (whole and stuck and settle_falling(best.windows, best.matching, best.hinders))
             or settle_unsent(best.windows, best.matching)
         )
         if not decided:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final
 
-from canvass.cluster.member import ElectionState, Input
-from canvass.cluster.messages import AppendPosition, CommitPosition, Message, RequestVote
+from canvass.cluster.effects import AppendNewLeadershipTermEvent
+from canvass.cluster.member import NO_INPUT, ElectionState, Input
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
+from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
-from canvass.traces.alignment.channel_matching import Matching, Receipt
+from canvass.traces.alignment.channel_matching import Matching, Receipt, match_earliest
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE
@@ -22,6 +26,8 @@ from canvass.traces.alignment.windows import SLOTS, Windows, sender_of, sends_me
 
 NEAR: Final = 8
 """Lines before a gap of which one may be false."""
+SUSPECTS: Final = 6
+"""Positions that do not fit in a rising sequence, of which it is tried whether one is false."""
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
 """The messages that may be missing before an answer."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
@@ -35,14 +41,15 @@ def settle_unsent(windows: Mapping[int, Windows], matching: Matching) -> bool:
     -----
     A receipt of a member of which lines are known to be missing, or whose log ends, can have been
     sent among these. Of a member whose log is whole a single receipt is false; several of them cost
-    more than a gap in the sender's log. Where the sender's election depends on receipts that no
-    line shows, nothing is decided: other ones may have been received.
+    more than a gap in the sender's log. Where it depends on receipts that no line shows whether the
+    member sends the message, nothing is decided: other ones may have been received.
     """
     by_sender: defaultdict[int, list[tuple[int, Receipt]]] = defaultdict(list)
     for i, j, receipt in matching.unmatched:
         if i not in windows or receipt.hidden or _is_open(windows[i]):
             continue
-        if not _is_inferred(windows[i], *_bracket(windows, matching, i, j, receipt)):
+        bracket = _bracket(windows, matching, i, j, receipt)
+        if not (_is_inferred(windows[i], *bracket) and _can_send(windows[i], j, receipt.message)):
             by_sender[i].append((j, receipt))
     if by_sender:
         # Only what comes first is decided: the rest may follow from it.
@@ -146,49 +153,154 @@ def settle_gaps(windows: Mapping[int, Windows]) -> bool:
             i = sender_of(m) if m is not None else j
             if m is None or i == j or i not in windows or _is_open(windows[i]):
                 continue
-            known = isinstance(m, RequestVote) or not windows[i].hidden
-            if known and windows[i].first(0, j, m) is None:
+            if windows[i].first(0, j, m) is None and not _can_send(windows[i], j, m):
                 _end_with(one, line, f"member {i} cannot have sent this message")
                 found = True
                 break
     return found
 
 
-def settle_falling(windows: Mapping[int, Windows], matching: Matching) -> bool:
+def settle_falling(
+    windows: Mapping[int, Windows], matching: Matching, is_hindering: Callable[[Receipt], bool]
+) -> bool:
     """Decide that a position is false that does not fit in the rising ones of its channel.
+
+    Parameters
+    ----------
+    windows, matching
+        Of all members.
+    is_hindering
+        Whether the members can go on without a receipt, and cannot with it.
 
     Notes
     -----
-    What a closed follower reports, and what a closed leader says is committed, never falls within
-    one term. False if nothing is decided. A closed leader of 1.49 takes a commit position back.
+    What a closed follower reports, and what a closed leader says is committed, mostly rises within
+    one term. The position that does not is false if without it all others can have been sent. Of
+    two of which each would do, it is the one that no other line of the cluster has. False if
+    nothing is decided.
     """
-    found: list[tuple[int, int, int, int]] = []
     received: defaultdict[tuple[int, int], list[Receipt]] = defaultdict(list)
     for (i, j), receipts in matching.channels.items():
         received[i, j] += receipts
     for i, j, receipt in matching.unmatched:
         received[i, j].append(receipt)
-    starts = {i: _beginnings(one.steps) for i, one in windows.items()}
+    named = Counter(
+        receipt.message.log_position
+        for receipts in received.values()
+        for receipt in receipts
+        if isinstance(receipt.message, AppendPosition | CommitPosition)
+    )
+    found: list[tuple[bool, int, int, int, Receipt]] = []
     for (i, j), receipts in received.items():
-        if i not in windows:
+        by_step = {receipt.step: receipt for receipt in receipts}
+        for several in _rising(windows[i], j, receipts) if i in windows else ():
+            for position, t in _falling(several):
+                found.append((named[position] > 1, windows[j].due[t], i, j, by_step[t]))
+    for _, _, i, j, receipt in sorted(found, key=itemgetter(0, 1))[:SUSPECTS]:
+        if _hinders(windows[i], j, received[i, j], receipt.step) or is_hindering(receipt):
+            line = windows[j].steps[receipt.step].lines.start
+            reason = f"the positions that member {i} sends rise, and this one does not fit"
+            _end_with(windows[j], line, reason)
+            return True
+    return False
+
+
+def _rising(one: Windows, to: int, receipts: list[Receipt]) -> Iterator[list[tuple[int, int]]]:
+    """The positions, with their steps, that a member sends to another one, and that mostly rise:
+    those of one kind and term, between two elections.
+    """
+    starts = _beginnings(one.steps)
+    runs: defaultdict[tuple[type, int, int], list[tuple[int, int]]] = defaultdict(list)
+    for receipt in sorted(receipts, key=lambda one: one.step):
+        m, place = receipt.message, receipt.earliest
+        if receipt.hidden or not isinstance(m, AppendPosition | CommitPosition):
             continue
-        runs: defaultdict[tuple[type, int, int], list[tuple[int, int]]] = defaultdict(list)
-        for receipt in sorted(receipts, key=lambda one: one.step):
-            m, place = receipt.message, receipt.earliest
-            if receipt.hidden or not isinstance(m, AppendPosition | CommitPosition):
+        if place < 0:
+            place = one.first(0, to, m) or -1
+        run = starts[place // SLOTS] if place >= 0 else -1
+        if run >= 0:
+            runs[type(m), m.leadership_term_id, run].append((m.log_position, receipt.step))
+    yield from runs.values()
+
+
+def _falling(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The positions, with their steps, that may be wrong where a sequence falls."""
+    outliers = set(_outliers(found))
+    suspects = {one for one in found if one[1] in outliers}
+    # Where one position falls below the one before it either may be wrong.
+    falls = (pair for pair in pairwise(found) if pair[0][0] > pair[1][0])
+    suspects.update(one for pair in falls for one in pair)
+    return sorted(suspects, key=itemgetter(1))
+
+
+def _hinders(one: Windows, to: int, receipts: list[Receipt], step: int) -> bool:
+    """Whether others of a channel have windows without one receipt only, or it has none itself."""
+    received = sorted(receipts, key=lambda receipt: receipt.step)
+    first = next((k for k, receipt in enumerate(received) if receipt.earliest < 0), len(received))
+    if first == len(received) or received[first].step == step:
+        return first < len(received)
+    others = [replace(other) for other in received[: first + 1] if other.step != step]
+    match_earliest(one, to, others)
+    return others[-1].earliest >= 0
+
+
+def settle_entries(windows: Mapping[int, Windows]) -> bool:
+    """Decide that a line is false which says that a term begins where its leader did not begin it.
+
+    Notes
+    -----
+    What is in a log a leader has written. False if nothing is decided.
+    """
+    written = {
+        (effect.leadership_term_id, effect.term_base_log_position)
+        for one in windows.values()
+        for step in one.steps
+        for effect in step.outcome.effects
+        if isinstance(effect, AppendNewLeadershipTermEvent)
+    }
+    terms, bases = {term for term, _ in written}, {base for _, base in written}
+    count = next(iter(windows.values())).moves.rules.member_count
+    known = len(windows) == count and not any(_is_open(one) for one in windows.values())
+    for one in windows.values():
+        for step in one.steps:
+            if step.action != "OnReplayNewLeadershipTermEvent" or not step.lines or step.false:
                 continue
-            if place < 0:
-                place = windows[i].first(0, j, m) or -1
-            falls = windows[i].moves.rules.is_149 and isinstance(m, CommitPosition)
-            run = starts[i][place // SLOTS] if place >= 0 and not falls else -1
-            if run >= 0:
-                runs[type(m), m.leadership_term_id, run].append((m.log_position, receipt.step))
-        for several in runs.values():
-            found += [(windows[j].due[t], j, t, i) for t in _outliers(several)[:1]]
-    for _, j, t, i in sorted(found)[:1]:
-        line = windows[j].steps[t].lines.start
-        _end_with(windows[j], line, f"the positions that member {i} sends rise, and this one falls")
-    return bool(found)
+            term, base = step.given.leadership_term_id, step.given.term_base_log_position
+            other = term in terms or (known and base in bases)
+            if (term, base) not in written and other:
+                _end_with(one, step.lines.start, f"no leader has begun term {term} at {base}")
+                return True
+    return False
+
+
+def settle_recorded(windows: Mapping[int, Windows], matching: Matching) -> bool:
+    """Decide that a line is false which says that a member has recorded less than it had reported.
+
+    Notes
+    -----
+    An election begins with what is recorded at that moment. False if nothing is decided.
+    """
+    reported: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (i, _), receipts in matching.channels.items():
+        for receipt in receipts:
+            if isinstance(receipt.message, AppendPosition) and not receipt.hidden:
+                place = receipt.latest // SLOTS
+                reported[i].append((place, receipt.message.log_position))
+    for i, one in windows.items():
+        least, recorded, sent = 0, 0, sorted(reported[i], reverse=True)
+        for at, step in enumerate(one.steps):
+            if step.state.recorded_position < recorded or step.resynchronised:
+                least = 0
+            recorded = step.state.recorded_position
+            while sent and sent[-1][0] < at:
+                least = max(least, sent.pop()[1])
+            records = one.trajectory.lines.records
+            line = records[step.lines.start] if step.lines else None
+            if isinstance(line, NewElection) and line.append_position < min(least, recorded):
+                reason = f"the member has reported to have recorded up to {least} before"
+                _end_with(one, step.lines.start, reason)
+                return True
+    return False
 
 
 def _beginnings(steps: list[Step]) -> list[int]:
@@ -233,6 +345,15 @@ def _is_inferred(one: Windows, first: int, last: int) -> bool:
     while first > 0 and one.steps[first].action not in _BEGINNINGS:
         first -= 1
     return any(step.given.message and not step.lines for step in one.steps[first : last + 1])
+
+
+def _can_send(one: Windows, to: int, m: Message) -> bool:
+    """Whether a member can send a message if others report other positions than lines show."""
+    if not one.hidden:
+        return False
+    freed = Windows(one.trajectory, one.moves, one.before)
+    freed.hidden = one.hidden | {"AppendPosition"}
+    return freed.first(0, to, m) is not None
 
 
 def _bracket(
@@ -286,7 +407,7 @@ def _end_with(one: Windows, line: int, reason: str) -> None:
     before = steps[at - 1].state if at else one.before
     del steps[at:]
     m = trajectory.lines.messages[line]
-    action, given = f"On{type(m).__name__}", Input(message=m)
+    action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
     steps.append(Step(action, given, Outcome(before), range(line, line + 1), false=True))
     trajectory.gaps[:] = [gap for gap in trajectory.gaps if gap[0] < line]
     trajectory.false_lines.append((line, reason))
