@@ -119,7 +119,9 @@ def run(given: argparse.Namespace, files: Sequence[TextIO], pid: int) -> None:
     text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     cpu = (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
     print(f"processor: {cpu / elapsed:.2f} of one core")
-    print(f"memory: {sizes[0]:.0f} MiB after 4 s, {sizes[-1]:.0f} MiB at the end")
+    half = sizes[len(sizes) // 2]
+    at_last = f"{half:.0f} MiB at half of the time, {sizes[-1]:.0f} MiB at the end"
+    print(f"memory: {sizes[0]:.0f} MiB after 4 s, {at_last}")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,15 @@
 The events are taken in an order of causes, that of `canvass browse`. Who recorded whose log says
 which term each byte is of; where a stream does not begin at the beginning, the recording log does.
 
-A search takes seconds, and near misses last milliseconds: `exposed_every` chooses the events from
-which a search is worth it, by what the logs and the reports show without one.
+A search takes seconds, and near misses last milliseconds: `RunMoments.exposed_every` chooses the
+events from which a search is worth it, by what logs and reports show without one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from canvass.cluster.member import Member, Role
 from canvass.cluster.messages import NULL_VALUE, Message
@@ -57,9 +57,29 @@ _LEADER: Final = STATE_ENUMS["role"].index(Role.LEADER)
 _CANDIDATE: Final = STATE_ENUMS["role"].index(Role.CANDIDATE)
 _STATES: Final = [one.value for one in STATE_ENUMS["election_state"]]
 _BEGINS_TO_LEAD: Final = _STATES.index("LEADER_LOG_REPLICATION")
+UNBOUNDED: Final = 1 << 62
 _CLOSED: Final = _STATES.index("CLOSED")
 _NOTED: Final = MEMBER_INDEX["log_position"]
 _RESTART: Final = ACTION_NAMES.index("Restart")
+
+
+class Exposure(NamedTuple):
+    """How exposed what is committed is at a moment. The greater in order, the more exposed.
+
+    Parameters
+    ----------
+    counted_too_far
+        How far the reports that a leader or a candidate counts are beyond what the reporters
+        share with its log, in bytes: see finding HZ1.
+    unsettled
+        Members that do not hold what is committed, or are in an election.
+    without
+        Members that do not hold what is committed.
+    """
+
+    counted_too_far: int
+    unsettled: int
+    without: int
 
 
 class RunMoments:
@@ -98,31 +118,26 @@ class RunMoments:
         row = self.lanes.row_of(member, step)
         return None if row is None else self.lanes.place[row]
 
-    def exposed_every(self, period_ns: int) -> list[int]:
-        """Give the place of the most exposed event of each period; of equal ones the last.
-
-        An event is the more exposed, in this order: the further the reports that a leader or a
-        candidate counts are beyond what a quorum shares with its log; the fewer members that
-        are outside elections hold what is committed; the fewer members hold it.
-        """
+    def exposed_every(self, period_ns: int) -> list[tuple[int, Exposure]]:
+        """Give the place of the most exposed event of each period; of equal ones the last."""
         time = self.loaded.columns.time_ns
         following = _Following(self)
-        found, until = list[int](), None
-        best: tuple[tuple[int, int, int], int] | None = None
+        found, until = list[tuple[int, Exposure]](), None
+        best: tuple[int, Exposure] | None = None
         for place, row in enumerate(self.lanes.rows):
             now = int(time[row])
             if until is None:
                 until = now + period_ns
             if now >= until:
                 if best is not None:
-                    found.append(best[1])
+                    found.append(best)
                 best = None
                 until += period_ns * ((now - until) // period_ns + 1)
             following.take(row)
             exposed = following.exposure(row)
-            if best is None or exposed >= best[0]:
-                best = exposed, place
-        return found if best is None else [*found, best[1]]
+            if best is None or exposed >= best[1]:
+                best = place, exposed
+        return found if best is None else [*found, best]
 
     def time_ns(self, place: int) -> int:
         """Give the time of an event by its member's clock."""
@@ -186,29 +201,36 @@ class _Following:
                 assert message is not None
                 self._under_way[int(cells[_ID])] = (i, int(cells[_PEER]), message)
 
-    def exposure(self, row: int) -> tuple[int, int, int]:
-        """Say how exposed what is committed is after an event, see `RunMoments.exposed_every`."""
+    def exposure(self, row: int) -> Exposure:
+        """Say how exposed what is committed is after an event."""
         of, i = self._of, int(self._of.loaded.columns.member[row])
         count = of.rules.member_count
         needed = length(self._committed)
         holders = [j for j in range(count) if agreement(self._logs[j], self._committed) >= needed]
         settled = sum(self._is_settled(j) for j in holders)
-        return self._counted_too_far(i, row), -settled, -len(holders)
+        return Exposure(self._counted_too_far(i, row), count - settled, count - len(holders))
 
     def _is_settled(self, i: int) -> bool:
         last = self._last[i]
         return last is not None and self._of._cells[last][4] == _CLOSED
 
     def _counted_too_far(self, i: int, row: int) -> int:
-        """How far the positions that a member counts are beyond what a quorum shares with it."""
+        """How far the reports that a member counts are beyond the reporters' share of its log."""
         of, log = self._of, self._logs[i]
         if of._cells[row][3] not in (_LEADER, _CANDIDATE):
             return 0
         count = of.rules.member_count
-        noted = of.loaded.states.members[row][:, _NOTED].tolist()
-        noted[i] = length(log)
-        shared = [agreement(log, one) for one in self._logs]
-        return max(quorum_position(noted[:count], count) - quorum_position(shared, count), 0)
+        noted = of.loaded.states.members[row][:count, _NOTED].tolist()
+        shared = [min(one, self._shared(log, j)) for j, one in enumerate(noted)]
+        # Its own log grows as far as it likes.
+        noted[i] = shared[i] = max(noted)
+        return quorum_position(noted, count) - quorum_position(shared, count)
+
+    def _shared(self, log: Log, j: int) -> int:
+        """How far a member's log is that of another, or will be if nothing in it differs."""
+        theirs = self._logs[j]
+        shared = agreement(log, theirs)
+        return UNBOUNDED if shared == min(length(log), length(theirs)) else shared
 
     def _recorded(self, i: int, row: int, log: Log, recorded: int) -> Log:
         """The log continued from whom the member follows, else as its recording log says."""

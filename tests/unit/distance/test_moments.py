@@ -62,7 +62,7 @@ def test_a_message_under_way_is_there_until_it_arrives_or_its_receiver_restarts(
 
 def test_every_second_has_its_last_event(run: Path) -> None:
     moments = RunMoments(run)
-    places = moments.exposed_every(10**9)
+    places = [place for place, _ in moments.exposed_every(10**9)]
 
     assert places == sorted(set(places))
     assert places[-1] == moments.total - 1
@@ -93,7 +93,7 @@ def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:
     moments, place = RunMoments(run), first_loss(run)
     begun = moments.time_ns(0)
     chosen = {
-        (moments.time_ns(one) - begun) // 10**10: one for one in moments.exposed_every(10**10)
+        (moments.time_ns(one) - begun) // 10**10: one for one, _ in moments.exposed_every(10**10)
     }
 
     found = chosen[(moments.time_ns(place) - begun) // 10**10]
@@ -101,3 +101,19 @@ def test_the_events_of_a_near_miss_are_the_most_exposed_ones(run: Path) -> None:
     (moment,) = moments.moments([found])
     assert not is_durable(moment)
     assert all(is_durable(one) for one in moments.moments(range(0, place, 401)))
+
+
+def test_reports_are_counted_too_far_only_where_a_log_of_an_older_term_stands_in(
+    run: Path,
+) -> None:
+    """As in HZ1: member 1 reports 60,480, and shares 56,640 of it with the leader's log."""
+    moments = RunMoments(run)
+    begun = moments.time_ns(0)
+    found = {
+        (moments.time_ns(place) - begun) // 10**9: exposed.counted_too_far
+        for place, exposed in moments.exposed_every(10**9)
+        if exposed.counted_too_far
+    }
+
+    assert found[72] == found[73] == 3840
+    assert set(found) <= set(range(70, 88))

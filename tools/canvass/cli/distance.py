@@ -38,6 +38,8 @@ class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
     """The distance from one moment: an element of ``canvass check --from --format json``.
 
     ``steps`` is null if no violation was found; then ``searched`` says how far was looked.
+    ``countedTooFar`` is how far the reports that a member counts are beyond what the reporters
+    share with its log, in bytes; null without ``--every``.
     """
 
     moment: str
@@ -50,6 +52,7 @@ class MomentReport(msgspec.Struct, frozen=True, rename="camel"):
     states: int
     seconds: float
     positions: list[int]
+    counted_too_far: int | None = None
 
 
 class DistanceReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -67,6 +70,7 @@ class _At(msgspec.Struct, frozen=True):
     moment: Moment
     event: int | None = None
     time_ns: int | None = None
+    counted_too_far: int | None = None
 
 
 def span_ns(text: str) -> int:
@@ -120,10 +124,12 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
     run = RunMoments(folder)
     if every and which:
         raise CommandError("--every asks for moments of the whole run: leave out the event")
-    places = run.exposed_every(span_ns(every)) if every else [_place(run, which)]
+    chosen = run.exposed_every(span_ns(every)) if every else []
+    too_far = {place: exposed.counted_too_far for place, exposed in chosen}
+    places = list(too_far) or [_place(run, which)]
     begun = run.time_ns(0)
     for place, moment in zip(places, run.moments(places), strict=True):
-        yield _At(moment, place, run.time_ns(place) - begun)
+        yield _At(moment, place, run.time_ns(place) - begun, too_far.get(place))
 
 
 def _place(run: object, which: str) -> int:
@@ -195,6 +201,7 @@ def check_from(
                 states=found.states,
                 seconds=round(found.seconds, 3),
                 positions=positions,
+                counted_too_far=at.counted_too_far,
             )
         )
         if output is Format.HUMAN:
@@ -230,19 +237,36 @@ def _line(report: MomentReport, wanted: str) -> str:
     else:
         stopped = "" if report.complete else ", stopped by the time limit"
         said = f"no violation of {wanted} within {report.searched} steps{stopped}"
+    said += _counted(report)
     return f"{at}{report.moment}: {said}; {report.states:,} states, {report.seconds:.1f} s"
 
 
+def _counted(report: MomentReport) -> str:
+    if not report.counted_too_far:
+        return ""
+    return f"; reports are counted {report.counted_too_far:,} bytes too far"
+
+
 def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
-    """The moments in the order of their distance: those that need the fewest faults first."""
+    """The moments in the order of their distance: those that need the fewest faults first.
+
+    Where none is in reach, a member that counts reports too far is nearer than one that does not.
+    """
     near = sorted(
         (one for one in reports if one.steps is not None),
         key=lambda one: (sum(one.faults.values()), one.steps),
     )
+    exposed = sorted(
+        (one for one in reports if one.steps is None and one.counted_too_far),
+        key=lambda one: -(one.counted_too_far or 0),
+    )
     yield f"{len(reports)} moments, {len(near)} with a violation in reach" + (":" if near else "")
     for one in near[:5]:
         at = "" if one.time_ns is None else f"{one.time_ns / 1e9:9.3f} s  "
-        yield f"  {at}{one.moment}: {one.steps} steps{_faults(one)}"
+        yield f"  {at}{one.moment}: {one.steps} steps{_faults(one)}{_counted(one)}"
+    for one in exposed[:5]:
+        at = "" if one.time_ns is None else f"{one.time_ns / 1e9:9.3f} s  "
+        yield f"  {at}{one.moment}: more than {one.searched} steps{_counted(one)}"
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
