@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role
+from canvass.cluster.member import NO_INPUT, ElectionState, Member, ModuleState, Role, new_member
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import new_member
 from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.explain import explain

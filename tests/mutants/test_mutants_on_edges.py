@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.core import Handler
 from canvass.cluster.effects import AdvanceCommit, PersistCandidateTerm, Send, StopReplay
-from canvass.cluster.member import ElectionState, Input, Member, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role, new_member
 from canvass.cluster.messages import AppendPosition, NewLeadershipTerm, Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import new_member
 from canvass.selftest.edges import EdgeKill, find_kill
 from canvass.selftest.kill_matrix import MODELS, Graphs, control, kill_mutants
 from canvass.selftest.mutants import MUTANTS, mutated_core

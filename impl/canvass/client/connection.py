@@ -12,7 +12,6 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
@@ -141,12 +140,7 @@ class Connection:
         """Give the client."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         """Close the client."""
         await self.close()
 

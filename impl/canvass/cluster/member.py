@@ -168,3 +168,40 @@ class Input(Struct, frozen=True, gc=False):
 
 
 NO_INPUT: Final = Input()
+
+
+def new_member(member_count: int) -> Member:
+    """Give the state of a member with nothing on disk: ``NewMember`` of ``MemberState.tla``."""
+    return Member(
+        persisted_candidate_term_id=NULL_VALUE,
+        recording_log=(),
+        recorded_position=0,
+        snapshot_leadership_term_id=NULL_VALUE,
+        snapshot_term_base_log_position=0,
+        snapshot_log_position=0,
+        module_state=ModuleState.CLOSED,
+        role=Role.FOLLOWER,
+        module_leadership_term_id=NULL_VALUE,
+        module_notified_commit_position=0,
+        commit_position=0,
+        publication_position=NULL_VALUE,
+        log_subscription=False,
+        catchup_destination=False,
+        termination_position=NULL_VALUE,
+        termination_leadership_term_id=NULL_VALUE,
+        leader_member_id=NULL_VALUE,
+        members=(NULL_RECORD,) * member_count,
+        election_state=ElectionState.CLOSED,
+        log_leadership_term_id=NULL_VALUE,
+        leadership_term_id=NULL_VALUE,
+        candidate_term_id=NULL_VALUE,
+        append_position=NULL_VALUE,
+        notified_commit_position=NULL_VALUE,
+        catchup_join_position=NULL_VALUE,
+        replication_leadership_term_id=NULL_VALUE,
+        replication_stop_position=NULL_VALUE,
+        replication_term_base_log_position=NULL_VALUE,
+        log_replication=False,
+        replay_stop_position=NULL_VALUE,
+        graceful_closed_leader_id=NULL_VALUE,
+    )

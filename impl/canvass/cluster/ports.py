@@ -20,11 +20,11 @@ StepFunction: TypeAlias = Callable[[Rules, int, Member, str, Input], Outcome | N
 
 
 class StepRecorder(Protocol):
-    """Where the steps of one member are recorded; see `canvass.traces.recorder.Recorder`."""
+    """Where the steps of one member are recorded."""
 
     @property
     def recording(self) -> bool:
-        """Whether steps are kept."""
+        """Whether steps are kept. If not, a member need not put together what `record` takes."""
         ...
 
     def record(
@@ -39,7 +39,31 @@ class StepRecorder(Protocol):
         sends: Sequence[tuple[int, Message]] = (),
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """Record one step; give the number of the first message sent."""
+        """Record one step.
+
+        Parameters
+        ----------
+        time_ns
+            The member's clock.
+        action
+            Name of the action, such as ``"OnVote"``.
+        state
+            After the step.
+        inputs
+            What the step consumed.
+        sender, number
+            Of the message consumed: the member that sent it, and the number that this member's
+            recorder gave it.
+        sends
+            Receiver and message, in the order of sending.
+        log_checksums
+            Position, and the 64-bit checksum of the member's log from its start up to it.
+
+        Returns
+        -------
+        int
+            The number of the first message sent; the others follow it. -1 if steps are not kept.
+        """
         ...
 
 

@@ -28,9 +28,9 @@ from canvass.cluster.member import (
     ElectionState,
     Member,
     MemberRecord,
-    ModuleState,
     Role,
     TermEntry,
+    new_member,
 )
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.outcome import Outcome, record_terms
@@ -54,38 +54,14 @@ def persistent_member(
     By the defaults nothing is on disk: the first start of all. What does not survive a restart is
     null.
     """
-    return Member(
+    return replace(
+        new_member(rules.member_count),
         persisted_candidate_term_id=candidate_term_id,
         recording_log=recording_log,
         recorded_position=recorded_position,
         snapshot_leadership_term_id=snapshot_leadership_term_id,
         snapshot_term_base_log_position=snapshot_term_base_log_position,
         snapshot_log_position=snapshot_log_position,
-        module_state=ModuleState.CLOSED,
-        role=Role.FOLLOWER,
-        module_leadership_term_id=NULL_VALUE,
-        module_notified_commit_position=0,
-        commit_position=0,
-        publication_position=NULL_VALUE,
-        log_subscription=False,
-        catchup_destination=False,
-        termination_position=NULL_VALUE,
-        termination_leadership_term_id=NULL_VALUE,
-        leader_member_id=NULL_VALUE,
-        members=(NULL_RECORD,) * rules.member_count,
-        election_state=ElectionState.CLOSED,
-        log_leadership_term_id=NULL_VALUE,
-        leadership_term_id=NULL_VALUE,
-        candidate_term_id=NULL_VALUE,
-        append_position=NULL_VALUE,
-        notified_commit_position=NULL_VALUE,
-        catchup_join_position=NULL_VALUE,
-        replication_leadership_term_id=NULL_VALUE,
-        replication_stop_position=NULL_VALUE,
-        replication_term_base_log_position=NULL_VALUE,
-        log_replication=False,
-        replay_stop_position=NULL_VALUE,
-        graceful_closed_leader_id=NULL_VALUE,
     )
 
 

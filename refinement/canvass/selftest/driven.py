@@ -17,11 +17,18 @@ from typing import Final, Literal, cast
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.member import (
+    NO_INPUT,
+    ElectionState,
+    Input,
+    Member,
+    ModuleState,
+    Role,
+    new_member,
+)
 from canvass.cluster.messages import Message
 from canvass.cluster.ports import StepFunction
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
-from canvass.conformance.batch import new_member
 from canvass.traces.recorder import Recorder, RunRecorder
 from canvass.traces.schema import Run
 

@@ -13,9 +13,8 @@ from typing import Final
 import msgspec
 
 from canvass.cluster import core
-from canvass.cluster.member import Member
+from canvass.cluster.member import Member, new_member
 from canvass.cluster.rules import Rules
-from canvass.conformance.batch import new_member
 from canvass.conformance.steps import rules_of
 from canvass.traces.schema import (
     Event,

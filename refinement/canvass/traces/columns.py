@@ -15,10 +15,10 @@ array               shape          holds
 ``predecessor``     n              row of the same member's previous step, -1 if it is not here
 ``inputs``          n x 9          ``layout.INPUT_COLUMNS``: flags 0/1, two member masks, numbers
 ``message``         n x 18         ``layout.MESSAGE_COLUMNS``: the message consumed; type -1 if none
-``state``           n x 29         ``layout.STATE_COLUMNS``: the state after the step, enums as
-codes ``members``         n x N x 6      ``layout.MEMBER_COLUMNS``: ``state.members``, N the member
-count ``log_offsets``     n + 1          event i's recording log is
-``log[log_offsets[i]:log_offsets[i+1]]`` ``log``             . x 3          ``layout.LOG_COLUMNS``
+``state``           n x 29         ``layout.STATE_COLUMNS``: the state after the step, enums coded
+``members``         n x N x 6      ``layout.MEMBER_COLUMNS``: ``state.members``, N the member count
+``log_offsets``     n + 1          event i has rows ``log_offsets[i]`` to ``log_offsets[i+1]``
+``log``             . x 3          ``layout.LOG_COLUMNS``: the recording log
 ``send_offsets``    n + 1          event i's sends, in order, as for the log
 ``sends``           . x 18         ``layout.MESSAGE_COLUMNS``; ``peer`` is the receiver
 ``checksum_offsets``  n + 1        event i's log checksums, as for the log

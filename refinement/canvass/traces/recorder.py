@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol, Self
 
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.ports import StepRecorder
 from canvass.traces.actions import Action
 from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.ndjson import EventReader, EventWriter, decode_run
@@ -32,55 +32,8 @@ _BATCH: Final = 256
 """Events kept back at most when not every step is flushed."""
 
 
-class Recorder(Protocol):
-    """Where one member records its steps.
-
-    All parameters are values of `canvass.cluster`, so that a member can state the port for itself.
-    """
-
-    @property
-    def recording(self) -> bool:
-        """Whether steps are kept. If not, a member need not put together what `record` takes."""
-        ...
-
-    def record(
-        self,
-        time_ns: int,
-        action: str,
-        state: Member,
-        *,
-        inputs: Input = NO_INPUT,
-        sender: int = NULL_VALUE,
-        number: int = NULL_VALUE,
-        sends: Sequence[tuple[int, Message]] = (),
-        log_checksums: Sequence[tuple[int, int]] = (),
-    ) -> int:
-        """Record one step.
-
-        Parameters
-        ----------
-        time_ns
-            The member's clock.
-        action
-            Name of the action, such as ``"OnVote"``.
-        state
-            After the step.
-        inputs
-            What the step consumed.
-        sender, number
-            Of the message consumed: the member that sent it, and the number that this member's
-            recorder gave it.
-        sends
-            Receiver and message, in the order of sending.
-        log_checksums
-            Position, and the 64-bit checksum of the member's log from its start up to it.
-
-        Returns
-        -------
-        int
-            The number of the first message sent; the others follow it. -1 if steps are not kept.
-        """
-        ...
+class Recorder(StepRecorder, Protocol):
+    """Where one member records its steps; `canvass.cluster.ports.StepRecorder` with an end."""
 
     def close(self) -> None:
         """End the recording."""
@@ -93,7 +46,7 @@ class NullRecorder:
     recording: Final = False
 
     def record(self, *_step: object, **_facts: object) -> int:
-        """Do nothing; see `Recorder.record`."""
+        """Do nothing; see `StepRecorder.record`."""
         return NULL_VALUE
 
     def close(self) -> None:
@@ -173,7 +126,7 @@ class StreamRecorder:
         sends: Sequence[tuple[int, Message]] = (),
         log_checksums: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """Record one step; see `Recorder.record`."""
+        """Record one step; see `StepRecorder.record`."""
         first = self._number
         event = Event(
             step=self._step,
@@ -298,11 +251,6 @@ class RunRecorder:
         """Give the recorder."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the streams of all members."""
         self.close()

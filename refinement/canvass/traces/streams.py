@@ -11,7 +11,6 @@ import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Final, Protocol, Self
 
 import zstandard
@@ -152,12 +151,7 @@ class StreamFile:
         """Give the stream."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
 

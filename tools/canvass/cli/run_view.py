@@ -6,7 +6,6 @@ Everything goes to stderr, as progress does.
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from canvass.cli.output import progress_console
@@ -63,12 +62,7 @@ class RunView:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Leave the last picture."""
         if self._live is not None:
             self._live.stop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from threading import Event, Thread
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from canvass.cli.output import complain, progress_console
@@ -49,12 +48,7 @@ class Stages:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join()
         if self._status is not None:

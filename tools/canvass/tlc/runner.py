@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from canvass.tlc.config import TlcConfig
@@ -85,12 +84,7 @@ class TlcRun(Iterator[Event]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def __iter__(self) -> Self:
