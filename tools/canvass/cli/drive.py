@@ -260,7 +260,7 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
 def _show(report: DriveReport, shown: int) -> None:
     lines = Lines()
     lines.print(
-        f"{report.model} ({report.members} members, revision {report.revision})"
+        f"{report.model} ({_members(report.members)}, revision {report.revision})"
         f" on the Java of Aeron {report.release}"
     )
     parts = (("edges", report.edges), ("hidden state varied", report.hidden))
@@ -281,6 +281,10 @@ def _show(report: DriveReport, shown: int) -> None:
             lines.print(f"    note    {each.note}")
 
 
+def _members(count: int) -> str:
+    return "1 member" if count == 1 else f"{count} members"
+
+
 def _show_runs(report: TraceReport, shown: int) -> None:
     lines = Lines()
     runs = "1 run" if report.runs == 1 else f"{report.runs:,} runs"
@@ -288,7 +292,7 @@ def _show_runs(report: TraceReport, shown: int) -> None:
     for reason in report.not_drivable:
         lines.print(f"  not driven {reason.count:>9,}  {reason.name}: {reason.reason}")
     for part in report.parts:
-        title = f"distinct steps ({part.members} members, revision {part.revision})"
+        title = f"distinct steps ({_members(part.members)}, revision {part.revision})"
         _show_part(lines, title, part.steps, shown)
 
 
