@@ -113,7 +113,7 @@ def test_nothing_stays_behind_of_what_was_imported(
     assert not list(tmp_path.glob("canvass-browse-*"))
 
 
-def test_the_address_is_told_to_machines_too(good_run: Path) -> None:
+def test_the_address_is_reported_to_machines_too(good_run: Path) -> None:
     with started("--format", "json", str(good_run)) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
@@ -127,7 +127,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("built")
-def test_what_cannot_be_opened_is_told_in_one_line(
+def test_what_cannot_be_opened_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.txt").write_text("no")
@@ -152,7 +152,7 @@ def test_what_cannot_be_opened_is_told_in_one_line(
 
 
 @pytest.mark.usefixtures("built")
-def test_a_port_that_is_taken_is_told_in_one_line(
+def test_a_port_that_is_taken_is_reported_in_one_line(
     good_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with listen(0) as taken:
@@ -163,7 +163,7 @@ def test_a_port_that_is_taken_is_told_in_one_line(
     assert line.startswith(f"canvass: port {port}: ")
 
 
-def test_a_page_that_is_not_built_is_told_with_how_to_build_it(
+def test_a_page_that_is_not_built_is_reported_with_how_to_build_it(
     good_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_files, "files", lambda _: Path("/nowhere"))
@@ -220,9 +220,11 @@ def test_no_command_line_has_the_key(
     good_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the browser is started with is written down by the browser itself."""
-    told = tmp_path / "told"
+    expected = tmp_path / "told"
     browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.part; mv {told}.part {told}\n')
+    browser.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {expected}.part; mv {expected}.part {expected}\n'
+    )
     browser.chmod(0o700)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with started(str(good_run), opens=True) as process:
@@ -235,7 +237,7 @@ def test_no_command_line_has_the_key(
         # The browser was started, and is done, before the server answers.
         with urllib.request.urlopen(request, timeout=60) as answer:
             assert answer.status == 200
-        (given,) = told.read_text().split()
+        (given,) = expected.read_text().split()
         assert given.startswith("file:///")
         assert match[2] not in given
         assert match[2] in Path(url2pathname(urlsplit(given).path)).read_text()

@@ -84,7 +84,7 @@ def server(
         yield running
 
 
-def test_the_summary_is_told(server: Asked) -> None:
+def test_the_summary_is_reported(server: Asked) -> None:
     report = server.get(api.ReportView, "/report/night")
 
     assert report.counts == {"CONFORMS": MORE + 1, "INCOMPLETE": 0, "DIVERGES": 1, "MALFORMED": 1}
@@ -114,12 +114,12 @@ def test_every_run_is_on_one_page_and_what_is_wrong_comes_first(server: Asked) -
     assert [one.verdict for one in first.runs[:3]] == ["DIVERGES", "MALFORMED", "CONFORMS"]
     assert (first.pages, first.total) == (-(-(MORE + 3) // PAGE), MORE + 3)
 
-    told = [
+    reported = [
         (one.run_id, one.verdict)
         for page in range(first.pages)
         for one in server.get(api.ReportRuns, "/report/night/runs", page=page).runs
     ]
-    assert len(told) == len(set(told)) == MORE + 3
+    assert len(reported) == len(set(reported)) == MORE + 3
     assert server.get(api.ReportRuns, "/report/night/runs", page=99).runs == ()
 
 
@@ -149,7 +149,7 @@ def test_a_summary_alone_is_a_report_of_what_it_lists(tmp_path: Path, bad_run: P
         assert [(one.run_id, one.verdict) for one in runs.runs] == [("bad", "DIVERGES")]
 
 
-def test_a_damaged_report_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_damaged_report_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/1"}')
     with serving([tmp_path]) as server:
         reply = server.ask(f"/report/{server.ids[0]}")

@@ -315,18 +315,18 @@ def test_what_happened_is_what_the_command_says_with_the_events(
     timeline, states, _ = read(good_run)
     found = explain(timeline, states)
 
-    told = server.get(api.ExplanationView, "/run/good/explanation")
+    reported = server.get(api.ExplanationView, "/run/good/explanation")
 
-    assert [(row.term, row.leader) for row in told.leaderships] == [
+    assert [(row.term, row.leader) for row in reported.leaderships] == [
         (row.leadership_term_id, row.leader_member_id) for row in found.leaderships
     ]
-    assert [row.number for row in told.elections] == [one.number for one in found.elections]
-    assert [row.told.text for row in told.elections] == [
+    assert [row.number for row in reported.elections] == [one.number for one in found.elections]
+    assert [row.sentence.text for row in reported.elections] == [
         one.sentence.text for one in found.elections
     ]
-    assert told.left_out == 0
+    assert reported.left_out == 0
     opened = server.store.content("run", "good").opened
-    for row, one in zip(told.leaderships, found.leaderships, strict=True):
+    for row, one in zip(reported.leaderships, found.leaderships, strict=True):
         last = one.evidence[-1]
         assert row.ended_by.event is not None
         event = opened.loaded.step(opened.lanes.rows[row.ended_by.event])

@@ -147,7 +147,7 @@ def test_nobody_else_of_another_site_is_led_in(
 @pytest.mark.parametrize(
     "given", ["", "x", "wrong-token-of-22-chars", "{token}x", "{token} {token}", "\xff\xfe"]
 )
-def test_without_the_token_nothing_is_told(server: Asked, given: str) -> None:
+def test_without_the_token_nothing_is_reported(server: Asked, given: str) -> None:
     answer = server.send(head(server, x_canvass_token=given.format(token=server.token)))
 
     assert status_of(answer) == 401
@@ -203,14 +203,14 @@ def test_bodies_are_refused(server: Asked, headers: dict[str, str], body: bytes)
 
 
 def test_every_answer_has_the_strict_headers(server: Asked) -> None:
-    told = {"X-Canvass-Token": server.token}
+    reported = {"X-Canvass-Token": server.token}
     replies = [
         server.request("/"),
         server.request("/assets/app.js"),
-        server.request("/api/session", told),
+        server.request("/api/session", reported),
         server.request("/api/session"),
         server.request("/nothing"),
-        server.request("/api/graph/none", told),
+        server.request("/api/graph/none", reported),
         server.request("/", {"Origin": "http://evil.example"}),
         server.request("/", method="POST"),
     ]

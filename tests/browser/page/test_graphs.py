@@ -183,7 +183,7 @@ def test_a_projection_shows_the_whole_graph(open_page: Open, server: Asked, ids:
     expect(page.locator(".inspector h2")).to_contain_text("CANDIDATE_BALLOT")
 
 
-def test_components_and_coverage_are_told(open_page: Open, server: Asked, ids: Ids) -> None:
+def test_components_and_coverage_are_reported(open_page: Open, server: Asked, ids: Ids) -> None:
     components = server.get(api.Components, f"/graph/{ids['graph']}/components")
     page = open_page(f"/graph/{ids['graph']}?view=components")
     expect(page.locator(".view")).to_contain_text(f"{components.count:,} strongly connected")

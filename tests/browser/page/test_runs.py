@@ -37,8 +37,8 @@ def test_the_page_opens_on_the_sample_where_its_first_leader_is_elected(
     expect(lit(page, "LEADER_READY")).to_have_count(1)
     at = int(page.locator("output.place").get_attribute("data-place") or "")
 
-    told = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=at)
-    for member in told.members:
+    result = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=at)
+    for member in result.members:
         expect(
             page.locator(
                 f'.machine [data-state="{member.election_state}"] [data-member="{member.member}"]'
@@ -113,12 +113,12 @@ def test_a_step_says_what_was_given_sent_and_changed(
         ).events
         if event.title == "OnRequestVote"
     )
-    told = server.get(api.StepView, f"/run/{ids['sample']}/step/{member}/{step}")
+    result = server.get(api.StepView, f"/run/{ids['sample']}/step/{member}/{step}")
     page = open_page(f"/run/{ids['sample']}/step/{member}/{step}")
     pane = page.locator(f'[data-step="{member}:{step}"]')
     expect(pane.locator("h2")).to_have_text("OnRequestVote")
     expect(pane).to_contain_text("RequestVote")
-    changed = {change.path.split(".")[0].split("[")[0] for change in told.changes}
+    changed = {change.path.split(".")[0].split("[")[0] for change in result.changes}
     for name in changed:
         expect(pane.locator(".tree", has_text=name).last).to_be_visible()
     pane.get_by_label("only what the step changed").uncheck()
@@ -232,18 +232,20 @@ def test_what_a_step_adds_is_shown_with_its_values_and_is_one_change(
 def test_what_happened_has_the_leaders_and_leads_to_their_events(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    result = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
     page = open_page(f"/run/{ids['sample']}?at=0")
     expect(page.locator("output.place")).to_have_text(re.compile("^event 1 of"))
     page.keyboard.press("5")
-    expect(page.locator(".explained .leaderships tbody tr")).to_have_count(len(told.leaderships))
-    expect(page.locator(".explained .elections tbody tr")).to_have_count(len(told.elections))
-    first = told.elections[0]
+    expect(page.locator(".explained .leaderships tbody tr")).to_have_count(len(result.leaderships))
+    expect(page.locator(".explained .elections tbody tr")).to_have_count(len(result.elections))
+    first = result.elections[0]
     expect(page.locator(f'[data-election="{first.number}"]')).to_contain_text(first.slowest.text)
-    expect(page.locator('[data-term="0"] td').nth(1)).to_have_text(str(told.leaderships[0].leader))
+    expect(page.locator('[data-term="0"] td').nth(1)).to_have_text(
+        str(result.leaderships[0].leader)
+    )
 
     page.locator(f'[data-election="{first.number}"] button').first.click()
 
-    assert first.told.event is not None
-    expect(page.locator("output.place")).to_have_attribute("data-place", str(first.told.event))
+    assert first.sentence.event is not None
+    expect(page.locator("output.place")).to_have_attribute("data-place", str(first.sentence.event))
     expect(page.locator(".explained")).to_be_visible()

@@ -80,14 +80,14 @@ def test_the_timeline_has_a_clock_that_goes_forward(open_page: Open, ids: Ids) -
 def test_each_leadership_is_a_band_with_its_term_and_the_time_of_its_election(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    led = [(str(row.leader), str(row.term)) for row in told.leaderships]
+    result = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    led = [(str(row.leader), str(row.term)) for row in result.leaderships]
     page = open_page(f"/run/{ids['sample']}?at=0")
     bands = page.locator("[data-band]")
     expect(bands).to_have_count(len(led))
     found = bands.evaluate_all("all => all.map(one => [one.dataset.band, one.dataset.term])")
     assert [tuple(one) for one in found] == led
-    for place, row in enumerate(told.leaderships):
+    for place, row in enumerate(result.leaderships):
         if row.lasted != "?":
             expect(bands.nth(place).locator("title")).to_contain_text(f"for {row.lasted}")
 

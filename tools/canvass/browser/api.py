@@ -17,11 +17,11 @@ from canvass.browser.api_base import (
 from canvass.browser.api_explanations import (
     BallotRow,
     ElectionRow,
+    EvidenceLine,
     ExplanationView,
     LeadershipRow,
     RiskRow,
     StuckRow,
-    ToldLine,
 )
 from canvass.browser.api_graphs import (
     ActionCount,
@@ -101,6 +101,7 @@ __all__ = [
     "Divergence",
     "Edge",
     "ElectionRow",
+    "EvidenceLine",
     "ExplanationView",
     "Failure",
     "FieldChange",
@@ -155,5 +156,4 @@ __all__ = [
     "StuckRow",
     "TextBlock",
     "TimeMark",
-    "ToldLine",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from canvass.browser.api_base import Data
 
 
-class ToldLine(Data, frozen=True):
+class EvidenceLine(Data, frozen=True):
     """A sentence with its evidence."""
 
     text: str
@@ -23,7 +23,7 @@ class LeadershipRow(Data, frozen=True):
     begins: str
     ends: str
     lasted: str
-    ended_by: ToldLine
+    ended_by: EvidenceLine
 
 
 class BallotRow(Data, frozen=True):
@@ -34,7 +34,7 @@ class BallotRow(Data, frozen=True):
     votes: str
     """Of each voter that is known, what it said."""
     outcome: str
-    told: ToldLine
+    sentence: EvidenceLine
 
 
 class ElectionRow(Data, frozen=True):
@@ -44,11 +44,11 @@ class ElectionRow(Data, frozen=True):
     term: int | None
     leader: int | None
     duration_ms: float
-    trigger: ToldLine
-    slowest: ToldLine
+    trigger: EvidenceLine
+    slowest: EvidenceLine
     setting: str
     ballots: tuple[BallotRow, ...]
-    told: ToldLine
+    sentence: EvidenceLine
 
 
 class StuckRow(Data, frozen=True):
@@ -58,7 +58,7 @@ class StuckRow(Data, frozen=True):
     state: str
     guard: str
     page: str
-    told: tuple[ToldLine, ...]
+    sentences: tuple[EvidenceLine, ...]
 
 
 class RiskRow(Data, frozen=True):
@@ -67,7 +67,7 @@ class RiskRow(Data, frozen=True):
     kind: str
     severity: str
     page: str
-    told: tuple[ToldLine, ...]
+    sentences: tuple[EvidenceLine, ...]
 
 
 class ExplanationView(Data, frozen=True):
@@ -78,7 +78,7 @@ class ExplanationView(Data, frozen=True):
     elections: tuple[ElectionRow, ...]
     stuck: tuple[StuckRow, ...]
     risks: tuple[RiskRow, ...]
-    sessions: tuple[ToldLine, ...]
-    missing: tuple[ToldLine, ...]
+    sessions: tuple[EvidenceLine, ...]
+    missing: tuple[EvidenceLine, ...]
     left_out: int
     """Leaderships, elections and further lines before these."""

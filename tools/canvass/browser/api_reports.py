@@ -40,9 +40,9 @@ class ReportRun(Data, frozen=True):
 
     run_id: str
     verdict: str
-    """``UNCHECKED`` of a run of a corpus that nobody has opened yet."""
+    """``UNCHECKED`` of a run of a corpus that was not opened yet."""
     events: int | None
-    """Null as long as nobody has counted them."""
+    """Null until they are counted."""
     reason: str
     source: str
     run: str | None

@@ -24,7 +24,7 @@ MAX_BALLOTS: Final = 20
 """Of each election."""
 
 _T = TypeVar("_T")
-_NOBODY: Final = api.ToldLine("", "", None)
+_NO_LINE: Final = api.EvidenceLine("", "", None)
 
 
 class _Rows:
@@ -47,18 +47,18 @@ class _Rows:
                 return int(places[one.line - 1])
         return None
 
-    def line(self, text: str, evidence: Sequence[Evidence]) -> api.ToldLine:
+    def line(self, text: str, evidence: Sequence[Evidence]) -> api.EvidenceLine:
         """Give a text with its evidence."""
         places = ", ".join(dict.fromkeys(str(one) for one in evidence))
-        return api.ToldLine(shortened(text), shortened(places), self._event(evidence))
+        return api.EvidenceLine(shortened(text), shortened(places), self._event(evidence))
 
-    def sentence(self, one: Sentence) -> api.ToldLine:
+    def sentence(self, one: Sentence) -> api.EvidenceLine:
         """Give a sentence."""
         return self.line(one.text, one.evidence)
 
-    def sentences(self, told: Iterable[Sentence]) -> tuple[api.ToldLine, ...]:
+    def sentences(self, several: Iterable[Sentence]) -> tuple[api.EvidenceLine, ...]:
         """Give the last of some sentences."""
-        return tuple(map(self.sentence, self.last(tuple(told))))
+        return tuple(map(self.sentence, self.last(tuple(several))))
 
     def leadership(self, row: Leadership) -> api.LeadershipRow:
         """Give a row of who led when."""
@@ -81,11 +81,11 @@ class _Rows:
             term=one.leadership_term_id,
             leader=one.leader_member_id,
             duration_ms=round(one.duration_ms, 3),
-            trigger=self.sentence(one.causes[0]) if one.causes else _NOBODY,
+            trigger=self.sentence(one.causes[0]) if one.causes else _NO_LINE,
             slowest=self.sentence(one.slowest),
             setting=one.setting or "",
             ballots=tuple(map(self.ballot, self.last(one.ballots, MAX_BALLOTS))),
-            told=self.sentence(one.sentence),
+            sentence=self.sentence(one.sentence),
         )
 
     def ballot(self, one: BallotReport) -> api.BallotRow:
@@ -97,7 +97,7 @@ class _Rows:
             term=one.candidate_term_id,
             votes=", ".join(votes) or "none known",
             outcome=one.outcome,
-            told=self.sentence(one.sentence),
+            sentence=self.sentence(one.sentence),
         )
 
 

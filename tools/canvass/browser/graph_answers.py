@@ -25,7 +25,7 @@ from canvass.graph.predicate import PredicateError, parse
 from canvass.graph.project import Quotient, project
 
 KEY_CHARS: Final = 200
-"""Of the name of a class: it is told again by every edge."""
+"""Of the name of a class: every edge repeats it."""
 LARGEST: Final = 50
 """Components that are listed: the others are smaller."""
 

@@ -159,9 +159,9 @@ class OpenGraph:
 
     def _leaving(self, tree: dict[str, Any], edges: Sequence[EdgeView]) -> Iterable[api.OutEdge]:
         targets = {edge.target: self.view.tree(edge.target) for edge in edges}
-        told = {row: (label_of(to), tree_changes(tree, to)) for row, to in targets.items()}
+        shown = {row: (label_of(to), tree_changes(tree, to)) for row, to in targets.items()}
         for edge in edges:
-            label, changes = told[edge.target]
+            label, changes = shown[edge.target]
             yield api.OutEdge(
                 edge=edge.edge,
                 action=edge.action,

@@ -1,6 +1,6 @@
 """What is read before anybody asks: the first run and the first graph, and where they meet.
 
-All in the background; what cannot be read is told when somebody asks for it.
+All in the background; a file that cannot be read is reported at its first request.
 """
 
 from __future__ import annotations

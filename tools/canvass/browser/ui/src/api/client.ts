@@ -67,6 +67,6 @@ export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T>
 /** A file that the server makes, with the name that it gives to it. */
 export async function getFile(path: string): Promise<{ blob: Blob; name: string }> {
   const response = await ask(path);
-  const told = /filename="([^"/\\]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
-  return { blob: await response.blob(), name: told?.[1] ?? "canvass-export" };
+  const named = /filename="([^"/\\]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
+  return { blob: await response.blob(), name: named?.[1] ?? "canvass-export" };
 }

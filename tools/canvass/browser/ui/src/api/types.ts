@@ -253,7 +253,7 @@ export interface GraphCoverage {
 }
 
 /** A sentence with its evidence. */
-export interface ToldLine {
+export interface EvidenceLine {
   readonly text: string;
   readonly places: string;
   readonly event: number | null;
@@ -266,7 +266,7 @@ export interface LeadershipRow {
   readonly begins: string;
   readonly ends: string;
   readonly lasted: string;
-  readonly endedBy: ToldLine;
+  readonly endedBy: EvidenceLine;
 }
 
 /** One ballot of one candidate. */
@@ -275,7 +275,7 @@ export interface BallotRow {
   readonly term: number;
   readonly votes: string;
   readonly outcome: string;
-  readonly told: ToldLine;
+  readonly sentence: EvidenceLine;
 }
 
 /** One election of the cluster. */
@@ -284,11 +284,11 @@ export interface ElectionRow {
   readonly term: number | null;
   readonly leader: number | null;
   readonly durationMs: number;
-  readonly trigger: ToldLine;
-  readonly slowest: ToldLine;
+  readonly trigger: EvidenceLine;
+  readonly slowest: EvidenceLine;
   readonly setting: string;
   readonly ballots: readonly BallotRow[];
-  readonly told: ToldLine;
+  readonly sentence: EvidenceLine;
 }
 
 /** A member that does not get on, and the condition that it waits for. */
@@ -297,7 +297,7 @@ export interface StuckRow {
   readonly state: string;
   readonly guard: string;
   readonly page: string;
-  readonly told: readonly ToldLine[];
+  readonly sentences: readonly EvidenceLine[];
 }
 
 /** Something that was at risk. */
@@ -305,7 +305,7 @@ export interface RiskRow {
   readonly kind: string;
   readonly severity: string;
   readonly page: string;
-  readonly told: readonly ToldLine[];
+  readonly sentences: readonly EvidenceLine[];
 }
 
 /** What happened in a run, as `canvass explain` says it; the last ones of each are listed. */
@@ -315,8 +315,8 @@ export interface ExplanationView {
   readonly elections: readonly ElectionRow[];
   readonly stuck: readonly StuckRow[];
   readonly risks: readonly RiskRow[];
-  readonly sessions: readonly ToldLine[];
-  readonly missing: readonly ToldLine[];
+  readonly sessions: readonly EvidenceLine[];
+  readonly missing: readonly EvidenceLine[];
   readonly leftOut: number;
 }
 

@@ -65,8 +65,8 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
       },
       (error: unknown) => {
         if (control.signal.aborted) return;
-        const told = error instanceof ApiError ? error : new ApiError({ code: "page", message: String(error) });
-        setAnswer({ data: undefined, error: told, loading: false, path });
+        const shown = error instanceof ApiError ? error : new ApiError({ code: "page", message: String(error) });
+        setAnswer({ data: undefined, error: shown, loading: false, path });
       },
     );
     return () => control.abort();

@@ -120,7 +120,7 @@ interface Live {
 function startDrawing(
   element: HTMLDivElement,
   handlers: { current: { choose: (id: string | undefined) => void; open: (id: string) => void } },
-  told: (hidden: number) => void,
+  onHidden: (hidden: number) => void,
 ): Live {
   const sigma = new Sigma(new MultiDirectedGraph(), element, {
     renderLabels: false,
@@ -142,7 +142,7 @@ function startDrawing(
   let before = -1;
   sigma.on("afterRender", () => {
     const hidden = words.draw();
-    if (hidden !== before) told(hidden);
+    if (hidden !== before) onHidden(hidden);
     before = hidden;
   });
   sigma.on("clickNode", ({ node }) => handlers.current.open(node));

@@ -7,7 +7,7 @@ import { markSign, messagesOf } from "./tell";
 export function LanesList(
   { lanes, at, choose }: { lanes: Lanes; at: number; choose: (number: number) => void },
 ) {
-  const told = messagesOf(lanes);
+  const messages = messagesOf(lanes);
   const timed = lanes.events.some((event) => event.time !== "");
   const chosen = useRef<HTMLTableRowElement>(null);
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
@@ -30,7 +30,7 @@ export function LanesList(
               {timed ? <td>{event.time} <span class="soft">{event.since}</span><div class="soft">{event.place || event.origin.toLowerCase()}</div></td> : null}
               <td>{lanes.lanes[event.lane]}</td>
               <td>{`${markSign(event.mark)} ${event.title}`.trim()}{event.mark ? <div class="soft">{`${event.mark} ${event.remark}`}</div> : null}</td>
-              <td>{told.get(event.number)?.text}</td>
+              <td>{messages.get(event.number)?.text}</td>
               <td>{event.changes.join("; ")}</td>
             </tr>
           ))}

@@ -3,7 +3,7 @@
 
 import { apiPath } from "../api/client";
 import type {
-  BallotRow, ElectionRow, ExplanationView, LeadershipRow, RunView, ToldLine,
+  BallotRow, ElectionRow, ExplanationView, LeadershipRow, RunView, EvidenceLine,
 } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited, Empty } from "../parts/note";
@@ -15,41 +15,41 @@ export function ExplainedView({ run, show }: { run: RunView; show: Show }) {
   const found = useQuery<ExplanationView>(apiPath(["run", run.id, "explanation"]));
   return (
     <Awaited answer={found} what="what happened">
-      {(told) => (
+      {(view) => (
         <div class="verdict-view explained">
-          <p class="verdict-line">{told.summary}</p>
-          <Leaderships rows={told.leaderships} show={show} />
-          <Elections rows={told.elections} show={show} />
+          <p class="verdict-line">{view.summary}</p>
+          <Leaderships rows={view.leaderships} show={show} />
+          <Elections rows={view.elections} show={show} />
           <section>
             <h2>Stuck</h2>
-            {told.stuck.length === 0 ? <p class="soft">No member was in an election for longer than its timeouts.</p> : null}
-            {told.stuck.map((one, at) => (
+            {view.stuck.length === 0 ? <p class="soft">No member was in an election for longer than its timeouts.</p> : null}
+            {view.stuck.map((one, at) => (
               <Group
                 key={at}
                 title={`Member ${one.member} in ${one.state}`}
                 about={[one.guard ? `waits for ${one.guard}` : "", one.page].filter(Boolean).join(", ")}
-                lines={one.told}
+                lines={one.sentences}
                 show={show}
               />
             ))}
           </section>
           <section>
             <h2>At risk</h2>
-            {told.risks.length === 0 ? <p class="soft">Nothing that the lines show.</p> : null}
-            {told.risks.map((one, at) => (
+            {view.risks.length === 0 ? <p class="soft">Nothing that the lines show.</p> : null}
+            {view.risks.map((one, at) => (
               <Group
                 key={at}
                 title={`${one.severity}: ${one.kind}`}
                 about={one.page}
-                lines={one.told}
+                lines={one.sentences}
                 show={show}
               />
             ))}
           </section>
-          <Further title="Sessions" lines={told.sessions} show={show} />
-          <Further title="Missing" lines={told.missing} show={show} />
-          {told.leftOut > 0
-            ? <p class="soft">{`${plural(told.leftOut, "row")} before these left out; canvass explain lists all`}</p>
+          <Further title="Sessions" lines={view.sessions} show={show} />
+          <Further title="Missing" lines={view.missing} show={show} />
+          {view.leftOut > 0
+            ? <p class="soft">{`${plural(view.leftOut, "row")} before these left out; canvass explain lists all`}</p>
             : null}
         </div>
       )}
@@ -100,7 +100,7 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
         <tbody>
           {rows.map((row) => (
             <tr key={row.number} data-election={row.number}>
-              <td class="number"><Go line={row.told} show={show}>{String(row.number)}</Go></td>
+              <td class="number"><Go line={row.sentence} show={show}>{String(row.number)}</Go></td>
               <td class="number">{row.term ?? "?"}</td>
               <td class="number">{row.leader ?? "none"}</td>
               <td class="number">{Math.round(row.durationMs).toLocaleString("en")}</td>
@@ -120,7 +120,7 @@ function Ballots({ rows, show }: { rows: readonly BallotRow[]; show: Show }) {
     <ul class="words">
       {rows.map((row, at) => (
         <li key={at}>
-          <Go line={row.told} show={show}>{`${row.candidate} for term ${row.term}: ${row.outcome}`}</Go>
+          <Go line={row.sentence} show={show}>{`${row.candidate} for term ${row.term}: ${row.outcome}`}</Go>
           <span class="soft">{` (votes: ${row.votes})`}</span>
         </li>
       ))}
@@ -132,12 +132,12 @@ function Group(
   { title, about, lines, show }: {
     title: string;
     about: string;
-    lines: readonly ToldLine[];
+    lines: readonly EvidenceLine[];
     show: Show;
   },
 ) {
   return (
-    <div class="told-group">
+    <div class="sentence-group">
       <h3>{title}</h3>
       {about ? <p class="soft">{about}</p> : null}
       <ul>{lines.map((line, at) => <li key={at}><Line line={line} show={show} /></li>)}</ul>
@@ -145,7 +145,7 @@ function Group(
   );
 }
 
-function Further({ title, lines, show }: { title: string; lines: readonly ToldLine[]; show: Show }) {
+function Further({ title, lines, show }: { title: string; lines: readonly EvidenceLine[]; show: Show }) {
   if (lines.length === 0) return null;
   return (
     <section>
@@ -156,7 +156,7 @@ function Further({ title, lines, show }: { title: string; lines: readonly ToldLi
 }
 
 /** A sentence, and its evidence, which leads to its event. */
-function Line({ line, show }: { line: ToldLine; show: Show }) {
+function Line({ line, show }: { line: EvidenceLine; show: Show }) {
   return (
     <span>
       {line.text}{" "}
@@ -165,7 +165,7 @@ function Line({ line, show }: { line: ToldLine; show: Show }) {
   );
 }
 
-function Go({ line, show, children }: { line: ToldLine; show: Show; children: string }) {
+function Go({ line, show, children }: { line: EvidenceLine; show: Show; children: string }) {
   const { event } = line;
   if (event === null) return <code>{children}</code>;
   return <button type="button" class="inline" title={line.text} onClick={() => show(event)}>{children}</button>;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
-import { Told } from "../parts/told";
+import { Parts } from "../parts/parts";
 import { formatRoute } from "../route/route";
 import { plural } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
@@ -71,11 +71,11 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
       {step.source ? <SourceOf source={step.source} /> : null}
       <section>
         <h3>Given</h3>
-        <Told value={step.input} none="Nothing: the member does this by itself." />
+        <Parts value={step.input} none="Nothing: the member does this by itself." />
       </section>
       <section>
         <h3>Sent</h3>
-        <Told value={step.sends} none="Nothing." />
+        <Parts value={step.sends} none="Nothing." />
       </section>
       <section>
         <div class="section-line">

@@ -7,7 +7,7 @@ import { plural } from "../words/visible";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
-const MOST_TOLD = 200;
+const MOST_LINES = 200;
 
 export function Verdict(
   { run, milestones, show }: {
@@ -23,7 +23,7 @@ export function Verdict(
       {run.note ? <p class="soft">{run.note}</p> : null}
       {run.divergence ? <Explained divergence={run.divergence} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
-      <Told run={run} milestones={milestones} show={show} />
+      <Milestones run={run} milestones={milestones} show={show} />
     </div>
   );
 }
@@ -225,7 +225,7 @@ function Findings({ run }: { run: RunView }) {
 }
 
 /** The run in a few lines; each leads to its event. */
-function Told(
+function Milestones(
   { run, milestones, show }: {
     run: RunView;
     milestones: readonly Milestone[];
@@ -237,7 +237,7 @@ function Told(
       <h3>What happened</h3>
       <p class="soft">{run.members.map((one) => `member ${one.id}: ${plural(one.steps, "step")}`).join(" · ")}</p>
       <ol class="milestones">
-        {milestones.slice(0, MOST_TOLD).map((one) => (
+        {milestones.slice(0, MOST_LINES).map((one) => (
           <li key={`${one.number} ${one.text}`} class={`is-${one.kind}`}>
             <button type="button" class="inline" onClick={() => show(one.number)}>{`event ${(one.number + 1).toLocaleString("en")}`}</button>{" "}
             {one.text}
@@ -245,8 +245,8 @@ function Told(
         ))}
       </ol>
       {milestones.length === 0 ? <p class="soft">No member became leader, and none restarted.</p> : null}
-      {milestones.length > MOST_TOLD
-        ? <p class="soft">{`${plural(milestones.length - MOST_TOLD, "line")} left out`}</p> : null}
+      {milestones.length > MOST_LINES
+        ? <p class="soft">{`${plural(milestones.length - MOST_LINES, "line")} left out`}</p> : null}
     </section>
   );
 }

@@ -31,7 +31,7 @@ export function visibleJson(value: unknown): unknown {
   return value;
 }
 
-/** A text of at most `limit` characters, with its beginning; the whole is told elsewhere. */
+/** A text of at most `limit` characters, with its beginning; the whole stands elsewhere. */
 export function shortened(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
 }

@@ -6,11 +6,11 @@ import { StateTree } from "./state_tree";
 
 type Fields = { readonly [name: string]: Json };
 
-export function Told({ value, none }: { value: Json; none: string }) {
+export function Parts({ value, none }: { value: Json; none: string }) {
   const parts = Array.isArray(value) ? (value as readonly Json[]) : [value];
-  const telling = parts.filter((part) => !isNothing(part));
-  if (telling.length === 0) return <p class="soft">{none}</p>;
-  return <>{telling.map((part, at) => <Part key={at} value={part} />)}</>;
+  const shown = parts.filter((part) => !isNothing(part));
+  if (shown.length === 0) return <p class="soft">{none}</p>;
+  return <>{shown.map((part, at) => <Part key={at} value={part} />)}</>;
 }
 
 function Part({ value }: { value: Json }) {
@@ -18,10 +18,10 @@ function Part({ value }: { value: Json }) {
   const { from, to, id, message, ...others } = value;
   if (message === undefined || !isFields(message)) {
     const { from: _from, id: _id, message: _message, ...rest } = value;
-    return <div class="message"><StateTree tree={tellingOf(rest)} /></div>;
+    return <div class="message"><StateTree tree={withoutNothing(rest)} /></div>;
   }
   const { type, ...fields } = message;
-  const beside = tellingOf(others);
+  const beside = withoutNothing(others);
   return (
     <div class="message">
       <p class="message-head">
@@ -47,6 +47,6 @@ function isNothing(value: Json): boolean {
   return false;
 }
 
-function tellingOf(fields: Fields): Fields {
+function withoutNothing(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isNothing(value)));
 }
