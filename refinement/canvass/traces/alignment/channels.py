@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from canvass.cluster.member import Member
 from canvass.cluster.messages import (
     Message,
+    NewLeadershipTerm,
+    StopCatchup,
 )
+from canvass.traces.alignment.bounds import UNBOUNDED
 from canvass.traces.alignment.channel_matching import ChannelKey, Receipt
-from canvass.traces.alignment.windows import Windows
+from canvass.traces.alignment.windows import SLOTS, Windows
 
 
 @dataclass(slots=True)
@@ -68,6 +71,13 @@ class Channel:
         Messages of kinds that logs do not print, which are not received yet.
     last
         The number of the last message that was received.
+
+    Attributes
+    ----------
+    head
+        The next receipt that is to be sent.
+    earliest, latest
+        The steps of the sender between which it can send that; without it they are never reached.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
@@ -75,13 +85,36 @@ class Channel:
     consumed: int = 0
     unclaimed: list[tuple[int, Message]] = field(default_factory=list)
     last: int = 0
+    head: Receipt | None = field(init=False)
+    earliest: int = field(init=False)
+    latest: int = field(init=False)
+    _bounding: int = field(init=False)
     _next: dict[tuple[type[Message], bool], list[int]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Find the next receipt, and the last one that says how far its sender had written."""
+        found = enumerate(self.receipts, 1)
+        bounding = [k for k, r in found if isinstance(r.message, NewLeadershipTerm | StopCatchup)]
+        self._bounding = max(bounding, default=0)
+        self._next_head()
+
     @property
-    def head(self) -> Receipt | None:
-        """The next receipt that is to be sent."""
+    def bounds_sender(self) -> bool:
+        """Whether a receipt that is to be sent says how far its sender had written."""
+        return len(self.sent) < self._bounding
+
+    def _next_head(self) -> None:
         sent = len(self.sent)
-        return self.receipts[sent] if sent < len(self.receipts) else None
+        if sent < len(self.receipts):
+            head = self.head = self.receipts[sent]
+            self.earliest, self.latest = head.earliest // SLOTS, head.latest // SLOTS
+        else:
+            self.head, self.earliest, self.latest = None, UNBOUNDED, UNBOUNDED
+
+    def send(self, number: int, m: Message) -> None:
+        """Match a message that is sent with the next receipt."""
+        self.sent.append((number, m))
+        self._next_head()
 
     def pending(self, kind: type[Message], *, exact: bool = False) -> Receipt | None:
         """The next receipt of a kind that is still to be sent; with known positions, if exact."""
@@ -106,6 +139,7 @@ class Channel:
         before = len(self.sent)
         while len(self.sent) > self.consumed and self.receipts[len(self.sent) - 1].hidden:
             self.sent.pop()
+        self._next_head()
         return before - len(self.sent)
 
 

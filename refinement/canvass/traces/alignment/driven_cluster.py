@@ -135,7 +135,7 @@ class DrivenCluster:
                 channel.unclaimed.append((number, m))
             return
         if accepts(head)(m) and not self._comes_later(i, to, head):
-            channel.sent.append((number, m))
+            channel.send(number, m)
             self.members[i].received += 1
         elif type(m).__name__ in self._hidden:
             channel.unclaimed.append((number, m))
@@ -175,17 +175,10 @@ class DrivenCluster:
         if not leads_closed(s, term):
             return upper
         published, committed = upper.published, upper.committed
-        if upper.recorded <= published and not any(
-            self._channels[live.member_id, j].pending(kind) is not None
-            for j in self.members
-            if j != live.member_id
-            for kind in (NewLeadershipTerm, StopCatchup)
-        ):
+        outgoing = self._outgoing[live.member_id]
+        if upper.recorded <= published and not any(one.bounds_sender for _, one in outgoing):
             return upper
-        for j in self.members:
-            if j == live.member_id:
-                continue
-            channel = self._channels[live.member_id, j]
+        for j, channel in outgoing:
             stop = channel.pending(StopCatchup) if "AppendPosition" in self._hidden else None
             asked = stop.message if stop is not None else None
             if (

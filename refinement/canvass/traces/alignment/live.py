@@ -183,20 +183,18 @@ class LiveMember:
         sends: tuple[tuple[int, Message], ...] = ()
         if outcome.effects:
             sends = tuple([(send.to, send.message) for send in outcome.sends])
-        first = self.number
-        if sends or lines or gap or outcome.next is not self.state:
-            self.emitted.append(
-                Emitted(action, given, outcome.next, sends, first, sender, number, lines, gap)
-            )
-        self.number += len(sends)
-        self.state = outcome.next
-        s = self.state
-        if s.role is Role.LEADER and s.publication_position >= 0:
+        before, s, first = self.state, outcome.next, self.number
+        if sends or lines or gap or s is not before:
+            self.emitted.append(Emitted(action, given, s, sends, first, sender, number, lines, gap))
+        self.state = s
+        if s.role is Role.LEADER and s is not before and s.publication_position >= 0:
             term = term_of(s)
             known = self.published.get(term, -1)
             self.published[term] = max(known, s.publication_position)
-        for place, (to, message) in enumerate(sends):
-            self.on_send(self.member_id, to, message, first + place)
+        if sends:
+            self.number += len(sends)
+            for place, (to, message) in enumerate(sends, first):
+                self.on_send(self.member_id, to, message, place)
 
     def try_step(self, action: str, given: Input = NO_INPUT) -> bool:
         """Take a step if it is possible."""

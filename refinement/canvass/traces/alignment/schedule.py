@@ -113,9 +113,9 @@ class Schedule(Commits):
         self._waits_for_reports = True
         while True:
             for live in sorted(self.members.values(), key=self._due):
-                before = live.frontier, live.received
+                frontier, received = live.frontier, live.received
                 self._advance(live)
-                if (live.frontier, live.received) != before:
+                if live.frontier != frontier or live.received != received:
                     self._waits_for_reports = True
                     break
             else:
@@ -133,8 +133,8 @@ class Schedule(Commits):
 
     def _due(self, live: LiveMember) -> int:
         """When the next line of a member was written."""
-        due = live.windows.due
-        return due[live.frontier + 1] if live.frontier + 1 < len(due) else FOREVER
+        due, after = live.windows.due, live.frontier + 1
+        return due[after] if after < len(due) else FOREVER
 
     def circular(self) -> list[tuple[int, Receipt]]:
         """The receipts without a line for which members wait, in a circle if there is one."""
@@ -167,8 +167,7 @@ class Schedule(Commits):
         if (i, live.frontier + 1) in self._held:
             return True
         for _, channel in self._outgoing[i]:
-            head = channel.head
-            if head is not None and head.latest // SLOTS <= live.frontier:
+            if channel.latest <= live.frontier:
                 return True
         wanted = self._wanted.get((i, live.frontier + 1))
         if wanted is not None and len(self._channels[wanted[0]].sent) <= wanted[1]:
@@ -196,18 +195,12 @@ class Schedule(Commits):
             return f"member {wanted[0][0]} has not sent {m}"
         return "the step is not possible with what others did before"
 
-    def _send_pending(self, live: LiveMember) -> bool:
+    def _send_pending(self, live: LiveMember) -> None:
         """Send the messages that others received and that can leave in the state now."""
-        i, sent = live.member_id, False
-        if live.frontier < 0:
-            return False
-        for j, channel in self._outgoing[i]:
-            head = channel.head
-            while head is not None and head.earliest // SLOTS <= live.frontier:
-                if not self._send_head(live, j):
-                    break
-                sent, head = True, channel.head
-        return sent
+        if live.frontier >= 0:
+            for j, channel in self._outgoing[live.member_id]:
+                while channel.earliest <= live.frontier and self._send_head(live, j):
+                    pass
 
     def _send_head(self, live: LiveMember, j: int) -> bool:
         i, t = live.member_id, live.frontier

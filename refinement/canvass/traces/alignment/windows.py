@@ -8,7 +8,7 @@ follows the step, any number of messages can be sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from operator import attrgetter
@@ -102,19 +102,22 @@ def _terms_of(m: Message) -> tuple[int, ...]:
 _TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term_id")
 
 
+_SENDER: Final[dict[type[Message], Callable[[Message], int]]] = {
+    kind: attrgetter(name)
+    for name, kinds in {
+        "follower_member_id": (CanvassPosition, AppendPosition, CatchupPosition, Vote),
+        "candidate_member_id": (RequestVote,),
+        "leader_member_id": (NewLeadershipTerm, CommitPosition),
+        "member_id": (TerminationAck,),
+    }.items()
+    for kind in kinds
+}
+
+
 def sender_of(m: Message) -> int:
     """The sender that a message names, or -1."""
-    match m:
-        case CanvassPosition() | AppendPosition() | CatchupPosition() | Vote():
-            return m.follower_member_id
-        case RequestVote():
-            return m.candidate_member_id
-        case NewLeadershipTerm() | CommitPosition():
-            return m.leader_member_id
-        case TerminationAck():
-            return m.member_id
-        case _:
-            return -1
+    named = _SENDER.get(type(m))
+    return -1 if named is None else named(m)
 
 
 def _catching_up(m: Message) -> tuple[int, ...]:
@@ -134,6 +137,20 @@ def sends_message(outcome: Outcome | None, to: int, m: Message) -> int:
         return -1
     own = [send.message for send in outcome.sends if send.to == to]
     return min(own.index(m), AFTER - 1) if m in own else -1
+
+
+def _may_send(step: Step) -> bool:
+    """Whether a step itself sends something, or would with other numbers."""
+    received = step.given.message
+    if step.outcome.effects:
+        return True
+    return step.action in _TICKING if received is None else type(received) in _ANSWERS
+
+
+def _closed_state(step: Step) -> Member | None:
+    """The state after a step, if the process goes on in it and no election runs."""
+    s = step.outcome.next
+    return s if s.election_state is _CLOSED and step.action != END_OF_LIFE else None
 
 
 def due_times(trajectory: Trajectory) -> list[int]:
@@ -162,6 +179,8 @@ class Windows:
     due: list[int] = field(init=False)
     subsets: list[frozenset[int]] = field(init=False)
     hidden: frozenset[str] = field(init=False)
+    _may_send: list[bool] = field(init=False)
+    _closed: list[Member | None] = field(init=False)
     _slots: dict[tuple[int, int, Message], int] = field(init=False)
     _afters: dict[tuple[int, int, Message], bool] = field(init=False)
     _answered: dict[tuple[object, ...], dict[tuple[int, Message], int]] = field(init=False)
@@ -182,6 +201,8 @@ class Windows:
         # A leader that was paused does not count itself among the active in its first cycle.
         self.subsets = [own | one for one in chosen] + chosen
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
+        self._may_send = [_may_send(step) for step in self.steps]
+        self._closed = [_closed_state(step) for step in self.steps]
         self._slots, self._afters = {}, {}
         self._answered, self._sendable = {}, {}
         self._greatest, self._reported = {}, {}
@@ -211,13 +232,7 @@ class Windows:
 
     def slot(self, t: int, to: int, m: Message) -> int:
         """The slot in which step ``t`` itself can have sent a message, or -1."""
-        step = self.trajectory.steps[t]
-        received = step.given.message
-        if not step.outcome.effects and (
-            step.action not in _TICKING
-            if received is None
-            else type(m) not in _ANSWERS.get(type(received), ())
-        ):
+        if not self._may_send[t]:
             return -1  # So it is with most steps.
         key = (t, to, m)
         known = self._slots.get(key)
@@ -227,9 +242,8 @@ class Windows:
 
     def sends_after(self, t: int, to: int, m: Message) -> bool:
         """Whether a message can be sent in the state after step ``t``."""
-        step = self.trajectory.steps[t]
-        s = step.outcome.next
-        if s.election_state is _CLOSED and step.action != END_OF_LIFE:
+        s = self._closed[t]
+        if s is not None:
             if type(m) is AppendPosition:
                 return self._reports(t, s, to, m)
             if type(m) is CommitPosition and leads_closed(s, m.leadership_term_id):
@@ -244,9 +258,9 @@ class Windows:
 
     def first(self, place: int, to: int, m: Message, limit: int = UNBOUNDED) -> int | None:
         """The first place at or after ``place`` where a message can have been sent."""
-        end = min(len(self.steps), limit)
-        for t in range(place // SLOTS, end):
-            if place < SLOTS * t + AFTER:
+        may_send = self._may_send
+        for t in range(place // SLOTS, min(len(may_send), limit)):
+            if may_send[t] and place < SLOTS * t + AFTER:
                 slot = self.slot(t, to, m)
                 if slot >= 0 and SLOTS * t + slot >= place:
                     return SLOTS * t + slot
@@ -256,12 +270,14 @@ class Windows:
 
     def last(self, place: int, to: int, m: Message, limit: int = 0) -> int | None:
         """The last place at or before ``place`` where a message can have been sent."""
-        for t in range(min(place // SLOTS, len(self.steps) - 1), limit - 1, -1):
+        may_send = self._may_send
+        for t in range(min(place // SLOTS, len(may_send) - 1), limit - 1, -1):
             if SLOTS * t + AFTER <= place and self.sends_after(t, to, m):
                 return SLOTS * t + AFTER
-            slot = self.slot(t, to, m)
-            if slot >= 0 and SLOTS * t + slot <= place:
-                return SLOTS * t + slot
+            if may_send[t]:
+                slot = self.slot(t, to, m)
+                if slot >= 0 and SLOTS * t + slot <= place:
+                    return SLOTS * t + slot
         return None
 
     def _at_step(self, t: int, to: int, m: Message) -> int:
