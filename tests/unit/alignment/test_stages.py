@@ -37,7 +37,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper
-from canvass.traces.alignment.channel_matching import Matching, Receipt, match
+from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.channels import Channel
 from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import missing_commits
@@ -113,6 +113,15 @@ def test_events_that_no_log_has_are_silent_but_for_rare_ones() -> None:
     assert not vocabulary.prints(records.CommitPosition)
     assert vocabulary.prints(records.StopCatchup)
     assert Vocabulary(frozenset()).silent_messages >= {"Vote", "CommitPosition"}
+
+
+def test_a_rare_event_is_disabled_if_a_member_got_where_it_leads_and_no_line_shows_it() -> None:
+    kinds = [ALL_EVENTS.events - {records.CatchupPosition, records.StopCatchup}]
+    vocabulary = vocabulary_of(kinds, reached={"FOLLOWER_CATCHUP", "CLOSED"})
+
+    assert vocabulary.silent_messages == {"CatchupPosition"}
+    assert vocabulary_of(kinds, reached={"CLOSED"}).silent_messages == frozenset()
+    assert vocabulary_of([ALL_EVENTS.events], reached={"FOLLOWER_CATCHUP"}) == ALL_EVENTS
 
 
 def test_each_member_is_replayed_alone_to_its_last_line() -> None:
@@ -211,6 +220,30 @@ def test_a_member_in_its_election_can_have_sent_a_stop_catchup() -> None:
 
     assert found.first(0, 1, StopCatchup(NULL_VALUE, 1)) is not None
     assert found.first(0, 2, StopCatchup(NULL_VALUE, 2)) is None
+
+
+def test_a_senders_steps_are_looked_through_so_many_times_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Receipts that nobody can have sent would each cost a look at all steps of their sender."""
+    never = Input(message=CommitPosition(5, 64, 0))
+    ticks, receipts = 400, 100
+    found = {
+        0: walked(RULES, started(), *[("Canvass", Input(interval=True))] * ticks),
+        1: walked(RULES, started(), *[("OnCommitPosition", never)] * receipts, member_id=1),
+    }
+    looks = []
+    look = Windows.first
+
+    def counted(one: Windows, place: int, to: int, m: Message) -> int | None:
+        looks.append((to, m))
+        return look(one, place, to, m)
+
+    monkeypatch.setattr(Windows, "first", counted)
+    matching = match(found)
+
+    assert len(matching.unmatched) == receipts
+    assert len(looks) == SCANS * (ticks + receipts) // ticks + 1
 
 
 def test_a_candidate_that_wins_has_the_votes_that_others_granted() -> None:
