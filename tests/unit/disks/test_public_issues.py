@@ -185,3 +185,33 @@ def test_1898_a_member_that_replayed_beyond_what_was_committed_cannot_join(tmp_p
     assert set(verdict.outlook.never_join) == {2}
     assert "its services have processed other entries" in verdict.outlook.never_join[2]
     assert {one.leader_member_id for one in verdict.outlook.leaderships if one.quorums} == {0, 1}
+
+
+def test_1940_what_a_standby_may_have_read_and_the_members_truncate_is_named(
+    tmp_path: Path,
+) -> None:
+    """Issue 1940: a standby replays a member's recording without a bound, and not to the commit
+    position only. May it process entries that the cluster rolls back?
+
+    The standby's source was the leader, member 0, which had recorded an entry that nobody else has.
+    """
+    both = Term(0, 0, (b"both",))
+    shared = len(aeron_disks.write_log([both]))
+    whole = len(aeron_disks.write_log([Term(0, 0, (b"both", b"tail"))]))
+    source = disk_of(0, [Term(0, 0, (b"both", b"tail"))])
+    disks = [source, disk_of(1, [both]), disk_of(2, [both])]
+
+    verdict = assess(write_disks(tmp_path, disks))
+
+    assert verdict.verdict == "SOUND", (
+        "an entry on one disk is not lost: nobody was answered for it"
+    )
+    assert verdict.common_position == shared
+    ends = {one.member_id: one.end for one in verdict.logs}
+    assert ends == {0: whole, 1: shared, 2: shared}, "so far the standby may be ahead of the others"
+    leads = {one.leader_member_id: one for one in verdict.outlook.leaderships}
+    for other in (1, 2):
+        (cut,) = leads[other].truncations
+        assert (cut.member_id, cut.start, cut.end) == (0, shared, whole)
+        assert not leads[other].loses_committed
+    assert leads[0].truncations == [], "with member 0 the entry stays, and the standby is right"
