@@ -143,6 +143,24 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
     assert [path.suffix for path in cache.iterdir()] == [".npz"]
 
 
+def test_spark_shows_the_sums_of_each_stage(
+    spark: SparkSession, expected: Expected, tmp_path: Path
+) -> None:
+    engine, cache = SparkEngine(spark), tmp_path / "cache"
+
+    summary = run_job(engine, list_units([expected.corpus]), tmp_path / "out", cache)
+
+    metrics = engine.metrics()
+    assert metrics.keys() == {"check", "ask", "check again"}
+    assert metrics["ask"]["answers"] > 50
+    assert metrics["check"]["runs"] == 12
+    assert metrics["check"]["events"] == summary.events
+    assert metrics["check"]["open_steps"] >= metrics["ask"]["answers"]
+    assert metrics["check again"]["diverging"] > 0
+    description = spark.sparkContext.getLocalProperty("spark.job.description")
+    assert description == "canvass: check again: 3 tasks"
+
+
 @pytest.mark.parametrize("task_cost", [TASK_COST, 20_000])
 def test_one_process_gives_what_spark_gives(
     expected: Expected, tmp_path: Path, task_cost: int

@@ -50,24 +50,30 @@ def free_port() -> int:
         return port
 
 
-def environment(memory: str = "256m") -> dict[str, str]:
+def environment(memory: str = "256m", python: str = sys.executable) -> dict[str, str]:
     """Give the environment of all processes: small, and reachable from this machine only."""
     home = Path(pyspark.__file__).parent
     return os.environ | {
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": memory,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
     }
 
 
 @contextmanager
-def daemon(log: Path, *words: str, memory: str = "256m") -> Iterator[subprocess.Popen[bytes]]:
+def daemon(
+    log: Path, *words: str, memory: str = "256m", python: str = sys.executable
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a master, a worker or a server in a process group of its own; kill it at the end."""
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *words]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, env=environment(memory), start_new_session=True
+            command,
+            stdout=output,
+            stderr=output,
+            env=environment(memory, python),
+            start_new_session=True,
         )
     try:
         yield process
@@ -92,8 +98,13 @@ def await_text(log: Path, text: str) -> None:
 
 
 @contextmanager
-def standalone_cluster(root: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a master and workers of one core each; leave no process behind."""
+def standalone_cluster(
+    root: Path, workers: int = 2, python: str = sys.executable
+) -> Iterator[Cluster]:
+    """Start a master and workers of one core each; leave no process behind.
+
+    The workers' Python is ``python``, unless the driver names another one.
+    """
     url = f"spark://{HOST}:{free_port()}"
     log = root / "master.log"
     words = ["org.apache.spark.deploy.master.Master", "--host", HOST, "--webui-port", "0"]
@@ -104,10 +115,11 @@ def standalone_cluster(root: Path, workers: int = 2) -> Iterator[Cluster]:
         for number in range(workers):
             words = ["org.apache.spark.deploy.worker.Worker", "--host", HOST, "--cores", "1"]
             words += ["--memory", "1g", "--webui-port", "0", "--work-dir", str(root / f"w{number}")]
-            started.append(stack.enter_context(daemon(root / f"worker-{number}.log", *words, url)))
+            log = root / f"worker-{number}.log"
+            started.append(stack.enter_context(daemon(log, *words, url, python=python)))
         for number in range(workers):
             await_text(root / f"worker-{number}.log", "Successfully registered with master")
-        yield Cluster(url, log, started)
+        yield Cluster(url, root / "master.log", started)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ does not depend on the engine. `canvass.corpus.engine_choice` chooses one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from canvass.corpus.rows import ROW_DDL, RowKind
-from canvass.corpus.told import RECEIPT_DDL, RECEIPT_SCHEMA, ROWS, Stage
+from canvass.corpus.told import METRICS, RECEIPT_DDL, RECEIPT_SCHEMA, ROWS, Stage, read_receipt
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
 STEPS_PER_BATCH: Final = 2000
 """Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
@@ -91,6 +91,7 @@ class SparkEngine:
     def __init__(self, session: SparkSession, parallelism: int = 2) -> None:
         self.parallelism = parallelism
         self._session = session
+        self._observations: dict[str, Observation] = {}
 
     def run_tasks(self, run_task: RunTask, count: int, stage: str) -> list[bytes]:
         """Run the tasks of a stage; give their receipts."""
@@ -98,7 +99,8 @@ class SparkEngine:
         # A partition has one number, that of its task: neither a shuffle nor a sample is needed.
         numbers = self._session.range(0, count, 1, count)
         checked = numbers.mapInArrow(partial(_run_partition, run_task), RECEIPT_DDL)
-        receipts: list[bytes] = checked.toArrow().column("receipt").to_pylist()
+        observed = self._observed(checked, stage, {name: f"sum({name})" for name in METRICS})
+        receipts: list[bytes] = observed.toArrow().column("receipt").to_pylist()
         return receipts
 
     def ask(self, ask_oracle: AskOracle, first: Stage, batches: int) -> list[Answer]:
@@ -108,7 +110,7 @@ class SparkEngine:
         answered = steps.repartition(batches).mapInArrow(
             partial(_ask_partition, ask_oracle), ANSWERS_DDL
         )
-        table = answered.toArrow()
+        table = self._observed(answered, "ask", {"answers": "count(key)"}).toArrow()
         return list(zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True))
 
     def runs_to_recheck(self, first: Stage, forbidden: Sequence[bytes]) -> set[RunPlace]:
@@ -126,6 +128,22 @@ class SparkEngine:
             found = found.union(hit)
         table = found.distinct().toArrow()
         return set(zip(*(table.column(name).to_pylist() for name in place), strict=True))
+
+    def metrics(self) -> dict[str, dict[str, int]]:
+        """Give the sums that Spark has observed, by stage; none on Spark Connect."""
+        return {stage: observation.get for stage, observation in self._observations.items()}
+
+    def _observed(self, frame: DataFrame, stage: str, sums: Mapping[str, str]) -> DataFrame:
+        """Have Spark show sums of a frame's columns, in its UI and to its listeners."""
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        columns = [f.expr(text).alias(name) for name, text in sums.items()]
+        name = f"canvass: {stage}"
+        if _is_connect(self._session):
+            return frame.observe(name, *columns)
+        self._observations[stage] = Observation(name)
+        return frame.observe(self._observations[stage], *columns)
 
     def _rows(self, stage: Stage, kind: RowKind) -> DataFrame:
         """Give the rows of a stage as a DataFrame, for what may be too much for the driver."""
@@ -150,7 +168,12 @@ def _run_partition(run_task: RunTask, batches: Iterator[Any]) -> Iterator[Any]:
     """Run the tasks of a partition; runs in a worker."""
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            columns = {"receipt": [run_task(number)]}
+            receipt = run_task(number)
+            found = read_receipt(receipt)
+            diverging = found.verdicts.get("DIVERGES", 0)
+            open_steps = found.counts.get(RowKind.STEP.value, 0)
+            cells = (receipt, found.events, sum(found.verdicts.values()), diverging, open_steps)
+            columns = dict(zip(RECEIPT_SCHEMA.names, ([cell] for cell in cells), strict=True))
             yield pa.RecordBatch.from_pydict(columns, schema=RECEIPT_SCHEMA)
 
 

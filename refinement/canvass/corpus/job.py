@@ -31,11 +31,13 @@ from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.tables import Gone, Told, write_tables
-from canvass.corpus.told import Stage, read_task, stage_of, write_rows, write_tasks
+from canvass.corpus.told import Stage, log_tasks, read_task, stage_of, write_rows, write_tasks
 
 _WORK: Final = "work"
 _STAGES: Final = {"first": "check", "second": "check again", "third": "join parts"}
 """What each stage that checks is called in Spark's UI."""
+TASK_LOG: Final = "tasks.ndjson"
+"""In the folder of the results: a line of JSON for each task."""
 PROGRESS: Final = "progress"
 """In the folder given to `Checker.prepare`: for each task that is done a file that is named by how
 many events it had and how many runs diverge.
@@ -191,7 +193,10 @@ class CorpusJob:
         folder = self._out / _WORK / name
         write_tasks(folder, tasks)
         run_task = partial(_run_task, self._checker, folder)
-        return stage_of(folder, self._engine.run_tasks(run_task, len(tasks), _STAGES[name]))
+        stage = _STAGES[name]
+        found = stage_of(folder, self._engine.run_tasks(run_task, len(tasks), stage))
+        log_tasks(self._out / TASK_LOG, stage, found, [len(task) for task in tasks])
+        return found
 
     def _ask(self, first: Stage) -> list[bytes]:
         """Have unknown steps decided; give the keys of those that are forbidden."""

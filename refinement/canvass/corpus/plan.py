@@ -15,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import Final
+from urllib.parse import unquote
 
+import msgspec
 from msgspec import Struct
 
 from canvass.traces.aeron_log.naming import is_log_name
@@ -55,6 +57,10 @@ class UnitKind(str, Enum):
     """A run, or the runs without events, of a unit that was cut into parts."""
 
 
+Partition = tuple[tuple[str, str], ...]
+"""Names and values, from the outermost folder on."""
+
+
 class Part(Struct, frozen=True):
     """A part of a unit that one task would take too long for: whole rows, by their place."""
 
@@ -87,6 +93,8 @@ class Unit(Struct, frozen=True):
     """If it is a part: which."""
     joined: tuple[Part, ...] = ()
     """If it joins parts: which, in order."""
+    partition: Partition = ()
+    """Names and values of the partitions that it is in, as Hive writes them in folder names."""
 
     @property
     def location(self) -> Path:
@@ -105,7 +113,7 @@ def list_units(corpora: Iterable[Path]) -> list[Unit]:
     ----------
     corpora
         Run folders, folders with logs of Aeron, folders of such folders, Parquet data sets or files
-        of such.
+        of such. All of them may be in partitions: folders such as ``date=2026-11-20``.
 
     Raises
     ------
@@ -123,19 +131,35 @@ def unit_at(path: Path) -> Unit | None:
     return _file_unit(path) if path.suffix == ".parquet" and path.is_file() else None
 
 
-def _units_of(path: Path) -> list[Unit]:
+def _units_of(path: Path, partition: Partition = ()) -> list[Unit]:
     if path.suffix == ".parquet" and path.is_file():
         return [_file_unit(path)]
     entries = _entries(path)
     if any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in entries):
         return [_folder_unit(path)]
-    units = [unit for entry in entries if (unit := _unit_of(entry, path)) is not None]
-    kinds = {unit.kind for unit in units}
+    units = [unit for entry in entries for unit in _units_at(entry, path)]
+    kinds = {unit.kind for unit in units if not unit.partition}
     if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
         raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
-    if not units:
+    if not units and not partition:
         raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
     return units
+
+
+def _units_at(entry: os.DirEntry[str], parent: Path) -> list[Unit]:
+    """Give the units that an entry of a corpus is or, if it is a partition, has."""
+    found = partition_of(entry.name)
+    if found is not None and entry.is_dir(follow_symlinks=False):
+        units = _units_of(parent / entry.name, (found,))
+        return [msgspec.structs.replace(u, partition=(found, *u.partition)) for u in units]
+    unit = _unit_of(entry, parent)
+    return [] if unit is None else [unit]
+
+
+def partition_of(name: str) -> tuple[str, str] | None:
+    """Read the name of a partition's folder, such as ``date=2026-11-20``; None if it is none."""
+    key, separator, value = name.partition("=")
+    return (unquote(key), unquote(value)) if key and separator else None
 
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:

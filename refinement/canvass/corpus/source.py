@@ -3,27 +3,35 @@
 The columns are those of ``canvass.events/1`` (`canvass.traces.arrow`) with dictionaries decoded,
 for whoever wants to ask a corpus other questions than whether it conforms. To verify it, rows are
 the slow way: give `canvass.corpus.job` the paths. The column ``source`` is null for run folders, of
-which only the strict reader of single events keeps it. One column is added, ``truncated``: in the
-last row of a member's stream, why the stream stops within a line; else null. So a cut stream is
-not taken for a whole one, if it has any event.
+which only the strict reader of single events keeps it. Columns are added: ``truncated``, in the
+last row of a member's stream, why the stream stops within a line, else null, so that a truncated
+stream is not taken for a whole one, if it has any event; ``revision``, of the run's rules; and one
+for each Hive partition of the corpus. Folders of Aeron's logs are imported where they are read.
+
+Spark hands over which values of ``run``, ``member``, ``revision`` and of partitions a query wants.
+What cannot have them is not read: partitions, files, row groups, members' streams. Spark does not
+say which columns a query wants: name them in the option ``columns``, or give a schema.
 
 Options: ``path`` (which ``load`` takes too), ``memberCount`` (default 3; a run of another size is
-an error), and ``partitions``.
+an error), ``columns`` (names with commas between them; default all) and ``partitions``.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.plan import Task, UnitKind, list_units, pack
+from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
+from canvass.corpus.selection import Selection, partition_names, partition_values
+from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind
@@ -38,6 +46,9 @@ if TYPE_CHECKING:
 
 NAME: Final = "canvass"
 TRUNCATED: Final = "truncated"
+REVISION: Final = "revision"
+PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+"""Without it, Spark refuses a source that takes filters."""
 DEFAULT_MEMBER_COUNT: Final = 3
 
 
@@ -46,8 +57,12 @@ class BadOption(Exception):
 
 
 def register(session: SparkSession) -> None:
-    """Make ``format("canvass")`` known to a session."""
+    """Make ``format("canvass")`` and ``format("canvass-aeron")`` known to a session."""
+    from canvass.corpus.log_source import AeronLogSource
+
+    session.conf.set(PUSHDOWN, "true")
     session.dataSource.register(CanvassDataSource)
+    session.dataSource.register(AeronLogSource)
 
 
 def plain_schema(member_count: int) -> Any:
@@ -59,7 +74,10 @@ def plain_schema(member_count: int) -> Any:
 
 def row_schema(member_count: int) -> Any:
     """Give the Arrow schema of the rows of the data source."""
-    return plain_schema(member_count).append(pa.field(TRUNCATED, pa.string()))
+    schema = plain_schema(member_count)
+    for name in (TRUNCATED, REVISION):
+        schema = schema.append(pa.field(name, pa.string()))
+    return schema
 
 
 def _plain(kind: Any) -> Any:
@@ -91,76 +109,151 @@ class CanvassDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Give the columns of events of clusters of the size that is asked for."""
-        count = _whole(self.options, "memberCount", DEFAULT_MEMBER_COUNT)
-        return from_arrow_schema(row_schema(count))
+        count = whole_number(self.options, "memberCount", DEFAULT_MEMBER_COUNT)
+        schema = row_schema(count)
+        for name in partition_names(path_of(self.options)):
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, pa.string()))
+        wanted = self.options.get("columns")
+        if wanted is not None:
+            schema = chosen_columns(schema, [name.strip() for name in wanted.split(",")])
+        return from_arrow_schema(schema)
 
-    def reader(self, schema: StructType) -> EventsReader:  # noqa: ARG002 - Spark's signature
+    def reader(self, schema: StructType) -> EventsReader:
         """Give the reader of one scan."""
-        return EventsReader(self.options)
+        return EventsReader(self.options, schema.names)
+
+
+def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
+    """Give some fields of a schema.
+
+    Raises
+    ------
+    BadOption
+        If there is no such column.
+    """
+    unknown = [name for name in names if name not in schema.names]
+    if unknown:
+        raise BadOption(f"there is no column {unknown[0]!r}")
+    return pa.schema([schema.field(name) for name in names])
 
 
 class EventsReader(DataSourceReader):
     """Reads units, each partition's one after the other."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        if "path" not in options:
-            raise BadOption("the data source needs a path")
-        self._path = Path(options["path"].removeprefix("file:"))
-        self._member_count = _whole(options, "memberCount", DEFAULT_MEMBER_COUNT)
-        tasks = _whole(options, "partitions", 0)
+    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
+        self._path = path_of(options)
+        self._member_count = whole_number(options, "memberCount", DEFAULT_MEMBER_COUNT)
+        self._names = list(names)
+        tasks = whole_number(options, "partitions", 0)
         self._tasks = tasks or None
+        self._selection = Selection()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Note which values are wanted; Spark evaluates all filters on the rows that come."""
+        self._selection = Selection.of(filters)
+        return filters
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Pack what there is into partitions."""
-        tasks = pack(list_units([self._path]), tasks=self._tasks, parallelism=2)
+        """Pack what there is, and may hold rows that are wanted, into partitions."""
+        units = [unit for unit in list_units([self._path]) if self._selection.has_unit(unit)]
+        tasks = pack(units, tasks=self._tasks, parallelism=2)
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Give the events of a partition as Arrow batches; the first malformed unit is an error."""
+        with tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch:
+            for number, unit in enumerate(msgspec.json.decode(partition.value, type=Task)):
+                yield from self._read_unit(unit, Path(scratch) / str(number))
+
+    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
         schema = plain_schema(self._member_count)
-        for unit in msgspec.json.decode(partition.value, type=Task):
-            if unit.kind is UnitKind.REFUSED:
-                raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
-            path = Path(unit.path)
-            tables = _file_tables(path) if unit.kind is UnitKind.FILE else _run_tables(path)
-            for member_count, table, cuts in tables:
-                if member_count != self._member_count:
-                    reason = f"a cluster of {member_count}: set the option memberCount"
-                    raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
-                rows = table.cast(schema).append_column(TRUNCATED, _marks(table, cuts))
-                yield from rows.to_batches()
+        if unit.kind is UnitKind.REFUSED:
+            raise TraceError(Code(unit.code), unit.path, 0, 0, unit.reason)
+        for batch in _batches_of(unit, scratch, self._selection):
+            if batch.member_count != self._member_count:
+                reason = f"a cluster of {batch.member_count}: set the option memberCount"
+                raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
+            rows = batch.table.cast(schema)
+            rows = rows.append_column(TRUNCATED, _marks(batch.table, batch.cuts))
+            rows = rows.append_column(REVISION, _revisions(rows["run"], batch.revisions))
+            for name, value in partition_values(unit.partition).items():
+                if name not in rows.column_names:
+                    column = pa.repeat(pa.scalar(value, pa.string()), len(rows))
+                    rows = rows.append_column(name, column)
+            for name in self._names:
+                if name not in rows.column_names:  # The unit is in no such partition.
+                    rows = rows.append_column(name, pa.nulls(len(rows), pa.string()))
+            yield from self._selection.rows(rows).select(self._names).to_batches()
+
+
+class _Batch(NamedTuple):
+    """Events of a unit."""
+
+    member_count: int
+    table: Any
+    cuts: _Cuts
+    revisions: Mapping[str, str]
+    """By run id."""
+
+
+def _batches_of(unit: Unit, scratch: Path, selection: Selection) -> Iterator[_Batch]:
+    path = unit.location
+    if unit.kind is UnitKind.FILE:
+        yield from _file_tables(path, selection)
+        return
+    if unit.kind is UnitKind.AERON_LOGS:
+        import_logs([path], scratch / path.name)
+        path = scratch / path.name
+    yield from _run_tables(path, selection)
 
 
 _Cuts = dict[tuple[str, int], str]
 """Why streams that end in a table are cut, by run and member."""
 
 
-def _file_tables(path: Path) -> Iterator[tuple[int, Any, _Cuts]]:
+def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
     with DatasetFile(path) as file:
+        revisions = {run_id: entry.run.revision for run_id, entry in file.runs.items()}
+        wanted = [run_id for run_id, name in revisions.items() if selection.has_run(run_id, name)]
+        groups: Sequence[int] = range(file.row_groups)
+        if len(wanted) < len(revisions):
+            groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
         cuts = _cuts(fact for entry in file.runs.values() for fact in entry.facts)
         before = None
         # Through the columns: what they refuse must not come through here.
-        for number, _ in enumerate(file.batches()):
+        for number, _ in zip(groups, file.batches(groups), strict=True):
             table = file.table(number)
             if before is not None:
                 going_on = _stream_at(table, 0)
                 ended = {stream: why for stream, why in cuts.items() if stream != going_on}
-                yield file.member_count, before, ended
+                yield _Batch(file.member_count, before, ended, revisions)
             before = table
         if before is not None:
-            yield file.member_count, before, cuts
+            yield _Batch(file.member_count, before, cuts, revisions)
 
 
-def _run_tables(path: Path) -> Iterator[tuple[int, Any, _Cuts]]:
+def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
     folder = RunFolder(path)
-    for member_id in folder.streams:
+    run = folder.run
+    if not selection.has_run(run.run_id, run.revision):
+        return
+    revisions = {run.run_id: run.revision}
+    for member_id in filter(selection.has_member, folder.streams):
         before = None
         for columns, _ in folder.sourced_columns(member_id):
             if before is not None:
-                yield folder.run.member_count, before, {}
+                yield _Batch(run.member_count, before, {}, revisions)
             before = _table(columns)
         if before is not None:  # What the stream ends with is known only now.
-            yield folder.run.member_count, before, _cuts(folder.facts)
+            yield _Batch(run.member_count, before, _cuts(folder.facts), revisions)
+
+
+def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
+    """Give the revision of the run of each row."""
+    coded = runs.combine_chunks().dictionary_encode()
+    found = [revisions[run_id] for run_id in coded.dictionary.to_pylist()]
+    return pa.array(found, pa.string()).take(coded.indices)
 
 
 def _cuts(facts: Iterable[Fact]) -> _Cuts:
@@ -189,7 +282,15 @@ def _table(columns: EventColumns) -> Any:
     return to_table(columns).slice(columns.context)
 
 
-def _whole(options: Mapping[str, str], name: str, default: int) -> int:
+def path_of(options: Mapping[str, str]) -> Path:
+    """Give the path that a table is read from."""
+    if "path" not in options:
+        raise BadOption("the data source needs a path")
+    return Path(options["path"].removeprefix("file:"))
+
+
+def whole_number(options: Mapping[str, str], name: str, default: int) -> int:
+    """Read an option that is a whole number."""
     text = options.get(name, str(default))
     if not text.isdecimal():
         raise BadOption(f"{name}={text!r} is no number")

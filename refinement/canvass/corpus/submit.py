@@ -31,6 +31,8 @@ class Submission(Struct, frozen=True):
     """The container image, for Kubernetes."""
     executors: int | None = None
     executor_memory: str = "2g"
+    driver_python: str = "python3"
+    """The driver's Python in deploy mode client: it needs canvass."""
 
 
 def submit_command(submission: Submission, script: str, arguments: Sequence[str]) -> list[str]:
@@ -74,6 +76,8 @@ def submit_command(submission: Submission, script: str, arguments: Sequence[str]
         # Wheels with machine code cannot travel as --py-files; a packed environment can.
         words += ["--archives", f"{submission.archive}#{ENVIRONMENT}"]
         settings["spark.pyspark.python"] = f"./{ENVIRONMENT}/bin/python"
+        if submission.deploy_mode == "client":  # The driver has nothing unpacked.
+            settings["spark.pyspark.driver.python"] = submission.driver_python
     for name, value in settings.items():
         words += ["--conf", f"{name}={value}"]
     return [*words, script, "batch", "verify", *arguments]

@@ -8,10 +8,14 @@ mean is in `canvass.corpus.rows`; nothing is decided here.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from socket import gethostname
+from time import monotonic
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,8 +28,15 @@ from msgspec import Struct
 from canvass.corpus.plan import Task
 from canvass.corpus.rows import ROW_SCHEMA, Row, RowKind, to_batch
 
-RECEIPT_DDL: Final = "receipt binary"
-RECEIPT_SCHEMA: Final = pa.schema([pa.field("receipt", pa.binary())])
+METRICS: Final = ("events", "runs", "diverging", "open_steps")
+"""Sums that Spark shows of a stage: events and runs that have a verdict, runs that diverge, and
+steps that neither graph nor cache has, each once a task.
+"""
+RECEIPT_DDL: Final = ", ".join(["receipt binary", *(f"{name} bigint" for name in METRICS)])
+RECEIPT_SCHEMA: Final = pa.schema(
+    [pa.field("receipt", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]
+)
+"""A receipt, and the numbers in it that Spark shows."""
 ROWS: Final = "rows"
 _TASKS: Final = "tasks"
 _ROWS_AT_ONCE: Final = 4096
@@ -48,6 +59,16 @@ class Receipt(Struct, frozen=True, array_like=True):
     """Rows by kind."""
     parts: tuple[ToldPart, ...]
     """These rows themselves: what is done next hangs on them."""
+    events: int = 0
+    """Of the runs that have a verdict."""
+    verdicts: dict[str, int] = {}
+    """Runs by verdict, as far as steps are decided."""
+    host: str = ""
+    """Where the task ran."""
+    seconds: float = 0.0
+    """How long it took."""
+    python: str = ""
+    """The interpreter."""
 
 
 class Stage(Struct, frozen=True):
@@ -103,16 +124,70 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
     """
     name = f"{number:06d}.parquet"
     counts: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     parts: list[ToldPart] = []
+    events, started = 0, monotonic()
     aside = folder / ROWS / f".{name}.{uuid4().hex}"
     left = iter(rows)
     with pq.ParquetWriter(aside, ROW_SCHEMA, compression="lz4") as writer:
         while some := list(islice(left, _ROWS_AT_ONCE)):
             counts.update(row.kind.value for row in some)
+            for row in some:
+                if row.kind is RowKind.VERDICT:
+                    verdicts[row.verdict or ""] += 1
+                    events += row.events or 0
             parts += (_told_part(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
     aside.replace(folder / ROWS / name)
-    return msgspec.json.encode(Receipt(name, dict(counts), tuple(parts)))
+    taken = round(monotonic() - started, 3)
+    receipt = Receipt(
+        name,
+        dict(counts),
+        tuple(parts),
+        events,
+        dict(verdicts),
+        gethostname(),
+        taken,
+        sys.executable,
+    )
+    return msgspec.json.encode(receipt)
+
+
+def read_receipt(receipt: bytes) -> Receipt:
+    """Read a receipt that a task has given."""
+    return _RECEIPT.decode(receipt)
+
+
+def log_tasks(log: Path, stage: str, found: Stage, units: Sequence[int]) -> None:
+    """Add a line of JSON for each task of a stage to a log.
+
+    Parameters
+    ----------
+    log
+        The file.
+    stage
+        What the stage is called.
+    found
+        The stage; its receipts are in the order of the tasks.
+    units
+        How many units each task had.
+    """
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    with log.open("ab") as file:
+        for number, (receipt, count) in enumerate(zip(found.receipts, units, strict=True)):
+            entry = {
+                "time": now,
+                "stage": stage,
+                "task": number,
+                "units": count,
+                "events": receipt.events,
+                "verdicts": receipt.verdicts,
+                "openSteps": receipt.counts.get(RowKind.STEP.value, 0),
+                "seconds": receipt.seconds,
+                "host": receipt.host,
+                "python": receipt.python,
+            }
+            file.write(msgspec.json.encode(entry) + b"\n")
 
 
 def _told_part(row: Row) -> ToldPart:

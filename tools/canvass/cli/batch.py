@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from canvass.cli.batch_submit import register as register_submit
 from canvass.cli.batch_verify import Report, Request, verify_new
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.batch_watch import register as register_watch
@@ -55,6 +56,12 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 metavar="TABLES",
                 help="Verify what is new or changed, and add the results to tables in this folder.",
+            ),
+        ] = None,
+        where: Annotated[
+            str | None,
+            typer.Option(
+                metavar="SQL", help="Only units in such partitions: \"date = '2026-11-20'\"."
             ),
         ] = None,
         again: Annotated[
@@ -107,7 +114,7 @@ def register(app: typer.Typer) -> None:
 
         canvass batch verify CORPUS --out REPORT --master spark://host:7077
 
-        canvass batch verify CORPUS --append TABLES --fail-on new
+        canvass batch verify LAKE --where "date = '2026-11-20'" --append TABLES --fail-on new
 
         canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
         """
@@ -132,6 +139,7 @@ def register(app: typer.Typer) -> None:
             graph=graph,
             cache=cache,
             oracles=oracles,
+            where=where,
         )
         report = None if out is None else Report(out, cache, examples, known)
         if append is None:
@@ -150,48 +158,7 @@ def register(app: typer.Typer) -> None:
         raise typer.Exit(exit_code(summary, known))
 
     register_watch(batch)
-
-    @batch.command(
-        "submit-command",
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )
-    def submit(
-        context: typer.Context,
-        master: Annotated[str, typer.Option(help="spark://..., yarn, k8s://... or local[N].")],
-        deploy_mode: Annotated[str, typer.Option(help="client or cluster.")] = "client",
-        archive: Annotated[
-            Path | None,
-            typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
-        ] = None,
-        image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
-        executors: Annotated[int | None, typer.Option(min=1, help="How many executors.")] = None,
-        executor_memory: Annotated[str, typer.Option(help="Of each executor.")] = "2g",
-        script: Annotated[
-            str | None,
-            typer.Option(help="canvass/cli/main.py as the driver sees it; else that of here."),
-        ] = None,
-    ) -> None:
-        """Print the spark-submit line of a batch verification; run nothing.
-
-        canvass batch submit-command --master yarn --archive env.tar.gz -- CORPUS --out REPORT
-        """
-        from shlex import join
-
-        import canvass.cli.main
-        from canvass.corpus.submit import Submission, submit_command
-
-        if not context.args:
-            raise CommandError("after -- come the arguments of canvass batch verify")
-        submission = Submission(
-            master=master,
-            deploy_mode=deploy_mode,
-            archive=archive,
-            image=image,
-            executors=executors,
-            executor_memory=executor_memory,
-        )
-        main = canvass.cli.main.__file__ if script is None else script
-        print(join(submit_command(submission, main, context.args)))
+    register_submit(batch)
 
 
 def _show(summary: Summary, new: list[Cluster] | None, out: Path | None) -> None:

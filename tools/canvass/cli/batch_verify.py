@@ -34,6 +34,8 @@ class Request:
     graph: Path | None
     cache: Path | None
     oracles: int
+    where: str | None = None
+    """A condition on the partitions of units."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +164,15 @@ def _list_units(request: Request) -> list[Unit]:
     from canvass.cli.given import need_runs
     from canvass.cli.lookup_options import make_lookup
     from canvass.corpus.plan import list_units
+    from canvass.corpus.where import select_units
 
     if request.engine is EngineName.PROCESS and request.master is not None:
         raise CommandError("--engine process and --master exclude each other")
     need_runs(request.corpora, "canvass batch verify", logs=True)
     if request.graph is not None:
         make_lookup([request.graph], request.cache)  # Refuses a graph of another spec.
-    return list_units(request.corpora)
+    units = list_units(request.corpora)
+    return units if request.where is None else select_units(units, request.where)
 
 
 def _verify_units(request: Request, units: list[Unit], out: Path, progress: Stages) -> Summary:

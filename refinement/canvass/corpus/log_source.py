@@ -1,0 +1,155 @@
+"""``spark.read.format("canvass-aeron")``: the lines of Aeron's event logs as rows.
+
+One row a line, as it was printed: for questions about logs, such as which events a cluster printed
+before a run diverged. To verify logs, give their folders to ``canvass batch verify``; to read the
+events that they are imported as, use ``format("canvass")``.
+
+Columns: ``cluster`` (the folder), ``file``, ``member``, ``part`` (of a log that was rolled; else
+null), ``line`` (counted from 1), ``component`` and ``event`` (null if the line has none),
+``time_ns`` (of the host's monotonic clock; null likewise), ``text``, and one for each Hive
+partition.
+
+Options: ``path`` (which ``load`` takes too) and ``partitions``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
+from canvass.corpus.selection import Selection, partition_names, partition_values
+from canvass.corpus.source import TaskPartition, path_of, whole_number
+from canvass.traces.aeron_log.errors import AeronLogError, LogCode
+from canvass.traces.aeron_log.line import stamp_of
+from canvass.traces.aeron_log.naming import parse_log_name
+from canvass.traces.aeron_log.parser import decoded
+from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.errors import Code, TraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+NAME: Final = "canvass-aeron"
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("cluster", pa.string()),
+        pa.field("file", pa.string()),
+        pa.field("member", pa.int64()),
+        pa.field("part", pa.int64()),
+        pa.field("line", pa.int64()),
+        pa.field("component", pa.string()),
+        pa.field("event", pa.string()),
+        pa.field("time_ns", pa.int64()),
+        pa.field("text", pa.string()),
+    ]
+)
+_EVENT: Final = re.compile(r"([A-Z_]+): ([A-Z][A-Z0-9_]*)")
+_ROWS_AT_ONCE: Final = 8192
+_MAX_LINE_BYTES: Final = 1 << 20
+
+
+class AeronLogSource(DataSource):
+    """Aeron's event logs as a table of lines."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name of the format."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Give the columns of lines."""
+        schema = SCHEMA
+        for name in partition_names(path_of(self.options)):
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, pa.string()))
+        return from_arrow_schema(schema)
+
+    def reader(self, schema: StructType) -> LinesReader:
+        """Give the reader of one scan."""
+        return LinesReader(self.options, schema.names)
+
+
+class LinesReader(DataSourceReader):
+    """Reads folders of logs, each partition's one after the other."""
+
+    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
+        self._path = path_of(options)
+        self._names = list(names)
+        self._tasks = whole_number(options, "partitions", 0) or None
+        self._selection = Selection()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Note which members and partitions are wanted; Spark evaluates all filters on the rows."""
+        self._selection = Selection.of(filters)
+        return filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Pack the folders that are wanted into partitions."""
+        units = [unit for unit in list_units([self._path]) if self._selection.has_unit(unit)]
+        tasks = pack(units, tasks=self._tasks, parallelism=2)
+        return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Give the lines of a partition as Arrow batches; what is no folder of logs is an error."""
+        for unit in msgspec.json.decode(partition.value, type=Task):
+            if unit.kind is not UnitKind.AERON_LOGS:
+                raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
+            yield from self._lines(unit)
+
+    def _lines(self, unit: Unit) -> Iterator[Any]:
+        shared = {"cluster": unit.path, **partition_values(unit.partition)}
+        for path in sorted(unit.location.iterdir()):
+            name = parse_log_name(path.name)
+            if name is None or not self._selection.has_member(name.member_id):
+                continue
+            about = shared | {"file": str(path), "member": name.member_id, "part": name.part}
+            rows = (about | row for row in log_lines(path))
+            while some := list(islice(rows, _ROWS_AT_ONCE)):
+                kinds = {each.name: each.type for each in SCHEMA}
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        pa.array([row.get(name) for row in some], kinds.get(name, pa.string()))
+                        for name in self._names
+                    ],
+                    names=self._names,
+                )
+
+
+def log_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Give what stands in each line of a log.
+
+    Raises
+    ------
+    AeronLogError
+        If the file cannot be read, is damaged or unpacks to too much.
+    """
+    number, rest = 0, b""
+    for piece in LogSource(path).pieces():
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            number += 1
+            yield _line(number, line)
+        if len(rest) > _MAX_LINE_BYTES:
+            reason = f"a line of more than {_MAX_LINE_BYTES} bytes"
+            raise AeronLogError(str(path), number + 1, 0, LogCode.TOO_LARGE, reason)
+    if rest:
+        yield _line(number + 1, rest)
+
+
+def _line(number: int, data: bytes) -> dict[str, Any]:
+    text = decoded(data)
+    stamp = stamp_of(text)
+    named = None if stamp is None else _EVENT.match(text, stamp[1])
+    component, event = (None, None) if named is None else named.groups()
+    time_ns = None if stamp is None else stamp[0]
+    found = {"line": number, "time_ns": time_ns, "text": text}
+    return found | {"component": component, "event": event}

@@ -1,0 +1,168 @@
+"""What a data source leaves out because a query does not want it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull
+
+from canvass.corpus.log_source import log_lines
+from canvass.corpus.plan import Unit, UnitKind
+from canvass.corpus.selection import Selection, partition_names
+from canvass.corpus.source import BadOption, EventsReader, TaskPartition
+from canvass.traces.aeron_log.errors import AeronLogError
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from support.corpora import record_runs
+
+EVENTS = ["run", "member", "step", "revision"]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two days of runs, the second one as a data set with a row group for each run."""
+    root = tmp_path_factory.mktemp("lake")
+    first = record_runs(root / "lake" / "date=2026-11-20", 3, 40)
+    second = root / "lake" / "date=2026-11-21"
+    with DatasetWriter(second, events_per_row_group=40) as writer:
+        write_dataset(Corpus(first), writer)
+    return root / "lake"
+
+
+def read(path: Path, names: list[str], *filters: Any) -> tuple[list[dict[str, Any]], int]:
+    """Give the rows that come, and how many units were read."""
+    reader = EventsReader({"path": str(path)}, names)
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    partitions = reader.partitions()
+    rows = [
+        row
+        for partition in partitions
+        for batch in reader.read(TaskPartition(partition.value))
+        for row in batch.to_pylist()
+    ]
+    return rows, sum(partition.value.count('"kind"') for partition in partitions)
+
+
+def test_without_a_filter_all_events_come_with_the_value_of_their_partition(lake: Path) -> None:
+    rows, units = read(lake, [*EVENTS, "date"])
+
+    assert units == 4
+    assert len(rows) == 240
+    assert {row["date"] for row in rows} == {"2026-11-20", "2026-11-21"}
+    assert {row["revision"] for row in rows} == {"1.50"}
+    assert list(rows[0]) == [*EVENTS, "date"]
+
+
+def test_units_of_other_partitions_are_not_listed(lake: Path) -> None:
+    rows, units = read(lake, EVENTS, EqualTo(("date",), "2026-11-21"))
+
+    assert units == 1
+    assert len(rows) == 120
+
+
+@pytest.mark.parametrize(
+    ("filters", "count"),
+    [
+        ([EqualTo(("run",), "run-1")], 80),
+        ([In(("run",), ("run-0", "run-2", "other"))], 160),
+        ([In(("run",), ("run-0", "run-2")), EqualTo(("run",), "run-2")], 80),
+        ([EqualTo(("revision",), "1.49")], 0),
+        ([EqualTo(("revision",), "1.50"), IsNotNull(("run",))], 240),
+        ([EqualTo(("run",), "run-1"), EqualTo(("date",), "2026-11-20")], 40),
+        ([GreaterThan(("member",), 0)], 240),
+        ([EqualTo(("state", "member"), 7)], 240),
+    ],
+)
+def test_only_rows_that_may_be_wanted_come(lake: Path, filters: list[Any], count: int) -> None:
+    rows, _ = read(lake, EVENTS, *filters)
+
+    assert len(rows) == count
+
+
+def test_streams_of_other_members_are_not_read(lake: Path, tmp_path: Path) -> None:
+    """A malformed stream is an error only for who reads it."""
+    run = tmp_path / "run-0"
+    run.mkdir()
+    for file in (lake / "date=2026-11-20" / "run-0").iterdir():
+        (run / file.name).write_bytes(file.read_bytes())
+    (run / "member-1.ndjson").write_text("{nonsense\n")
+
+    rows, _ = read(tmp_path, EVENTS, EqualTo(("member",), 0))
+
+    assert {row["member"] for row in rows} == {0}
+    with pytest.raises(Exception, match="member-1"):
+        read(tmp_path, EVENTS)
+
+
+def test_row_groups_of_other_runs_are_not_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from canvass.traces.parquet import DatasetFile
+
+    groups = list[int]()
+    table = DatasetFile.table
+
+    def counted(self: DatasetFile, row_group: int) -> Any:
+        groups.append(row_group)
+        return table(self, row_group)
+
+    monkeypatch.setattr(DatasetFile, "table", counted)
+
+    rows, _ = read(lake / "date=2026-11-21", EVENTS, EqualTo(("run",), "run-0"))
+
+    assert len(rows) == 40
+    assert set(groups) == {0}
+
+
+def test_logs_are_imported_where_they_are_read(lake: Path) -> None:
+    samples = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
+
+    rows, units = read(samples, EVENTS)
+
+    assert units == 1
+    assert {row["member"] for row in rows} == {0, 1, 2}
+    assert len(rows) > 500
+
+
+def test_partitions_have_the_names_of_their_folders(lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "a=1" / "b=2").mkdir(parents=True)
+
+    assert partition_names(lake) == ["date"]
+    assert partition_names(tmp_path) == ["a", "b"]
+    assert partition_names(lake / "date=2026-11-20") == []
+
+
+def test_a_unit_in_a_null_partition_has_no_value() -> None:
+    unit = Unit(UnitKind.FILE, "a", 1, partition=(("date", "__HIVE_DEFAULT_PARTITION__"),))
+
+    assert not Selection.of([EqualTo(("date",), "2026-11-20")]).has_unit(unit)
+    assert Selection().has_unit(unit)
+
+
+def test_a_path_is_needed() -> None:
+    with pytest.raises(BadOption, match="needs a path"):
+        EventsReader({}, EVENTS)
+
+
+def test_a_line_of_a_log_has_its_number_event_and_time(tmp_path: Path) -> None:
+    log = tmp_path / "member-0.log"
+    log.write_bytes(b"[12.000000345] CLUSTER: ELECTION_STATE_CHANGE [1/1]: x\nodd \xff\n[13.0")
+
+    first, second, third = log_lines(log)
+
+    assert (first["line"], first["component"], first["event"], first["time_ns"]) == (
+        1,
+        "CLUSTER",
+        "ELECTION_STATE_CHANGE",
+        12_000_000_345,
+    )
+    assert (second["line"], second["event"], second["text"]) == (2, None, "odd \xff")
+    assert (third["line"], third["time_ns"], third["text"]) == (3, None, "[13.0")
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "member-0.log"
+    log.write_bytes(b"x" * (3 << 20))
+
+    with pytest.raises(AeronLogError, match="a line of more than"):
+        list(log_lines(log))
