@@ -45,7 +45,7 @@ def test_a_divergence_fails_until_a_baseline_knows_it(
         "verdicts",
     ]
 
-    log = [json.loads(line) for line in (tmp_path / "first" / "tasks.ndjson").open()]
+    log = list(map(json.loads, (tmp_path / "first" / "tasks.ndjson").read_text().splitlines()))
     assert {line["stage"] for line in log} == {"check", "check again"}
     assert sum(line["events"] for line in log if line["stage"] == "check") == 900
     assert sum(line["units"] for line in log if line["stage"] == "check") == 6

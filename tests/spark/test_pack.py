@@ -60,8 +60,8 @@ def test_a_submitted_job_brings_canvass_to_workers_that_have_none(
         submitted = environment(python=NO_PYTHON)
         done = subprocess.run(line, env=submitted, capture_output=True, text=True, check=False)
 
-    assert done.returncode == 2, done.stderr  # As something is no trace.
+    assert done.returncode == 1, done.stderr  # As runs diverge.
     assert told(out) == expected
-    tasks = [json.loads(text) for text in (out / "tasks.ndjson").open()]
+    tasks = list(map(json.loads, (out / "tasks.ndjson").read_text().splitlines()))
     places = Counter(Path(task["python"]).parent.parent.name for task in tasks)
     assert places == {"environment": len(tasks)}

@@ -9,25 +9,27 @@ null), ``line`` (counted from 1), ``component`` and ``event`` (null if the line 
 ``time_ns`` (of the host's monotonic clock; null likewise), ``text``, and one for each Hive
 partition.
 
-Options: ``path`` (which ``load`` takes too) and ``partitions``.
+Options: ``path`` (which ``load`` takes too), ``where`` and ``member`` as for ``canvass``, and
+``partitions``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
 from canvass.corpus.selection import Selection, partition_names, partition_values
 from canvass.corpus.source import TaskPartition, path_of, whole_number
+from canvass.corpus.where import select_units
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.naming import parse_log_name
@@ -85,16 +87,14 @@ class LinesReader(DataSourceReader):
         self._path = path_of(options)
         self._names = list(names)
         self._tasks = whole_number(options, "partitions", 0) or None
-        self._selection = Selection()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Note which members and partitions are wanted; Spark evaluates all filters on the rows."""
-        self._selection = Selection.of(filters)
-        return filters
+        self._selection = Selection.of(options)
+        self._where = options.get("where")
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack the folders that are wanted into partitions."""
-        units = [unit for unit in list_units([self._path]) if self._selection.has_unit(unit)]
+        units = list_units([self._path])
+        if self._where is not None:
+            units = select_units(units, self._where)
         tasks = pack(units, tasks=self._tasks, parallelism=2)
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 

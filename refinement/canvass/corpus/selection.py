@@ -1,30 +1,31 @@
-"""Which rows a query wants, as far as Spark hands it to a data source.
+"""Which rows of a corpus are wanted, as the options of a data source say.
 
-A `Selection` holds the values of a few columns. What it leaves out has none of these values; what
-it lets through may have them, and Spark looks again.
+Spark's own way, ``pushFilters``, is not used. Spark 4.3 keeps what a query has handed over with the
+DataFrame: a later query on the same DataFrame, without that filter, would get too few rows.
+`tests/spark/test_source.py` holds that one DataFrame serves several queries.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import EqualTo, In
 
-from canvass.corpus.plan import Partition, Unit, partition_of
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import Filter
+from canvass.corpus.plan import Partition, partition_of
 
 RUN: Final = "run"
 MEMBER: Final = "member"
 REVISION: Final = "revision"
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class BadOption(Exception):
+    """An option of a data source is missing or has no such value."""
 
 
 @dataclass(frozen=True)
@@ -40,25 +41,22 @@ class Selection:
     wanted: Mapping[str, frozenset[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, filters: Iterable[Filter]) -> Selection:
-        """Take from filters, all of which hold, what says that a column has one of some values."""
-        wanted: dict[str, frozenset[Any]] = {}
-        for each in filters:
-            if isinstance(each, EqualTo):
-                values = frozenset({each.value})
-            elif isinstance(each, In):
-                values = frozenset(each.value)
-            else:
-                continue
-            if len(each.attribute) == 1:  # A column, not a field within one.
-                name = each.attribute[0]
-                wanted[name] = wanted.get(name, values) & values
-        return cls(wanted)
+    def of(cls, options: Mapping[str, str]) -> Selection:
+        """Read the options that are named by a column: values with commas between them.
 
-    def has_unit(self, unit: Unit) -> bool:
-        """Tell whether the partitions of a unit are wanted."""
-        values = partition_values(unit.partition)
-        return all(self._has(name, value) for name, value in values.items())
+        Raises
+        ------
+        BadOption
+            If the id of a member is no number.
+        """
+        wanted: dict[str, frozenset[Any]] = {}
+        for name in (RUN, MEMBER, REVISION):
+            if name in options:
+                values = [value.strip() for value in options[name].split(",")]
+                if name == MEMBER and not all(value.isdecimal() for value in values):
+                    raise BadOption(f"{name}={options[name]!r} is no list of members' ids")
+                wanted[name] = frozenset(map(int, values) if name == MEMBER else values)
+        return cls(wanted)
 
     def has_run(self, run_id: str, revision: str) -> bool:
         """Tell whether a run is wanted."""
@@ -73,7 +71,7 @@ class Selection:
         for name in (RUN, MEMBER, REVISION):
             if name in self.wanted and name in table.column_names:
                 column = table.column(name)
-                values = pa.array([v for v in self.wanted[name] if v is not None], column.type)
+                values = pa.array(list(self.wanted[name]), column.type)
                 table = table.filter(pc.is_in(column, value_set=values))
         return table
 

@@ -8,12 +8,12 @@ last row of a member's stream, why the stream stops within a line, else null, so
 stream is not taken for a whole one, if it has any event; ``revision``, of the run's rules; and one
 for each Hive partition of the corpus. Folders of Aeron's logs are imported where they are read.
 
-Spark hands over which values of ``run``, ``member``, ``revision`` and of partitions a query wants.
-What cannot have them is not read: partitions, files, row groups, members' streams. Spark does not
-say which columns a query wants: name them in the option ``columns``, or give a schema.
+What an option leaves out is not read: partitions, files, row groups, members' streams.
 
-Options: ``path`` (which ``load`` takes too), ``memberCount`` (default 3; a run of another size is
-an error), ``columns`` (names with commas between them; default all) and ``partitions``.
+Options: ``path`` (which ``load`` takes too); ``where``, a condition on the partitions as
+`canvass.corpus.where` reads it; ``run``, ``member`` and ``revision``, the values that are wanted,
+with commas between them; ``columns``, likewise; ``memberCount`` (default 3; a run of another size
+is an error); and ``partitions``, how many there are in Spark.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
-from canvass.corpus.selection import Selection, partition_names, partition_values
+from canvass.corpus.selection import BadOption, Selection, partition_names, partition_values
+from canvass.corpus.where import select_units
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
@@ -47,20 +48,13 @@ if TYPE_CHECKING:
 NAME: Final = "canvass"
 TRUNCATED: Final = "truncated"
 REVISION: Final = "revision"
-PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
-"""Without it, Spark refuses a source that takes filters."""
 DEFAULT_MEMBER_COUNT: Final = 3
-
-
-class BadOption(Exception):
-    """An option of the data source is missing or has no such value."""
 
 
 def register(session: SparkSession) -> None:
     """Make ``format("canvass")`` and ``format("canvass-aeron")`` known to a session."""
     from canvass.corpus.log_source import AeronLogSource
 
-    session.conf.set(PUSHDOWN, "true")
     session.dataSource.register(CanvassDataSource)
     session.dataSource.register(AeronLogSource)
 
@@ -147,16 +141,14 @@ class EventsReader(DataSourceReader):
         self._names = list(names)
         tasks = whole_number(options, "partitions", 0)
         self._tasks = tasks or None
-        self._selection = Selection()
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Note which values are wanted; Spark evaluates all filters on the rows that come."""
-        self._selection = Selection.of(filters)
-        return filters
+        self._selection = Selection.of(options)
+        self._where = options.get("where")
 
     def partitions(self) -> Sequence[InputPartition]:
         """Pack what there is, and may hold rows that are wanted, into partitions."""
-        units = [unit for unit in list_units([self._path]) if self._selection.has_unit(unit)]
+        units = list_units([self._path])
+        if self._where is not None:
+            units = select_units(units, self._where)
         tasks = pack(units, tasks=self._tasks, parallelism=2)
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
