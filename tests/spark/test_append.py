@@ -19,7 +19,7 @@ from support.corpora import record_runs
 from support.spoilt_runs import corrupt
 
 MOMENTS = {
-    "checking": "_staging/report-*/work/progress/*",
+    "checking": "_staging/report-*/*/progress/*",
     "writing": "_staging/report-*/verdicts/*.parquet",
     "staging": "_staging/*/verdicts/date=*/*.parquet",
     "staged": "_staging/*/inputs/date=*/*.parquet",

@@ -16,7 +16,7 @@ from canvass.cli.main import run
 from canvass.corpus.pack import CannotPack, closure, pack_environment
 from support.corpora import record_runs
 from support.spoilt_runs import corrupt
-from support.standalone_spark import environment, standalone_cluster, told, told_here
+from support.standalone_spark import environment, results_here, results_of, standalone_cluster
 
 NO_PYTHON = "/nowhere/python"
 
@@ -46,7 +46,7 @@ def test_a_submitted_job_brings_canvass_to_workers_that_have_none(
     corpus = record_runs(tmp_path / "corpus", 12, 120)
     corrupt(corpus)
     cache, out, archive = (tmp_path / name for name in ("cache", "out", "environment.tar.gz"))
-    expected = told_here(corpus, cache)
+    expected = results_here(corpus, cache)
     assert run(["batch", "pack", "--out", str(archive)]) == 0
     with tarfile.open(archive) as packed:
         assert "bin/python" in packed.getnames()
@@ -61,7 +61,7 @@ def test_a_submitted_job_brings_canvass_to_workers_that_have_none(
         done = subprocess.run(line, env=submitted, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1, done.stderr  # As runs diverge.
-    assert told(out) == expected
+    assert results_of(out) == expected
     tasks = list(map(json.loads, (out / "tasks.ndjson").read_text().splitlines()))
     places = Counter(Path(task["python"]).parent.parent.name for task in tasks)
     assert places == {"environment": len(tasks)}
