@@ -14,11 +14,11 @@ from canvass.graph.value_builder import ValueBuilder
 from support.page_material import cluster_state
 
 ACTIONS = ("Lose", "TakeNominate", "TakeOnRequestVote")
-NOMINATED, ASKED, GRANTED = 0, 1, 2
+NOMINATED, ASKED, GRANTED, TWO_LEAD = 0, 1, 2, 3
 
 
 def write_cluster_graph(folder: Path) -> DumpManifest:
-    """Write a graph of three states; the request is sent, and arrives."""
+    """Write a graph of four states: the request is sent and arrives; in the last, two lead."""
     builder = ValueBuilder()
 
     def value(tree: Any) -> int:
@@ -38,10 +38,17 @@ def write_cluster_graph(folder: Path) -> DumpManifest:
         cluster_state(asked=True, received=False, claim=""),
         cluster_state(asked=True, received=True, claim=""),
     ]
+    both = cluster_state(asked=True, received=True, claim="")
+    for member in both["member"].values():
+        member |= {"electionState": "CLOSED", "role": "LEADER", "moduleLeadershipTermId": 1}
+    states.append(both)
     for state in states:
+        for member in state["member"].values():
+            member.setdefault("role", "FOLLOWER")
+            member.setdefault("moduleLeadershipTermId", 0)
         # A function of 1 alone would be a sequence in TLA+.
-        for member, queues in state["channel"].items():
-            queues.setdefault(member, [])
+        for name, queues in state["channel"].items():
+            queues.setdefault(name, [])
     numbers = {name: [value(state[name]) for state in states] for name in ("member", "channel")}
     values, number = builder.sealed()
     ids = np.frombuffer(
@@ -52,9 +59,8 @@ def write_cluster_graph(folder: Path) -> DumpManifest:
     order = np.lexsort((words[:, 1], words[:, 0]))
     row = np.empty(len(states), dtype=np.int32)
     row[order] = np.arange(len(states), dtype=np.int32)
-    edges = np.array(
-        [(row[NOMINATED], row[ASKED], 1), (row[ASKED], row[GRANTED], 2)], dtype=np.int32
-    )
+    steps = ((NOMINATED, ASKED, 1), (ASKED, GRANTED, 2), (GRANTED, TWO_LEAD, 0))
+    edges = np.array([(row[a], row[b], action) for a, b, action in steps], dtype=np.int32)
     edges = edges[np.lexsort((edges[:, 2], edges[:, 1], edges[:, 0]))]
     initial = np.zeros(len(states), dtype=np.bool_)
     initial[row[NOMINATED]] = True

@@ -175,12 +175,21 @@ class Evaluator:
         base = self.vector(node.base)
         kinds = self.kinds(base)
         if kinds and Kind.RECORD not in kinds:
-            raise PredicateError(f"{said(kinds)} has no field {node.name}", node.at)
+            hint = self._of_member(node) if kinds == {Kind.INT} else ""
+            raise PredicateError(f"{said(kinds)} has no field {node.name}{hint}", node.at)
         assert isinstance(base, Nodes)
         found, any_has = self.kernel.field(base.nodes, node.name)
         if not any_has:
             self._refuse_field(node, base)
         return Nodes(found)
+
+    def _of_member(self, node: Field) -> str:
+        """Say what to write where a member's number stands for the member."""
+        known = next((name for name in ("member", "members") if name in self._fields), None)
+        if known is None or not isinstance(node.base, Name) or node.base.name in self._fields:
+            return ""
+        number = node.base.name
+        return f"; {number} is the number of a member: write {known}[{number}].{node.name}"
 
     def _refuse_field(self, node: Field, base: Nodes) -> None:
         """Refuse a field that none of these records has, or, without any, no record at all."""

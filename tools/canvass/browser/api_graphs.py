@@ -249,6 +249,27 @@ class ActionCoverage(Data, frozen=True):
     events: int
 
 
+class UntakenStep(Data, frozen=True):
+    """A step of a graph that no run takes."""
+
+    edge: int
+    source: str
+    source_label: str
+    target: str
+    target_label: str
+    given: Any
+    away: int
+    """Steps from an initial state to its source; -1 if none leads there."""
+
+
+class Untaken(Data, frozen=True):
+    """Steps of an action that no run takes, those nearest to an initial state first."""
+
+    action: str
+    count: int
+    shown: tuple[UntakenStep, ...]
+
+
 class GraphCoverage(Data, frozen=True):
     """How much of a graph some runs take."""
 

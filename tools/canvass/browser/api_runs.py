@@ -234,6 +234,66 @@ class StepView(Data, frozen=True):
     """What is wrong at this step, if something is."""
 
 
+class Stretch(Data, frozen=True):
+    """Events of one member in a row for which a predicate holds."""
+
+    member: int
+    event: int
+    """The place of the first in the causal order."""
+    last_event: int
+    step: int
+    action: str
+    time: str
+    lasted: str
+    """From the first to the last event, by the member's own clock."""
+    events: int
+    label: str
+    """The state after the first."""
+
+
+class RunFound(Data, frozen=True):
+    """What was found in a run."""
+
+    count: int
+    """Stretches."""
+    events: int
+    shown: tuple[Stretch, ...]
+    hints: tuple[str, ...]
+    """If there are none: what the predicate names and no state has."""
+    fields: tuple[str, ...]
+    """What a predicate may name."""
+
+
+class NextChange(Data, frozen=True):
+    """Where a field changes next."""
+
+    event: int | None
+
+
+class ComparedStep(Data, frozen=True):
+    """A step of one of two runs."""
+
+    event: int
+    step: int
+    action: str
+    time: str
+    given: Any
+    label: str
+
+
+class ComparedMember(Data, frozen=True):
+    """Where a member does in one run what it does not do in another one."""
+
+    member: int
+    same: int
+    """Steps that agree, from the first one on."""
+    left: ComparedStep | None
+    """The first one that differs; null if the run has no further step of the member."""
+    right: ComparedStep | None
+    changes: tuple[FieldChange, ...]
+    """Fields after it: ``before`` of the one run, ``after`` of the other."""
+
+
 class MemberAt(Data, frozen=True):
     """Where a member is at some place of the causal order."""
 
@@ -290,6 +350,21 @@ class TimeMark(Data, frozen=True):
     number: int
     time: str
     """Seconds of the clock of the member whose event stands there."""
+
+
+class ComparedElection(Data, frozen=True):
+    """The elections of one number of two runs."""
+
+    number: int
+    left: LeaderBand | None
+    right: LeaderBand | None
+
+
+class Comparison(Data, frozen=True):
+    """Two runs beside each other."""
+
+    elections: tuple[ComparedElection, ...]
+    members: tuple[ComparedMember, ...]
 
 
 class MemberStrip(Data, frozen=True):

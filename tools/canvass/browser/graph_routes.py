@@ -10,9 +10,11 @@ from canvass.browser.coverage import Coverages
 from canvass.browser.exports import checked_format, export_part, export_path
 from canvass.browser.graph_answers import asked, find, find_path, path, quotient, strong_components
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED
+from canvass.browser.guard import bad_request
+from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED, shortened
 from canvass.browser.sources import Store
 from canvass.browser.surroundings import Extent, draw, drawn_edges, find_near
+from canvass.traces.layout import ACTION_NAMES
 
 EXTENT: Final = ("depth", "limit", "actions", "include")
 EXPORT: Final = ("format", "around", "path", "from", "to", "where", *EXTENT)
@@ -56,6 +58,14 @@ class GraphRoutes:
         with asked():
             row = graph.row(arguments.text("around"))
             return taken.with_edges(drawn_edges(graph, row, _extent(graph, arguments)))
+
+    def untaken(self, arguments: Arguments) -> Answer:
+        """List the steps of an action that no run takes."""
+        graph_id, action = arguments.part("graph"), arguments.required("action")
+        if action not in ACTION_NAMES:
+            raise bad_request(f"there is no action {shortened(action)}")
+        taken = self._coverages.taken(graph_id, arguments.text("run"))
+        return taken.untaken(action, arguments.number("limit", 50, LISTED, 1))
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
@@ -126,5 +136,6 @@ def graph_questions(store: Store) -> list[Question]:
         Question("/graph/{graph}/project", ("by", "actions"), routes.project),
         Question("/graph/{graph}/export", EXPORT, routes.export),
         Question("/graph/{graph}/components", (), routes.components),
+        Question("/graph/{graph}/untaken", ("action", "run", "limit"), routes.untaken),
         Question("/graph/{graph}/coverage", ("run", "around", *EXTENT), routes.coverage),
     ]

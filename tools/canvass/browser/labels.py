@@ -35,6 +35,9 @@ def label_of(tree: dict[str, Any]) -> str:
         if tree.get("moduleState") == "CLOSED":
             name = "not running"
         term, position = tree.get("leadershipTermId"), tree.get("appendPosition")
+        if tree["electionState"] == "CLOSED" and term == -1:
+            # What an election works with is gone; the module and the disk have it.
+            term, position = tree.get("moduleLeadershipTermId"), tree.get("recordedPosition")
         return shortened(f"{name} t{term} p{position}", LABEL_CHARS)
     parts = [f"{key}={value_text(value)}" for key, value in list(tree.items())[:_PARTS]]
     more = " …" if len(tree) > _PARTS else ""

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.browser import api
+from canvass.browser.labels import label_of
+from canvass.browser.limits import bounded
 from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import Batch
@@ -48,6 +50,7 @@ class MemberSteps:
         """For an edge that stands for its canonical form in the table: its place there."""
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
+        self._distances: Lazy[NDArray[np.int64]] = Lazy(self._measure)
         self._by_class: NDArray[np.int64] | None = None
         self._lock = threading.Lock()
         self._begun = False
@@ -150,6 +153,52 @@ class MemberSteps:
             classes[chunk] = self._find(chunk)
         return classes
 
+    def untaken(self, counts: NDArray[np.int64], action: str, most: int) -> api.Untaken:
+        """List the steps of an action that no event takes, those nearest to a start first."""
+        view, graph = self._view, self._view.graph
+        edges = np.asarray(self._keys.edges)
+        codes = graph.input_action[graph.input[edges]]
+        wanted = np.flatnonzero((counts == 0) & (codes == ACTION_NAMES.index(action)))
+        sources = np.array(
+            [view.row_of(row) for row in graph.source[edges[wanted]].tolist()], dtype=np.int64
+        )
+        away = self._distances.get()[sources] if len(sources) else sources
+        order = np.argsort(np.where(away < 0, len(self._keys), away), kind="stable")
+        rows = []
+        for place in order[:most].tolist():
+            edge, source = int(edges[wanted[place]]), int(sources[place])
+            found = view.edge(edge)
+            rows.append(
+                api.UntakenStep(
+                    edge=edge,
+                    source=view.id_of(source),
+                    source_label=label_of(view.tree(source)),
+                    target=view.id_of(found.target),
+                    target_label=label_of(view.tree(found.target)),
+                    given=bounded(found.given),
+                    away=int(away[place]),
+                )
+            )
+        return api.Untaken(action=action, count=len(wanted), shown=tuple(rows))
+
+    def _measure(self) -> NDArray[np.int64]:
+        """Count the steps from the initial states to each state, -1 where none leads."""
+        view = self._view
+        away = np.full(view.state_count, NONE, dtype=np.int64)
+        reached = np.asarray(view.initial, dtype=np.int64)
+        away[reached] = 0
+        distance = 0
+        while len(reached):
+            distance += 1
+            ends = [
+                view.out_target[int(view.out_offsets[row]) : int(view.out_offsets[row + 1])]
+                for row in reached.tolist()
+            ]
+            found = np.unique(np.concatenate(ends)).astype(np.int64)
+            reached = found[away[found] < 0]
+            away[reached] = distance
+        return away
+
     def _find(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         if not len(rows):
             return rows
@@ -191,6 +240,10 @@ class Taken:
         self.runs = 0
         self.events = 0
         self.outside = 0
+
+    def untaken(self, action: str, most: int) -> api.Untaken:
+        """List the steps of an action that none of the runs takes."""
+        return self._steps.untaken(self.counts, action, most)
 
     def coverage(self) -> api.GraphCoverage:
         """Tell it of the whole graph."""

@@ -9,15 +9,17 @@ from msgspec.structs import replace
 from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
+from canvass.browser.comparing import compare
 from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import not_found
 from canvass.browser.hazards import hazard_page
-from canvass.browser.limits import LANE_EVENTS
+from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.reports import OpenReport
+from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
 from canvass.browser.strips import strip_of
@@ -71,6 +73,24 @@ class RunRoutes:
     def explanation(self, arguments: Arguments) -> Answer:
         """Say what happened in a run."""
         return self._run(arguments).explanation()
+
+    def find(self, arguments: Arguments) -> Answer:
+        """Find events by what holds after them."""
+        run = self._run(arguments)
+        limit = arguments.number("limit", 100, LISTED, 1)
+        return find_in_run(run.opened, run.states.get(), arguments.text("where"), limit)
+
+    def change(self, arguments: Arguments) -> Answer:
+        """Find the next change of a field."""
+        opened = self._run(arguments).opened
+        at = arguments.number("at", 0, max(0, opened.total - 1))
+        member = arguments.number("member", 0, max(0, len(opened.places) - 1))
+        return next_change(opened, arguments.required("field"), member, at)
+
+    def compare(self, arguments: Arguments) -> Answer:
+        """Set two runs beside each other."""
+        other: RunSource = self._store.content("run", arguments.required("other"))
+        return compare(self._run(arguments).opened, other.opened)
 
     def hazard(self, arguments: Arguments) -> Answer:
         """Give the page on a hazard."""
@@ -151,6 +171,9 @@ def run_questions(store: Store) -> list[Question]:
         Question("/run/{run}/lanes", ("from", "count"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
         Question("/run/{run}/export", ("format", "from", "count"), routes.export),
+        Question("/run/{run}/find", ("where", "limit"), routes.find),
+        Question("/run/{run}/change", ("field", "member", "at"), routes.change),
+        Question("/run/{run}/compare", ("other",), routes.compare),
         Question("/run/{run}/strip", (), routes.strip),
         Question("/run/{run}/explanation", (), routes.explanation),
         Question("/run/{run}/step/{member}/{step}", ("graph",), routes.step),

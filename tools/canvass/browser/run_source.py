@@ -10,8 +10,9 @@ from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import Refusal, not_found
 from canvass.browser.limits import shortened
 from canvass.browser.member_steps import MemberSteps
+from canvass.browser.run_find import RunStates
 from canvass.browser.runs import OpenRun
-from canvass.browser.sources import Store
+from canvass.browser.sources import Lazy, Store
 from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of, marks_of
 from canvass.conformance.report import about
 from canvass.conformance.steps import rules_of
@@ -41,6 +42,7 @@ class RunSource:
         self.title = title
         self.opened = OpenRun(path, run_id, logs)
         self.checked: Checked = checker.check(self.opened)
+        self.states: Lazy[RunStates] = Lazy(lambda: RunStates(self.opened))
         self._explanation: api.ExplanationView | None = None
 
     def graph(self, store: Store, name: str = "") -> tuple[str, OpenGraph, MemberSteps] | None:

@@ -67,10 +67,10 @@ class OpenRun:
         self.places: list[NDArray[np.int64]] = [
             np.flatnonzero(member == k) for k in range(self.run.member_count)
         ]
-        self._member_rows = [rows[places] for places in self.places]
+        self.member_rows = [rows[places] for places in self.places]
         self.tracks = [
             Track(self.loaded.columns, rows_of_member, places, len(rows))
-            for rows_of_member, places in zip(self._member_rows, self.places, strict=True)
+            for rows_of_member, places in zip(self.member_rows, self.places, strict=True)
         ]
         self._logs = logs
         self._sources: EventSources | None = None
@@ -107,14 +107,14 @@ class OpenRun:
         steps = self.loaded.columns.step
         found = [
             track.at(member, number, steps[rows])
-            for member, (track, rows) in enumerate(zip(self.tracks, self._member_rows, strict=True))
+            for member, (track, rows) in enumerate(zip(self.tracks, self.member_rows, strict=True))
         ]
         return api.MembersAt(at=number, total=self.total, members=tuple(found))
 
     def last_row(self, member: int, number: int) -> int | None:
         """Give the row of a member's last event up to a place in the causal order."""
         k = int(np.searchsorted(self.places[member], number, side="right")) - 1
-        return None if k < 0 else int(self._member_rows[member][k])
+        return None if k < 0 else int(self.member_rows[member][k])
 
     def window(self, start: int, count: int, marks: dict[int, str]) -> api.Lanes:
         """Draw some events; ``marks`` says of rows what is wrong there."""

@@ -22,6 +22,7 @@ DOWN: Final = "DOWN"
 ENDED: Final = "ENDED"
 MAX_TIMES: Final = 600
 """Samples of the clock: an axis has no more pixels for them."""
+LEAST_SPAN_NS: Final = 1_000_000
 MAX_BANDS: Final = 1000
 QUIET_EVENTS: Final = 20
 """A member without events for so long at the end of the run is shown as ended."""
@@ -145,6 +146,8 @@ def bands_of(tracks: list[Track], total: int) -> tuple[api.LeaderBand, ...]:
 
 def times_of(columns: EventColumns, rows: list[int]) -> tuple[api.TimeMark, ...]:
     """Sample what the clocks showed, evenly over the causal order."""
+    if not len(columns) or int(np.ptp(columns.time_ns)) < LEAST_SPAN_NS:
+        return ()  # A clock that only counts.
     count = min(len(rows), MAX_TIMES)
     numbers = sorted({round(k * (len(rows) - 1) / max(1, count - 1)) for k in range(count)})
     times = columns.time_ns[[rows[number] for number in numbers]].tolist() if numbers else []

@@ -241,6 +241,24 @@ export interface ActionCoverage {
   readonly events: number;
 }
 
+/** A step of a graph that no run takes. */
+export interface UntakenStep {
+  readonly edge: number;
+  readonly source: string;
+  readonly sourceLabel: string;
+  readonly target: string;
+  readonly targetLabel: string;
+  readonly given: Json;
+  readonly away: number;
+}
+
+/** Steps of an action that no run takes, those nearest to an initial state first. */
+export interface Untaken {
+  readonly action: string;
+  readonly count: number;
+  readonly shown: readonly UntakenStep[];
+}
+
 /** How much of a graph some runs take. */
 export interface GraphCoverage {
   readonly runs: number;
@@ -500,6 +518,52 @@ export interface StepView {
   readonly divergence: string;
 }
 
+/** Events of one member in a row for which a predicate holds. */
+export interface Stretch {
+  readonly member: number;
+  readonly event: number;
+  readonly lastEvent: number;
+  readonly step: number;
+  readonly action: string;
+  readonly time: string;
+  readonly lasted: string;
+  readonly events: number;
+  readonly label: string;
+}
+
+/** What was found in a run. */
+export interface RunFound {
+  readonly count: number;
+  readonly events: number;
+  readonly shown: readonly Stretch[];
+  readonly hints: readonly string[];
+  readonly fields: readonly string[];
+}
+
+/** Where a field changes next. */
+export interface NextChange {
+  readonly event: number | null;
+}
+
+/** A step of one of two runs. */
+export interface ComparedStep {
+  readonly event: number;
+  readonly step: number;
+  readonly action: string;
+  readonly time: string;
+  readonly given: Json;
+  readonly label: string;
+}
+
+/** Where a member does in one run what it does not do in another one. */
+export interface ComparedMember {
+  readonly member: number;
+  readonly same: number;
+  readonly left: ComparedStep | null;
+  readonly right: ComparedStep | null;
+  readonly changes: readonly FieldChange[];
+}
+
 /** Where a member is at some place of the causal order. */
 export interface MemberAt {
   readonly member: number;
@@ -540,6 +604,19 @@ export interface LeaderBand {
 export interface TimeMark {
   readonly number: number;
   readonly time: string;
+}
+
+/** The elections of one number of two runs. */
+export interface ComparedElection {
+  readonly number: number;
+  readonly left: LeaderBand | null;
+  readonly right: LeaderBand | null;
+}
+
+/** Two runs beside each other. */
+export interface Comparison {
+  readonly elections: readonly ComparedElection[];
+  readonly members: readonly ComparedMember[];
 }
 
 /** A member's election states over a run. */

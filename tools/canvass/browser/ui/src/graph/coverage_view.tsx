@@ -1,15 +1,19 @@
 // How much of the graph the runs that are open take.
 
+import { useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { GraphCoverage } from "../api/types";
+import type { GraphCoverage, Untaken } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { CoverageTable } from "../parts/coverage_table";
 import { Awaited, Empty } from "../parts/note";
-import { plural } from "../words/visible";
+import { formatRoute } from "../route/route";
+import { givenLine } from "../words/tree";
+import { plural, shortened } from "../words/visible";
 import type { GraphContext } from "./graph_page";
 
 export function CoverageView({ context }: { context: GraphContext }) {
   const { graph, change } = context;
+  const [action, setAction] = useState("");
   const answer = useQuery<GraphCoverage>(apiPath(["graph", graph.id, "coverage"]));
   return (
     <div class="scroll padded">
@@ -28,10 +32,44 @@ export function CoverageView({ context }: { context: GraphContext }) {
             <CoverageTable
               rows={data.actions}
               choose={(action) => change({ view: "around", heat: "1", actions: action }, false)}
+              untaken={setAction}
             />
+            {action ? <UntakenSteps context={context} action={action} /> : null}
           </>
         )}
       </Awaited>
     </div>
+  );
+}
+
+/** The steps of an action that no run takes, each with the way there. */
+function UntakenSteps({ context, action }: { context: GraphContext; action: string }) {
+  const { graph } = context;
+  const answer = useQuery<Untaken>(apiPath(["graph", graph.id, "untaken"], { action, limit: 50 }));
+  return (
+    <section data-untaken={action}>
+      <h2>{`Steps of ${action} that no run takes`}</h2>
+      <Awaited answer={answer} what="the steps">
+        {(data) => (
+          <>
+            <p class="soft">{`${plural(data.count, "step")}${data.count > data.shown.length ? `, the nearest ${data.shown.length}` : ""}`}</p>
+            <table class="events">
+              <thead><tr><th>from</th><th>given</th><th>to</th><th>shortest path there</th></tr></thead>
+              <tbody>
+                {data.shown.map((step) => (
+                  <tr key={step.edge} data-untaken-step={step.edge}>
+                    <td><a href={formatRoute(["graph", graph.id, "state", step.source])}>{step.sourceLabel}</a></td>
+                    <td>{shortened(givenLine(step.given), 160)}</td>
+                    <td><a href={formatRoute(["graph", graph.id, "state", step.target], { from: step.source })}>{step.targetLabel}</a></td>
+                    <td>{step.away < 0 ? "none from an initial state"
+                      : <a href={formatRoute(["graph", graph.id, "state", step.source], { view: "path" })}>{plural(step.away, "step")}</a>}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </>
+        )}
+      </Awaited>
+    </section>
   );
 }

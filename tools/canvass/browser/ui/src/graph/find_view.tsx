@@ -5,9 +5,15 @@ import { apiPath, ApiError } from "../api/client";
 import type { Found } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { Empty } from "../parts/note";
+import { SIGNS } from "../words/election";
 import type { GraphContext } from "./graph_page";
 
 const SHOWN = 200;
+const VALUES: { readonly [field: string]: readonly string[] } = {
+  electionState: Object.keys(SIGNS),
+  role: ["LEADER", "FOLLOWER", "CANDIDATE"],
+  moduleState: ["ACTIVE", "CLOSED"],
+};
 
 export function FindView({ context, focus }: { context: GraphContext; focus: number }) {
   const { graph, query, change, visit, state } = context;
@@ -25,6 +31,11 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
         placeholder={exampleOf(graph.fields)}
         submit={(where) => change({ where, view: "find" }, false)}
       />
+      <ul class="words questions" aria-label="Ready questions">
+        {questionsOf(graph.fields).map(([name, text]) => (
+          <li key={name}><button type="button" class="chip" title={text} aria-pressed={query.where === text} onClick={() => change({ where: text, view: "find" }, false)}>{name}</button></li>
+        ))}
+      </ul>
       <div class="scroll">
         {query.where === "" ? <Help context={context} />
           : found.data ? (
@@ -56,14 +67,39 @@ function exampleOf(fields: readonly string[]): string {
   return fields.includes("electionState") ? 'electionState = "CANDIDATE_BALLOT"' : `${fields[0] ?? "field"} = 1`;
 }
 
+/** What somebody asks of a protocol, by the fields that a graph has. */
+export function questionsOf(fields: readonly string[]): readonly (readonly [string, string])[] {
+  if (fields.includes("member") && fields.includes("channel")) {
+    const count = (what: string, least: number): string => `count(m in member: ${what}) >= ${least}`;
+    const leads = 'member[m].role = "LEADER" and member[m].electionState = "CLOSED"';
+    return [
+      ["two leaders", count(leads, 2)],
+      ["a leader", count(leads, 1)],
+      ["no leader", `not any(m in member: ${leads})`],
+      ["split vote", count('member[m].electionState = "CANDIDATE_BALLOT"', 2)],
+      ["a member that is not running", count('member[m].moduleState = "CLOSED"', 1)],
+    ];
+  }
+  if (!fields.includes("electionState")) return [];
+  return [
+    ["leads", 'role = "LEADER" and electionState = "CLOSED"'],
+    ["follows", 'role = "FOLLOWER" and electionState = "CLOSED"'],
+    ["is a candidate", 'electionState = "CANDIDATE_BALLOT"'],
+    ["has a vote against it", "any(m in members: members[m].vote = 0)"],
+    ["must catch up", 'electionState = "FOLLOWER_CATCHUP"'],
+  ];
+}
+
 function Help({ context }: { context: GraphContext }) {
   const { fields } = context.graph;
   return (
     <Empty title="Find states by what holds in them.">
       <p>Compare fields with <code>=</code> <code>!=</code> <code>&lt;</code> <code>&lt;=</code> <code>&gt;</code> <code>&gt;=</code> <code>in</code>; join with <code>and</code>, <code>or</code>, <code>not</code>.</p>
       <p>The whole language is in the guide, <code>docs/guide/graph.md</code>.</p>
-      <p class="soft">{`${fields.length} fields:`}</p>
-      <ul class="words">{fields.map((field) => <li key={field}><code>{field}</code></li>)}</ul>
+      <p class="soft">{`${fields.length} fields; one is taken into the question when it is pressed:`}</p>
+      <ul class="words">{fields.map((field) => (
+        <li key={field}><button type="button" class="chip" onClick={() => context.change({ where: `has(${field})`, view: "find" })}><code>{field}</code></button></li>
+      ))}</ul>
     </Empty>
   );
 }
@@ -90,7 +126,10 @@ export function Expression(
   const column = error instanceof ApiError && text === value ? error.column : undefined;
   // The word that is being written, for the list of fields.
   const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
-  const fitting = begun ? fields.filter((field) => field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8) : [];
+  // After a field with few values and a comparison, those values.
+  const compared = /\b(electionState|role|moduleState)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);
+  const values = compared ? (VALUES[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 18) : [];
+  const fitting = compared ? [] : begun ? fields.filter((field) => field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8) : [];
   return (
     <form
       class="expression"
@@ -122,6 +161,23 @@ export function Expression(
           </>
         ) : null}
       </div>
+      {values.length > 0 && text !== value ? (
+        <div class="fitting" aria-label="Values">
+          {values.map((one) => (
+            <button
+              key={one}
+              type="button"
+              class="chip"
+              onClick={() => {
+                setText(`${text.replace(/"?\w*$/, "")}"${one}" `);
+                input.current?.focus();
+              }}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
+      ) : null}
       {fitting.length > 0 && text !== value ? (
         <div class="fitting" aria-label="Fields">
           {fitting.map((field) => (

@@ -3,12 +3,17 @@
 import type { ActionCoverage } from "../api/types";
 
 export function CoverageTable(
-  { rows, choose }: { rows: readonly ActionCoverage[]; choose?: (action: string) => void },
+  { rows, choose, untaken }: {
+    rows: readonly ActionCoverage[];
+    choose?: (action: string) => void;
+    /** Lists the steps of an action that were not taken. */
+    untaken?: (action: string) => void;
+  },
 ) {
   return (
     <table class="events coverage">
       <thead>
-        <tr><th>action</th><th class="number">events</th><th class="number">taken</th><th class="number">of steps</th><th>share</th></tr>
+        <tr><th>action</th><th class="number">events</th><th class="number">taken</th><th class="number">of steps</th><th>share</th>{untaken ? <th class="number">not taken</th> : null}</tr>
       </thead>
       <tbody>
         {rows.map((row) => {
@@ -23,6 +28,12 @@ export function CoverageTable(
                 <span class="meter" aria-hidden="true"><span style={{ width: `${100 * share}%` }} /></span>{" "}
                 {row.total > 0 ? percent(share) : ""}
               </td>
+              {untaken ? (
+                <td class="number">
+                  {row.total > row.covered
+                    ? <button type="button" class="inline" data-list-untaken={row.name} onClick={() => untaken(row.name)}>{(row.total - row.covered).toLocaleString("en")}</button> : "none"}
+                </td>
+              ) : null}
             </tr>
           );
         })}

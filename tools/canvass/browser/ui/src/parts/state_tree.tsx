@@ -12,10 +12,12 @@ const WORD: { readonly [difference in Difference]: string } = {
 };
 
 export function StateTree(
-  { tree, base, onlyDifferent = false }: {
+  { tree, base, onlyDifferent = false, next }: {
     tree: Json;
     base?: Json | undefined;
     onlyDifferent?: boolean;
+    /** Goes to where the field at a path changes next. */
+    next?: ((path: string) => void) | undefined;
   },
 ) {
   const rows = treeRows(tree, base);
@@ -24,12 +26,18 @@ export function StateTree(
   if (shown.length === 0) return <p class="soft">Nothing differs.</p>;
   return (
     <div class="tree" data-differing={countDiffering(rows)}>
-      {shown.map((row) => <Row key={row.path} row={row} onlyDifferent={onlyDifferent} />)}
+      {shown.map((row) => <Row key={row.path} row={row} onlyDifferent={onlyDifferent} next={next} />)}
     </div>
   );
 }
 
-function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
+function Row(
+  { row, onlyDifferent, next }: {
+    row: TreeRow;
+    onlyDifferent: boolean;
+    next: ((path: string) => void) | undefined;
+  },
+) {
   if (row.inner.length > 0) {
     const inner = onlyDifferent ? row.inner.filter((one) => one.differing > 0) : row.inner;
     return (
@@ -43,7 +51,7 @@ function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
           <span class="soft">{row.differing > 0 ? changes(row.differing) : `${row.inner.length}`}</span>
         </summary>
         <div class="tree-inner">
-          {inner.map((one) => <Row key={one.path} row={one} onlyDifferent={onlyDifferent} />)}
+          {inner.map((one) => <Row key={one.path} row={one} onlyDifferent={onlyDifferent} next={next} />)}
         </div>
       </details>
     );
@@ -51,7 +59,9 @@ function Row({ row, onlyDifferent }: { row: TreeRow; onlyDifferent: boolean }) {
   return (
     <div class={`tree-row is-${row.difference}`} data-path={row.path}>
       <span class="tree-sign" title={WORD[row.difference]}>{SIGN[row.difference]}</span>
-      <span class="tree-name">{row.name}</span>
+      <span class="tree-name">
+        {next ? <button type="button" class="tree-next" title="Go to where this changes next" onClick={() => next(row.path)}>{row.name}</button> : row.name}
+      </span>
       <span class="tree-value">
         {row.difference === "changed" || row.difference === "removed"
           ? <><del><LongText text={row.before} /></del>{" "}</>

@@ -11,6 +11,7 @@ import { sceneOfAround } from "../graph/scene";
 import { useKeys } from "../keys/keys";
 import { Awaited, Empty } from "../parts/note";
 import { formatRoute, go } from "../route/route";
+import { DivergenceDrawing } from "./divergence_drawing";
 import { useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
@@ -21,6 +22,10 @@ export function InGraphView(
 ) {
   const { event } = useEventAt(run.id, at);
   const step = useStep(run.id, event);
+  const diverges = run.divergence?.eventNumber === at ? run.divergence : null;
+  if (graphs.length === 0 && diverges && step.data?.eventNumber === at) {
+    return <Outside step={step.data} divergence={diverges} run={run} />;
+  }
   if (graphs.length === 0) {
     return (
       <Empty title="No state graph is open.">
@@ -83,6 +88,7 @@ function Outside(
     return (
       <Empty title={`The spec does not allow this ${step.action}, so no graph has it.`}>
         <p>{divergence.message}</p>
+        <DivergenceDrawing step={step} divergence={divergence} />
         <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "verdict" }))}>
           Observed against allowed <kbd>4</kbd>
         </button>
@@ -91,11 +97,13 @@ function Outside(
   }
   return (
     <Empty title={`This ${step.action} is not in a graph that is open.`}>
+      <DivergenceDrawing step={step} divergence={null} />
       <p>
         A graph holds the steps within its model’s bounds. What it does not hold is asked of TLC when
         the run is checked; the verdict counts it.
       </p>
       <p>Go on to another event with <kbd>←</kbd> <kbd>→</kbd>, or open a graph of more members or steps.</p>
+      <a href={formatRoute(["run", run.id], { at: step.eventNumber, view: "lanes" })}>The step in its lanes</a>
     </Empty>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
-import type { RunStrip, RunView, SourceInfo } from "../api/types";
+import type { NextChange, RunStrip, RunView, SourceInfo } from "../api/types";
 import { askOnce, useQuery } from "../api/use_query";
 import type { Place } from "../app";
 import { ExportMenu } from "../exports/export_menu";
@@ -14,6 +14,8 @@ import { plural } from "../words/visible";
 import { clamp } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
 import { ExplainedView } from "./explained_view";
+import { CompareView } from "./compare_view";
+import { RunFindView } from "./find_view";
 import { InGraphView } from "./in_graph";
 import { LanesView } from "../lanes/lanes_view";
 import { OverviewView } from "./overview_view";
@@ -26,7 +28,10 @@ const POLL_MS = 700;
 const PLAY_MS = 350;
 
 export function RunPage(
-  { source, rest, query, graphs }: Place & { graphs: readonly SourceInfo[] },
+  { source, rest, query, graphs, runs }: Place & {
+    graphs: readonly SourceInfo[];
+    runs: readonly SourceInfo[];
+  },
 ) {
   const [polls, setPolls] = useState(0);
   const run = useQuery<RunView>(apiPath(["run", source.id]), polls);
@@ -40,18 +45,19 @@ export function RunPage(
   return (
     <main class="run">
       <Awaited answer={run} what="the run">
-        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} />}
+        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} runs={runs} />}
       </Awaited>
     </main>
   );
 }
 
 function Loaded(
-  { run, rest, query, graphs }: {
+  { run, rest, query, graphs, runs }: {
     run: RunView;
     rest: readonly string[];
     query: Place["query"];
     graphs: readonly SourceInfo[];
+    runs: readonly SourceInfo[];
   },
 ) {
   const last = Math.max(0, run.events - 1);
@@ -63,9 +69,21 @@ function Loaded(
   const view = query["view"] ?? "overview";
   useLinkToStep(run, rest, view);
 
-  const show = (change: { at?: number; view?: string }, replace = true): void => {
-    go(formatRoute(["run", run.id], { at, view, ...change }), replace);
+  const where = query["where"] ?? "";
+  const show = (change: { at?: number; view?: string; where?: string; other?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], ...change }), replace);
   };
+  const toChange = (member: number, field: string): void => {
+    askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
+      ({ event }) => {
+        if (event === null) setSaid(`${field} of member ${member} does not change any more.`);
+        else show({ at: event });
+      },
+      (error: Error) => setSaid(error.message),
+    );
+  };
+  const [said, setSaid] = useState("");
+  useEffect(() => setSaid(""), [at, view]);
   const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
   // Of the newest address: the view may have been changed since the timer was set.
   const next = useRef(() => move(1));
@@ -108,6 +126,8 @@ function Loaded(
     { keys: ["3"], does: "in the member graph", run: () => show({ view: "graph" }, false) },
     { keys: ["4"], does: "verdict", run: () => show({ view: "verdict" }, false) },
     { keys: ["5"], does: "what happened", run: () => show({ view: "explained" }, false) },
+    { keys: ["7"], does: "compare with another run", run: () => show({ view: "compare" }, false) },
+    { keys: ["6", "/"], does: "find events", run: () => show({ view: "find" }, false) },
   ]);
 
   const tabs = [
@@ -116,6 +136,8 @@ function Loaded(
     { id: "graph", title: "In the graph" },
     { id: "verdict", title: "Verdict", ...(run.divergence ? { badge: "1" } : {}) },
     { id: "explained", title: "What happened" },
+    { id: "find", title: "Find" },
+    { id: "compare", title: "Compare" },
   ];
   // Where to begin is known once the strip is; a first view of another place would only flicker.
   if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
@@ -144,11 +166,13 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
+            : view === "compare" ? <CompareView run={run} runs={runs} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
+            : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
             : view === "explained" ? <ExplainedView run={run} show={(n) => show({ at: n })} />
             : view === "verdict" ? <Verdict run={run} milestones={milestones} show={(n) => show({ at: n })} />
             : <OverviewView run={run} at={at} />}
         </section>
-        <StepPane run={run} at={at} />
+        <StepPane run={run} at={at} said={said} toChange={toChange} />
       </div>
       <Timeline
         run={run}

@@ -10,7 +10,15 @@ import { plural } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
 import { useStep } from "./use_step";
 
-export function StepPane({ run, at }: { run: RunView; at: number }) {
+export function StepPane(
+  { run, at, said, toChange }: {
+    run: RunView;
+    at: number;
+    /** An answer to the last question about this step. */
+    said: string;
+    toChange: (member: number, field: string) => void;
+  },
+) {
   const { event, error } = useEventAt(run.id, at);
   const place = event ? stepOf(event) : null;
   const step = useStep(run.id, event);
@@ -18,7 +26,7 @@ export function StepPane({ run, at }: { run: RunView; at: number }) {
     <aside class="inspector" aria-label="The step">
       {error ? <Failed error={error} />
         : event && !place ? <Unstepped event={event} />
-        : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} event={event?.reference === `${data.member}:${data.step}` ? event : undefined} />}</Awaited>}
+        : <Awaited answer={step} what="the step">{(data) => <Step run={run} step={data} said={said} toChange={toChange} event={event?.reference === `${data.member}:${data.step}` ? event : undefined} />}</Awaited>}
     </aside>
   );
 }
@@ -52,7 +60,15 @@ function Unstepped({ event }: { event: LaneEvent }) {
   );
 }
 
-function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneEvent | undefined }) {
+function Step(
+  { run, step, event, said, toChange }: {
+    run: RunView;
+    step: StepView;
+    event: LaneEvent | undefined;
+    said: string;
+    toChange: (member: number, field: string) => void;
+  },
+) {
   const [onlyDifferent, setOnlyDifferent] = useState(true);
   const before = step.before ?? undefined;
   return (
@@ -91,7 +107,11 @@ function Step({ run, step, event }: { run: RunView; step: StepView; event: LaneE
             </label>
           ) : <span class="soft">the first that is recorded</span>}
         </div>
-        <StateTree tree={step.after} base={before} onlyDifferent={before !== undefined && onlyDifferent} />
+        {said ? <p class="soft" role="status" data-said>{said}</p> : null}
+        <StateTree
+          tree={step.after} base={before} onlyDifferent={before !== undefined && onlyDifferent}
+          next={(path) => toChange(step.member, path)}
+        />
       </section>
       <section>
         <h3>In the state graph</h3>

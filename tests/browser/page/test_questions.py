@@ -1,0 +1,208 @@
+"""Twelve questions that the page alone answers, each within three actions.
+
+The actions are those of the table in ``docs/guide/browse.md``; each press and click counts as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from canvass.browser import api
+from canvass.browser.page_files import page_files
+from canvass.traces.alignment.importer import import_logs
+from support.browse import Asked, serving
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+ROOT = Path(__file__).resolve().parents[3]
+MOST = 3
+
+
+@dataclass
+class Reader:
+    """Somebody with nothing but the page; what they do is counted."""
+
+    page: Page
+    actions: int = 0
+
+    def press(self, key: str) -> None:
+        self._count()
+        self.page.keyboard.press(key)
+
+    def click(self, what: Locator) -> None:
+        self._count()
+        what.click()
+
+    def choose(self, what: Locator, value: str) -> None:
+        self._count()
+        what.select_option(value)
+
+    def _count(self) -> None:
+        self.actions += 1
+        assert self.actions <= MOST
+
+
+@pytest.fixture
+def reader(open_page: Open) -> Callable[..., Reader]:
+    def read(route: str, at: Asked | None = None) -> Reader:
+        page = open_page(route) if at is None else open_page(route, at=at)
+        return Reader(page)
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def hazardous(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    run = tmp_path_factory.mktemp("questions") / "hz6"
+    import_logs([ROOT / "samples" / "aeron-hz6"], run)
+    with serving([run], files=page_files()) as running:
+        yield running
+
+
+Read = Callable[..., Reader]
+
+
+def test_who_led_when(reader: Read, server: Asked, ids: Ids) -> None:
+    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    one = reader(f"/run/{ids['sample']}")
+    one.press("5")
+    rows = one.page.locator(".leaderships tbody tr")
+    expect(rows).to_have_count(len(told.leaderships))
+    expect(rows.first).to_contain_text(told.leaderships[0].begins)
+
+
+def test_why_did_this_election_take_so_long(reader: Read, server: Asked, ids: Ids) -> None:
+    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    election = max(told.elections, key=lambda one: one.duration_ms)
+    one = reader(f"/run/{ids['sample']}")
+    one.press("5")
+    row = one.page.locator(f'[data-election="{election.number}"]')
+    expect(row).to_contain_text(election.slowest.text)
+    expect(row).to_contain_text(election.ballots[0].outcome)
+
+
+def test_which_step_diverged_and_what_was_allowed_instead(
+    reader: Read, server: Asked, ids: Ids
+) -> None:
+    divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
+    assert divergence is not None
+    one = reader(f"/run/{ids['bad']}")
+    expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    one.press("d")
+    expect(one.page.locator(".divergence h2")).to_contain_text(f"step {divergence.step}")
+    expect(one.page.locator(".expected-words").first).to_have_text(
+        "electionState: expected CANVASS, saw NOMINATE"
+    )
+
+
+def test_what_else_was_possible_there(reader: Read, ids: Ids) -> None:
+    one = reader(f"/run/{ids['bad']}")
+    expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    one.press("3")
+    drawing = one.page.locator(".divergence-drawing")
+    expect(drawing.locator('[data-branch="observed"]')).to_contain_text("electionState NOMINATE")
+    expect(drawing.locator('[data-branch="allowed"]').first).to_contain_text("CANVASS")
+
+
+def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
+    one = reader(f"/graph/{ids['cluster']}")
+    expect(one.page.locator("[data-state-shown]")).to_be_visible()
+    one.press("2")
+    one.click(one.page.get_by_role("button", name="two leaders"))
+    expect(one.page.locator(".find [role=status]")).to_contain_text("1 state")
+    expect(one.page.locator(".scene-list")).to_contain_text("0 leads t1 · 1 leads t1")
+
+
+def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
+    one = reader(f"/run/{ids['good']}")
+    expect(one.page.locator("[data-when]")).to_be_visible()
+    one.press("7")
+    one.choose(one.page.locator(".compared select"), ids["bad"])
+    expect(one.page.locator('[data-compared-election="1"]')).to_contain_text("leads term")
+    member = one.page.locator('[data-compared-member="0"]')
+    expect(member).to_contain_text("alike, then")
+    expect(member.locator("[data-field]").first).to_be_visible()
+
+
+def test_which_steps_has_no_run_taken(reader: Read, server: Asked, ids: Ids) -> None:
+    coverage = server.get(api.GraphCoverage, f"/graph/{ids['graph']}/coverage")
+    action = next(one for one in coverage.actions if one.covered < one.total)
+    one = reader(f"/graph/{ids['graph']}")
+    expect(one.page.locator("[data-state-shown]")).to_be_visible()
+    one.press("6")
+    one.click(one.page.locator(f'[data-list-untaken="{action.name}"]'))
+    steps = one.page.locator("[data-untaken-step]")
+    expect(steps.first).to_be_visible()
+    away = steps.first.get_by_role("link", name=re.compile(r"^\d+ steps?$"))
+    hops = int(away.inner_text().split()[0])
+    one.click(away)
+    expect(one.page.locator(f'[data-hops="{hops}"]')).to_be_visible()
+
+
+def test_which_line_of_the_log_shows_this_step(reader: Read, ids: Ids) -> None:
+    one = reader(f"/run/{ids['sample']}")
+    expect(one.page.locator("[data-source] pre")).to_contain_text("LEADER_INIT -> LEADER_READY")
+    assert one.actions == 0
+
+
+def test_who_was_down_and_when_did_it_restart(reader: Read, server: Asked, ids: Ids) -> None:
+    strip = server.get(api.RunStrip, f"/run/{ids['sample']}/strip")
+    restarts = [mark for mark in strip.marks if mark.kind == "RESTART"]
+    one = reader(f"/run/{ids['sample']}")
+    expect(one.page.locator("[data-down]")).not_to_have_count(0)
+    one.press("6")
+    one.click(one.page.get_by_role("button", name="restarts"))
+    found = one.page.locator("[data-found]")
+    # The first start of each member is one as well.
+    expect(found).to_have_count(len(restarts) + len(strip.members))
+    expect(one.page.locator(f'[data-found="{restarts[0].number}"]')).to_contain_text(
+        re.compile(r"\d s")
+    )
+
+
+def test_where_does_this_field_change_next(reader: Read, server: Asked, ids: Ids) -> None:
+    one = reader(f"/run/{ids['sample']}")
+    pane = one.page.locator("[data-step]")
+    member = int((pane.get_attribute("data-step") or "").split(":")[0])
+    at = int(one.page.locator("output.place").get_attribute("data-place") or "")
+    expected = server.get(
+        api.NextChange, f"/run/{ids['sample']}/change", field="electionState", member=member, at=at
+    )
+    one.click(pane.get_by_role("button", name="electionState", exact=True))
+    place = one.page.locator("output.place")
+    expect(place).to_have_attribute("data-place", str(expected.event))
+    expect(one.page.locator('[data-path="electionState"]')).to_contain_text("CLOSED")
+
+
+def test_which_logs_have_what_was_committed(reader: Read, hazardous: Asked) -> None:
+    one = reader(f"/run/{hazardous.ids[0]}", hazardous)
+    expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    one.press("4")
+    levels = one.page.locator("[data-level]")
+    expect(levels).to_have_count(3)
+    ends = [int(level.locator(".observed").first.inner_text()) for level in levels.all()]
+    assert ends.count(max(ends)) == 1
+
+
+def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, hazardous: Asked) -> None:
+    one = reader(f"/run/{hazardous.ids[0]}", hazardous)
+    expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    one.press("4")
+    story = one.page.locator('[data-hazard="HZ6"]')
+    one.click(story.get_by_role("button"))
+    expect(story.locator("pre").nth(1)).to_contain_text("EnterElection")
+
+
+def test_the_guide_has_each_question_with_its_actions() -> None:
+    guide = (ROOT / "docs" / "guide" / "browse.md").read_text()
+    section = guide.partition("## Twelve questions")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ") and "?" in line]
+    assert len(rows) == sum(name.startswith("test_w") for name in globals())

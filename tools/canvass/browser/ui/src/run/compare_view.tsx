@@ -1,0 +1,117 @@
+// Two runs beside each other: election by election, and where each member first does otherwise.
+
+import { apiPath } from "../api/client";
+import type { ComparedStep, Comparison, LeaderBand, RunView, SourceInfo } from "../api/types";
+import { useQuery } from "../api/use_query";
+import { Awaited, Empty } from "../parts/note";
+import { formatRoute } from "../route/route";
+import { givenLine } from "../words/tree";
+import { plural, shortened } from "../words/visible";
+
+export function CompareView(
+  { run, runs, other, choose, show }: {
+    run: RunView;
+    runs: readonly SourceInfo[];
+    other: string;
+    choose: (other: string) => void;
+    show: (at: number) => void;
+  },
+) {
+  const others = runs.filter((one) => one.id !== run.id);
+  const found = useQuery<Comparison>(other ? apiPath(["run", run.id, "compare"], { other }) : null);
+  if (others.length === 0 && other === "") {
+    return (
+      <Empty title="No other run is open.">
+        Name two runs to compare them: <code>canvass browse RUN OTHER</code>
+      </Empty>
+    );
+  }
+  return (
+    <div class="verdict-view compared">
+      <label>
+        {"Compared with "}
+        <select value={other} onChange={(event) => choose(event.currentTarget.value)}>
+          <option value="">choose a run</option>
+          {others.map((one) => <option key={one.id} value={one.id}>{shortened(one.title, 80)}</option>)}
+        </select>
+      </label>
+      {other === "" ? null : (
+        <Awaited answer={found} what="the comparison">
+          {(data) => <Compared data={data} other={other} title={runs.find((one) => one.id === other)?.title ?? other} run={run} show={show} />}
+        </Awaited>
+      )}
+    </div>
+  );
+}
+
+function Compared(
+  { data, other, title, run, show }: {
+    data: Comparison;
+    other: string;
+    title: string;
+    run: RunView;
+    show: (at: number) => void;
+  },
+) {
+  const there = (at: number): string => formatRoute(["run", other], { at });
+  const differs = data.members.filter((one) => one.left !== null || one.right !== null);
+  return (
+    <>
+      <p class="verdict-line" role="status">
+        {differs.length === 0 ? "The runs agree in every step."
+          : `${plural(differs.length, "member")} of ${data.members.length} differ${differs.length === 1 ? "s" : ""}.`}
+      </p>
+      <section>
+        <h2>Elections, in their order</h2>
+        <table class="events elections-compared">
+          <thead><tr><th class="number">election</th><th>{run.title}</th><th>{title}</th></tr></thead>
+          <tbody>
+            {data.elections.map((row) => (
+              <tr key={row.number} data-compared-election={row.number} class={bandText(row.left) === bandText(row.right) ? "" : "is-chosen"}>
+                <td class="number">{row.number}</td>
+                <td>{row.left ? <button type="button" class="inline" onClick={() => show(row.left?.start ?? 0)}>{bandText(row.left)}</button> : "none"}</td>
+                <td>{row.right ? <a href={there(row.right.start)}>{bandText(row.right)}</a> : "none"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <section>
+        <h2>Where each member first does otherwise</h2>
+        {data.members.map((one) => (
+          <div key={one.member} class="told-group" data-compared-member={one.member}>
+            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${plural(one.same, "step")}` : `${plural(one.same, "step")} alike, then`}`}</h3>
+            {one.left === null && one.right === null ? null : (
+              <ul>
+                <li>{`${run.title}: `}{one.left ? <><button type="button" class="inline" onClick={() => show(one.left?.event ?? 0)}>{stepText(one.left)}</button> <span class="soft">{givenText(one.left)}</span></> : "no further steps"}</li>
+                <li>{`${title}: `}{one.right ? <><a href={there(one.right.event)}>{stepText(one.right)}</a> <span class="soft">{givenText(one.right)}</span></> : "no further steps"}</li>
+              </ul>
+            )}
+            {one.changes.length > 0 ? (
+              <table class="compare">
+                <thead><tr><th scope="col">field after it</th><th scope="col">{run.title}</th><th scope="col">{title}</th></tr></thead>
+                <tbody>
+                  {one.changes.map((change) => (
+                    <tr key={change.path} data-field={change.path}><th scope="row">{change.path}</th><td class="observed">{change.before}</td><td class="allowed">{change.after}</td></tr>
+                  ))}
+                </tbody>
+              </table>
+            ) : null}
+          </div>
+        ))}
+      </section>
+    </>
+  );
+}
+
+function bandText(band: LeaderBand | null): string {
+  return band === null ? "none" : `member ${band.member} leads term ${band.term}; elected in ${band.election}, led for ${band.lasted}`;
+}
+
+function stepText(step: ComparedStep): string {
+  return `${step.action} (step ${step.step}, ${step.time}) to ${step.label}`;
+}
+
+function givenText(step: ComparedStep): string {
+  return shortened(givenLine(step.given), 160);
+}

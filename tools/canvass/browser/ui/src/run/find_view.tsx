@@ -1,0 +1,85 @@
+// Events of a run by what holds after them, and questions that are ready to be asked.
+
+import { apiPath } from "../api/client";
+import type { RunFound, RunView } from "../api/types";
+import { settled, useQuery } from "../api/use_query";
+import { Expression } from "../graph/find_view";
+import { plural } from "../words/visible";
+
+const SHOWN = 200;
+
+/** What somebody on call asks, in words and as a predicate. */
+const QUESTIONS: readonly (readonly [string, string])[] = [
+  ["who leads", 'role = "LEADER" and electionState = "CLOSED"'],
+  ["who is a candidate", 'electionState = "CANDIDATE_BALLOT"'],
+  ["who waits for a leader", 'electionState in {"CANVASS", "NOMINATE", "FOLLOWER_BALLOT"}'],
+  ["who catches up", 'electionState in {"FOLLOWER_CATCHUP_INIT", "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP", "FOLLOWER_LOG_REPLICATION"}'],
+  ["restarts", 'action = "Restart"'],
+  ["errors", 'action = "ElectionError"'],
+  ["votes", 'action = "OnVote" or action = "OnRequestVote"'],
+];
+
+export function RunFindView(
+  { run, where, ask, show }: {
+    run: RunView;
+    where: string;
+    ask: (where: string) => void;
+    show: (at: number) => void;
+  },
+) {
+  const found = settled(useQuery<RunFound>(apiPath(["run", run.id, "find"], { where, limit: SHOWN })));
+  const data = found.data;
+  return (
+    <div class="find">
+      <Expression
+        label="Events after which"
+        value={where}
+        fields={data?.fields ?? []}
+        error={found.error}
+        placeholder='role = "LEADER" and electionState = "CLOSED"'
+        submit={ask}
+      />
+      <ul class="words questions" aria-label="Ready questions">
+        {QUESTIONS.map(([name, text]) => (
+          <li key={name}><button type="button" class="chip" title={text} aria-pressed={where === text} onClick={() => ask(text)}>{name}</button></li>
+        ))}
+      </ul>
+      <div class="scroll">
+        {where === "" ? <p class="note">The language is that of graphs; it is asked of the member’s state after each step. What holds for several steps in a row is one line.</p>
+          : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
+      </div>
+    </div>
+  );
+}
+
+function Answer({ found, show }: { found: RunFound; show: (at: number) => void }) {
+  return (
+    <>
+      <p class="note" role="status">
+        {found.count === 0 ? "No event." : `${plural(found.count, "time")}, ${plural(found.events, "event")}`}
+        {found.count > found.shown.length ? `; the first ${found.shown.length} are shown` : ""}
+      </p>
+      {found.hints.map((hint) => <p key={hint} class="note">{hint}</p>)}
+      {found.shown.length > 0 ? (
+        <table class="events found">
+          <thead>
+            <tr><th class="number">event</th><th class="number">member</th><th>since</th><th>for</th><th class="number">events</th><th>begins with</th><th>state</th></tr>
+          </thead>
+          <tbody>
+            {found.shown.map((one) => (
+              <tr key={one.event} data-found={one.event}>
+                <td class="number"><button type="button" class="inline" onClick={() => show(one.event)}>{(one.event + 1).toLocaleString("en")}</button></td>
+                <td class="number">{one.member}</td>
+                <td>{one.time}</td>
+                <td><button type="button" class="inline" title="to the last event for which it holds" onClick={() => show(one.lastEvent)}>{one.lasted}</button></td>
+                <td class="number">{one.events.toLocaleString("en")}</td>
+                <td>{one.action}</td>
+                <td>{one.label}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ) : null}
+    </>
+  );
+}
