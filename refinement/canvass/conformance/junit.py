@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 from xml.etree import ElementTree
 
+from canvass.conformance.operators import find_operator
 from canvass.conformance.report import run_names, timing_lines
+from canvass.conformance.report_case import log_lines_of
 from canvass.conformance.verdict import CorpusVerdict, RunVerdict, Verdict
 from canvass.lanes.model import visible
 
@@ -50,17 +53,30 @@ def _result(case: ElementTree.Element, run: RunVerdict) -> None:
         failure = ElementTree.SubElement(
             case, "failure", type=first.kind.value, message=visible(f"{first.name}: {first.text}")
         )
-        failure.text = "\n".join(
+        found = [
             f"member {each.member}, step {each.step}: {each.kind.value}: {each.name}:"
             f" {visible(each.text)}"
             for each in run.divergences
-        )
+        ]
+        failure.text = "\n".join([*found, *_excerpt(run)])
     elif run.verdict is Verdict.MALFORMED:
         ElementTree.SubElement(case, "error", type=run.verdict.value, message=visible(run.reason))
     elif run.verdict is Verdict.INCOMPLETE:
         facts = ", ".join(f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts)
         message = facts or f"{run.unchecked} steps from an unknown state"
         ElementTree.SubElement(case, "skipped", message=message)
+
+
+def _excerpt(run: RunVerdict) -> Iterator[str]:
+    """Give the line of the log that shows the first divergence, and its operator in the spec."""
+    first = run.divergences[0]
+    lines = log_lines_of(run, first.member, first.step)
+    if lines is not None:
+        yield f"in Aeron's event log: {visible(str(lines[0]))}"
+    operator = find_operator(first.name)
+    if operator is not None:
+        yield f"in the spec: {operator.module}.tla:{operator.line}"
+        yield from (visible(line) for line in operator.lines)
 
 
 def _timing(case: ElementTree.Element, run: RunVerdict, *, fails: bool) -> None:

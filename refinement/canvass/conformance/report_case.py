@@ -103,6 +103,27 @@ def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
     return Place(run.path)
 
 
+def log_lines_of(run: RunVerdict, member: int, step: int) -> tuple[Place, int] | None:
+    """Find the lines of the event log that a step was imported from: the first, and the last.
+
+    None if no line shows the step, or the run was not imported or is not a folder.
+    """
+    path = Path(run.path)
+    if not path.is_dir():
+        return None
+    try:
+        for batch in RunFolder(path).batches(member):
+            for event in batch:
+                if event.step == step and event.source is not None and event.source.lines:
+                    source = event.source
+                    return Place(source.file, source.lines[0]), source.lines[-1]
+                if event.step >= step:
+                    return None
+    except (TraceError, KeyError):
+        return None  # The stream is missing, or the folder was changed since.
+    return None
+
+
 def place_of(run: RunVerdict, divergence: Divergence) -> Place:
     """Find the file and line of the step at which a run diverges."""
     return place_of_step(run, divergence.member, divergence.step)

@@ -17,7 +17,13 @@ from urllib.parse import quote
 
 from canvass.conformance.operators import find_operator
 from canvass.conformance.report import CLASS_TEXTS, timing_lines
-from canvass.conformance.report_case import Place, place_of, place_of_step, stream_place
+from canvass.conformance.report_case import (
+    Place,
+    log_lines_of,
+    place_of,
+    place_of_step,
+    stream_place,
+)
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,
@@ -33,6 +39,8 @@ MAX_RESULTS: Final = 25_000
 
 _SPEC: Final = "CANVASS_SPEC"
 """Stands for the folder of the TLA+ modules, wherever canvass is installed."""
+_LOGS: Final = "AERON_LOGS"
+"""Stands for the folder of the event logs: a run has the names of the files only."""
 _PLACE: Final = re.compile(
     r"(?P<file>.+?)(?::(?P<line>\d+):(?P<column>\d+))?: (?P<code>[A-Z_0-9]+): "
 )
@@ -69,7 +77,10 @@ def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
     run_log: dict[str, Any] = {
         "tool": {"driver": driver},
         "invocations": [invocation],
-        "originalUriBaseIds": {_SPEC: {"description": {"text": "The TLA+ modules of canvass."}}},
+        "originalUriBaseIds": {
+            _SPEC: {"description": {"text": "The TLA+ modules of canvass."}},
+            _LOGS: {"description": {"text": "The event logs that the run was imported from."}},
+        },
         "columnKind": "unicodeCodePoints",
         "results": log.results,
         "properties": {"runs": len(found.runs), "resultsLeftOut": log.left_out},
@@ -115,23 +126,33 @@ def _diverges(run: RunVerdict, divergence: Divergence) -> tuple[dict[str, Any], 
         place_of(run, divergence),
         step,
     )
+    related: list[dict[str, Any]] = []
     if operator is not None:
         rule["help"] = {"text": "\n".join(operator.lines)}
         where = {"uri": f"{operator.module}.tla", "uriBaseId": _SPEC}
-        result["relatedLocations"] = [
-            {
-                "id": 1,
-                "message": {"text": f"{name} in the spec"},
-                "physicalLocation": {
-                    "artifactLocation": where,
-                    "region": {
-                        "startLine": operator.line,
-                        "endLine": operator.line + len(operator.lines) - 1,
-                    },
-                },
-            }
-        ]
+        end = operator.line + len(operator.lines) - 1
+        related.append(_related(1, f"{name} in the spec", where, operator.line, end))
+    lines = log_lines_of(run, divergence.member, divergence.step)
+    if lines is not None:
+        place, last = lines
+        where = {"uri": _uri(place.file), "uriBaseId": _LOGS}
+        related.append(_related(2, "the step in Aeron's event log", where, place.line, last))
+    if related:
+        result["relatedLocations"] = related
     return rule, result
+
+
+def _related(
+    number: int, text: str, where: dict[str, str], first: int, last: int
+) -> dict[str, Any]:
+    return {
+        "id": number,
+        "message": {"text": visible(text)},
+        "physicalLocation": {
+            "artifactLocation": where,
+            "region": {"startLine": first, "endLine": last},
+        },
+    }
 
 
 def _malformed(run: RunVerdict) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -251,3 +251,9 @@ def test_a_cluster_state_says_where_each_member_is_and_a_step_who_did_what(
     expect(page.locator(".steps .step-name").first).to_have_text("1 OnRequestVote  ← 0 RequestVote")
     page.keyboard.press("v")
     expect(page.locator(".scene-list")).to_contain_text("1 FOLLOWER_BALLOT t1, 0→1 empty")
+
+
+def test_components_of_one_state_are_one_line(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['cluster']}?view=components")
+    expect(page.locator("[data-trivial]")).to_contain_text("4 components")
+    expect(page.locator("table.events tbody tr")).to_have_count(1)

@@ -54,6 +54,8 @@ class Reader:
 def reader(open_page: Open) -> Callable[..., Reader]:
     def read(route: str, at: Asked | None = None) -> Reader:
         page = open_page(route) if at is None else open_page(route, at=at)
+        # Keys count once there is something to read.
+        expect(page.locator("[data-when], [data-state-shown]").first).to_be_visible()
         return Reader(page)
 
     return read
@@ -92,10 +94,10 @@ def test_why_did_this_election_take_so_long(reader: Read, server: Asked, ids: Id
 def test_which_step_diverged_and_what_was_allowed_instead(
     reader: Read, server: Asked, ids: Ids
 ) -> None:
-    divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
-    assert divergence is not None
     one = reader(f"/run/{ids['bad']}")
     expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
+    assert divergence is not None
     one.press("d")
     expect(one.page.locator(".divergence h2")).to_contain_text(f"step {divergence.step}")
     expect(one.page.locator(".expected-words").first).to_have_text(
@@ -114,7 +116,6 @@ def test_what_else_was_possible_there(reader: Read, ids: Ids) -> None:
 
 def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
     one = reader(f"/graph/{ids['cluster']}")
-    expect(one.page.locator("[data-state-shown]")).to_be_visible()
     one.press("2")
     one.click(one.page.get_by_role("button", name="two leaders"))
     expect(one.page.locator(".find [role=status]")).to_contain_text("1 state")
@@ -123,7 +124,6 @@ def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
 
 def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
     one = reader(f"/run/{ids['good']}")
-    expect(one.page.locator("[data-when]")).to_be_visible()
     one.press("7")
     one.choose(one.page.locator(".compared select"), ids["bad"])
     expect(one.page.locator('[data-compared-election="1"]')).to_contain_text("leads term")
@@ -136,7 +136,6 @@ def test_which_steps_has_no_run_taken(reader: Read, server: Asked, ids: Ids) -> 
     coverage = server.get(api.GraphCoverage, f"/graph/{ids['graph']}/coverage")
     action = next(one for one in coverage.actions if one.covered < one.total)
     one = reader(f"/graph/{ids['graph']}")
-    expect(one.page.locator("[data-state-shown]")).to_be_visible()
     one.press("6")
     one.click(one.page.locator(f'[data-list-untaken="{action.name}"]'))
     steps = one.page.locator("[data-untaken-step]")

@@ -115,3 +115,15 @@ def test_what_tlc_printed_is_walked_state_by_state(open_page: Open) -> None:
         expect(rows.nth(3)).to_contain_text("comes back here")
         page.keyboard.press("End")
         expect(page.locator("[data-state-number='5'] h2").last).to_have_text("Pass")
+
+
+def test_a_divergence_leads_to_the_runs_in_which_it_comes_first(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    report = server.get(api.ReportView, f"/report/{ids['report']}")
+    first = report.clusters[0]
+    expected = [one for one in report.runs.runs if f": {first.action}: " in one.reason]
+    page = open_page(f"/report/{ids['report']}")
+    page.locator("[data-list-runs]").first.click()
+    expect(page.locator("[data-total]")).to_have_attribute("data-total", str(len(expected)))
+    expect(page.locator("table.runs tbody tr").first).to_contain_text(first.action)

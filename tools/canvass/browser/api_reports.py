@@ -109,3 +109,5 @@ class CounterexampleView(Data, frozen=True):
     states_total: int
     lanes: Lanes | None
     """Null if the states are not those of a cluster."""
+    hazards: tuple[str, ...]
+    """Hazards with a page of their own that the model shows."""

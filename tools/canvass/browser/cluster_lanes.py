@@ -40,7 +40,9 @@ def cluster_diagram(
         drawing.step(before, after, action)
     drawing.end()
     if claim and drawing.events:
-        drawing.events[-1] = replace(drawing.events[-1], mark=Mark.DIVERGES, remark=claim)
+        drawing.events[-1] = replace(
+            drawing.events[-1], mark=Mark.DIVERGES, remark=_violates(claim)
+        )
     return Diagram(
         lanes=tuple(f"member {name}" for name in lanes),
         events=tuple(drawing.events),
@@ -112,6 +114,12 @@ class _Drawing:
             mark=mark,
             remark=remark,
         )
+
+
+def _violates(claim: str) -> str:
+    """Say it in the order in which little room shows most."""
+    name = claim.removesuffix(" is violated")
+    return claim if name == claim else f"violates {name}"
 
 
 def _acting(

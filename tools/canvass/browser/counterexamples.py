@@ -6,6 +6,7 @@ other tools write too; and the text that TLC prints.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 
 from canvass.browser import api
 from canvass.browser.cluster_lanes import cluster_diagram
+from canvass.browser.hazards import hazards_in
 from canvass.browser.labels import tree_changes, value_text
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.runs import lanes_of
@@ -22,6 +24,8 @@ from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
 SCHEMA: Final = "canvass.counterexample/1"
+_MODEL: Final = re.compile(r"\bMCHazard(\d)(?!\d)")
+"""Models of hazards have their numbers."""
 MAX_DIGITS: Final = 4_300
 """Of an integer: what Python turns into a number without a limit being raised."""
 MAX_BYTES: Final = 256 << 20
@@ -89,6 +93,7 @@ class OpenCounterexample:
             ),
             states_total=len(content.states),
             lanes=None if diagram is None else lanes_of(diagram, 0, len(diagram.events)),
+            hazards=hazards_in(_MODEL.sub(r"HZ\1 ", content.title), *content.explanation),
         )
 
 

@@ -5,6 +5,7 @@ The summary is read whole, the table of runs as columns; runs become objects a p
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,8 @@ from canvass.browser.sources import Lazy
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 
 PAGE: Final = 100
-_NAMES: Final = ("run_id", "source")
+_NAMES: Final = ("run_id", "source", "reason")
+_DIGITS: Final = re.compile(r"\d+")
 _COLUMNS: Final = ("source", "run_id", "verdict", "events", "reason")
 
 
@@ -69,7 +71,11 @@ class OpenReport:
         # What is wrong comes first, and the same report is always in the same order.
         rank = pc.index_in(table["verdict"], pa.array(("DIVERGES", "MALFORMED", "INCOMPLETE")))
         table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))
-        order = [("rank", "ascending"), ("source", "ascending"), ("run_id", "ascending")]
+        for name in ("source", "run_id"):
+            table = table.append_column(
+                f"natural_{name}", pa.array(map(_natural, _texts(table, name)))
+            )
+        order = [(name, "ascending") for name in ("rank", "natural_source", "natural_run_id")]
         return table.sort_by(order)
 
     def run_at(self, number: int) -> tuple[Path, str] | None:
@@ -154,7 +160,7 @@ class OpenReport:
             same &= _truth(pc.equal(table["verdict"], verdict))
         if text:
             named = (pc.match_substring(table[name], text, ignore_case=True) for name in _NAMES)
-            same &= np.logical_or(*map(_truth, named))
+            same &= np.logical_or.reduce(list(map(_truth, named)))
         numbers = np.flatnonzero(same)
         shown = numbers[page * PAGE : (page + 1) * PAGE]
         rows = table.take(pa.array(shown)).to_pylist()
@@ -174,6 +180,15 @@ class OpenReport:
                 for number, row in zip(shown.tolist(), rows, strict=True)
             ),
         )
+
+
+def _texts(table: Any, name: str) -> list[str]:
+    return [one or "" for one in table[name].to_pylist()]
+
+
+def _natural(text: str) -> str:
+    """Give a text that sorts as people do: numbers by their size."""
+    return _DIGITS.sub(lambda number: number[0].zfill(20), text)
 
 
 def _truth(column: Any) -> Any:

@@ -12,6 +12,7 @@ import { KeyHelp } from "./keys/help";
 import { useKeys } from "./keys/keys";
 import { Empty, Failed } from "./parts/note";
 import { ReportPage } from "./report/report_page";
+import { shortened } from "./words/visible";
 import { formatRoute, go, useRoute, type Route } from "./route/route";
 import { RunPage } from "./run/run_page";
 import { useTheme } from "./session/theme";
@@ -87,6 +88,8 @@ function View({ route, session }: { route: Route; session: Session }) {
       </main>
     );
   }
+  const shown = route.query["view"];
+  document.title = [shortened(source.title, 80), ...(shown ? [shown] : []), "canvass"].join(" · ");
   const moved = route.parts[1] !== undefined && route.parts[1] !== source.id;
   const rest = route.parts[0] === source.kind ? route.parts.slice(2) : [];
   const place = { source, rest, query: route.query, moved };

@@ -726,4 +726,5 @@ export interface CounterexampleView {
   readonly states: readonly CounterexampleState[];
   readonly statesTotal: number;
   readonly lanes: Lanes | null;
+  readonly hazards: readonly string[];
 }

@@ -14,6 +14,8 @@ import { Tabs } from "../parts/tabs";
 import { formatRoute, go } from "../route/route";
 import { clamp } from "../run/event_at";
 import { plural } from "../words/visible";
+import { Hazard } from "../parts/hazard";
+import { ElectionView } from "./election_view";
 import { StatesList, titleOf } from "./states_list";
 
 export function CounterexamplePage({ source, query }: Place) {
@@ -43,6 +45,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
     { keys: ["d"], does: "only what the step changed, or all", run: () => setOnlyDifferent((was) => !was) },
     { keys: ["1"], does: "lanes", run: () => show({ view: "lanes" }) },
     { keys: ["2"], does: "states", run: () => show({ view: "states" }) },
+    { keys: ["3"], does: "election", run: () => show({ view: "election" }) },
   ]);
   const state = found.states[at];
   const before = found.states[at - 1];
@@ -61,15 +64,17 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
         {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ")}</p> : null}
         <Tabs
           label="Views of the counterexample"
-          tabs={[...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []), { id: "states", title: "States" }]}
+          tabs={[...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []), { id: "states", title: "States" }, ...(found.lanes ? [{ id: "election", title: "Election" }] : []), ...(found.hazards.length > 0 ? [{ id: "story", title: "The hazard" }] : [])]}
           chosen={view}
           choose={(id) => show({ view: id })}
         />
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${view}`}>
-          {view === "lanes" && found.lanes
-            ? <div class="lanes-view"><LanesScroller lanes={found.lanes} at={Math.max(0, at - shift)} choose={(number) => show({ at: number + shift })} /></div>
+          {view === "story" ? <div class="verdict-view">{found.hazards.map((name) => <Hazard key={name} name={name} />)}</div>
+            : view === "election" && state ? <ElectionView tree={state.tree} before={before?.tree} action={state.action} />
+            : view === "lanes" && found.lanes
+            ? <div class="lanes-view"><LanesScroller lanes={found.lanes} at={at - shift} choose={(number) => show({ at: number + shift })} /></div>
             : <StatesList found={found} at={at} choose={(place) => show({ at: place })} />}
         </section>
         <aside class="inspector" aria-label="The state">

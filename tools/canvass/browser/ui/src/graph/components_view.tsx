@@ -4,7 +4,14 @@ import { apiPath } from "../api/client";
 import type { Components } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited } from "../parts/note";
+import { plural } from "../words/visible";
 import type { GraphContext } from "./graph_page";
+
+/** How many components are one state. */
+function trivial(data: Components): number {
+  return data.largest.filter((one) => one.size === 1).length
+    + (data.largest.at(-1)?.size === 1 ? data.count - data.largest.length : 0);
+}
 
 export function ComponentsView({ context }: { context: GraphContext }) {
   const { graph, visit } = context;
@@ -19,17 +26,23 @@ export function ComponentsView({ context }: { context: GraphContext }) {
             </p>
             <p class="soft">
               The states of a component all lead to one another.
-              {data.count > data.largest.length ? ` The ${data.largest.length} largest are shown, ${(data.count - data.largest.length).toLocaleString("en")} left out.` : ""}
+              {data.count > data.largest.length && data.largest.at(-1)?.size !== 1 ? ` The ${data.largest.length} largest are shown, ${(data.count - data.largest.length).toLocaleString("en")} left out.` : ""}
             </p>
             <table class="events">
               <thead><tr><th class="number">states</th><th>one of them</th></tr></thead>
               <tbody>
-                {data.largest.map((one) => (
+                {data.largest.filter((one) => one.size > 1).map((one) => (
                   <tr key={one.example}>
                     <td class="number">{one.size.toLocaleString("en")}</td>
                     <td><button type="button" class="state-link" onClick={() => visit(one.example, undefined, "around")}>{one.label}</button></td>
                   </tr>
                 ))}
+                {trivial(data) > 0 ? (
+                  <tr data-trivial>
+                    <td class="number">1</td>
+                    <td>{`each of ${plural(trivial(data), "component")}: states that no steps lead back to`}</td>
+                  </tr>
+                ) : null}
               </tbody>
             </table>
           </>

@@ -1,7 +1,7 @@
 // What a drawing of a graph consists of, whatever it is a drawing of: the neighbourhood of a state,
 // a path, or a graph seen through an expression. Canvas, list and SVG are made of the same scene.
 
-import type { Around, Edge, PathView, Projection } from "../api/types";
+import type { Around, Edge, Overview, PathView, Projection } from "../api/types";
 import { phaseOf, signOf, SIGNS, type Phase } from "../words/election";
 import { plural } from "../words/visible";
 
@@ -154,7 +154,10 @@ export function electionOf(label: string): string | undefined {
   return first in SIGNS ? first : undefined;
 }
 
-export function sceneOfProjection(projection: Projection): Scene {
+/** With the election’s state machine, its states stand where that has them. */
+export function sceneOfProjection(projection: Projection, machine?: Overview): Scene {
+  const places = new Map((machine?.states ?? []).map((state) => [`"${state.name}"`, state]));
+  const placed = projection.nodes.every((node) => places.has(node.key));
   const pairs = new Map<string, { actions: string[]; count: number; source: string; target: string }>();
   const loops = new Map<string, string[]>();
   for (const edge of projection.edges) {
@@ -174,8 +177,8 @@ export function sceneOfProjection(projection: Projection): Scene {
       label: `${node.key.replace(/^"([^"]*)"$/, "$1")} · ${node.count.toLocaleString("en")}`,
       sign: signOf(electionOf(node.key.replaceAll('"', ""))) || "▪",
       phase: phaseOf(electionOf(node.key.replaceAll('"', ""))),
-      x: node.x,
-      y: node.y,
+      x: (placed ? places.get(node.key)?.x : undefined) ?? node.x,
+      y: (placed ? places.get(node.key)?.y : undefined) ?? node.y,
       root: false,
       initial: false,
       loops: loops.get(node.key) ?? [],

@@ -117,7 +117,7 @@ function EventBox(
   const state = event.electionState;
   const corner = `${signOf(state)} ${step}${event.origin === "INFERRED" ? " ○" : ""}`.trim();
   const title = `${sign ? `${sign} ` : ""}${event.title}`;
-  const second = event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
+  const second = event.mark === "DIVERGES" && event.remark ? event.remark : event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
   const third = changeText(event);
   const more = event.changes.length - 1;
   return (

@@ -5,11 +5,13 @@ import type { ReportCluster, ReportView } from "../api/types";
 import { plural } from "../words/visible";
 
 export function Clusters(
-  { report, at, setAt, show }: {
+  { report, at, setAt, show, list }: {
     report: ReportView;
     at: number;
     setAt: (at: number) => void;
     show: (at: number) => void;
+    /** Lists the runs whose first divergence is of this name. */
+    list: (name: string) => void;
   },
 ) {
   return (
@@ -22,6 +24,7 @@ export function Clusters(
             chosen={place === at}
             choose={() => setAt(place)}
             show={() => show(place)}
+            list={() => list(cluster.action)}
           />
         ))}
       </ol>
@@ -32,11 +35,12 @@ export function Clusters(
 }
 
 function Cluster(
-  { cluster, chosen, choose, show }: {
+  { cluster, chosen, choose, show, list }: {
     cluster: ReportCluster;
     chosen: boolean;
     choose: () => void;
     show: () => void;
+    list: () => void;
   },
 ) {
   const place = useRef<HTMLLIElement>(null);
@@ -50,6 +54,7 @@ function Cluster(
         <span class="cluster-name">{cluster.action || cluster.divergenceClass}</span>
         <span class="tag">{cluster.divergenceClass}</span>
         <span class="soft">{`in ${plural(cluster.runs, "run")}`}</span>
+        <button type="button" class="inline" onClick={list} data-list-runs>those in which it comes first</button>
       </p>
       <p>{cluster.message}</p>
       <p class="soft">

@@ -72,7 +72,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
               <p>Every run that could be read conforms as far as its lines go.</p>
               <button type="button" onClick={() => change({ view: "runs", verdict: "", page: 0 })}>Look at the runs</button>
             </Empty>
-          ) : <Clusters report={report} at={at} setAt={setAt} show={show} />}
+          ) : <Clusters report={report} at={at} setAt={setAt} show={show} list={(name) => change({ view: "runs", verdict: "DIVERGES", text: name, page: 0 })} />}
       </section>
     </>
   );

@@ -51,12 +51,12 @@ export function RunsView(
     <>
       <div class="toolbar">
         <label class="runs-filter">
-          <span class="hidden">Name or place has</span>
+          <span class="hidden">Name, place or reason has</span>
           <input
             ref={field}
             type="text"
             value={text}
-            placeholder="part of a name or place"
+            placeholder="part of a name, place or reason"
             spellcheck={false}
             autocomplete="off"
             onInput={(event) => {

@@ -67,7 +67,10 @@ function Loaded(
   const start = startOf(run, strip);
   const at = clamp(query["at"] !== undefined && Number.isInteger(asked) ? asked : start, 0, last);
   const view = query["view"] ?? "overview";
-  useLinkToStep(run, rest, view);
+  const [said, setSaid] = useState("");
+  useEffect(() => setSaid(""), [at, view]);
+  const [broken, setBroken] = useState("");
+  useLinkToStep(run, rest, view, setBroken);
 
   const where = query["where"] ?? "";
   const show = (change: { at?: number; view?: string; where?: string; other?: string }, replace = true): void => {
@@ -82,8 +85,7 @@ function Loaded(
       (error: Error) => setSaid(error.message),
     );
   };
-  const [said, setSaid] = useState("");
-  useEffect(() => setSaid(""), [at, view]);
+
   const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
   // Of the newest address: the view may have been changed since the timer was set.
   const next = useRef(() => move(1));
@@ -160,6 +162,7 @@ function Loaded(
             }]}
           />
         </div>
+        {broken ? <p class="remark is-diverges" role="alert" data-broken>{broken}</p> : null}
         <Tabs label="Views of the run" tabs={tabs} chosen={view} choose={(id) => show({ view: id }, false)} />
       </div>
       <div class="split">
@@ -187,7 +190,9 @@ function Loaded(
 }
 
 /** `#/run/ID/step/MEMBER/STEP` names a step as commands do; where it lies the server knows. */
-function useLinkToStep(run: RunView, rest: readonly string[], view: string): void {
+function useLinkToStep(
+  run: RunView, rest: readonly string[], view: string, refuse: (why: string) => void,
+): void {
   const [word, member, step] = rest;
   useLayoutEffect(() => {
     if (word !== "step" || member === undefined || step === undefined) return undefined;
@@ -198,7 +203,10 @@ function useLinkToStep(run: RunView, rest: readonly string[], view: string): voi
     };
     askOnce<{ eventNumber: number }>(apiPath(["run", run.id, "step", member, step])).then(
       (found) => follow(found.eventNumber),
-      () => follow(),
+      (error: Error) => {
+        refuse(`The link names step ${step} of member ${member}: ${error.message}.`);
+        follow();
+      },
     );
     return () => {
       wanted = false;

@@ -1,6 +1,7 @@
 // The verdict: where the run leaves what is allowed, observed beside allowed, and what helps.
 
 import type { Difference, Divergence, Receipt, RunView } from "../api/types";
+import { Copied } from "../parts/copied";
 import { Hazard } from "../parts/hazard";
 import { Empty } from "../parts/note";
 import { plural } from "../words/visible";
@@ -87,7 +88,7 @@ function Explained({ divergence, show }: { divergence: Divergence; show: (at: nu
       {divergence.commands.length > 0 ? (
         <section>
           <h3>On the command line</h3>
-          <pre class="source" tabIndex={0}>{divergence.commands.join("\n")}</pre>
+          <Copied text={divergence.commands.join("\n")} />
         </section>
       ) : null}
     </>
