@@ -73,7 +73,8 @@ def test_a_hostile_counterexample_shows_as_text(open_page: Open, strange: Asked)
         page.keyboard.press("j")
         expect(page.locator(".inspector .tree-row").first).to_be_visible()
     assert page.evaluate(FOREIGN) == []
-    assert page.title() == "canvass browse"
+    # What ran would have set another title; as a text a hostile name may stand in it.
+    assert page.title().endswith(("canvass", "canvass browse"))
 
 
 def test_a_hostile_message_in_lanes_shows_as_text(open_page: Open, strange: Asked) -> None:
@@ -120,7 +121,8 @@ def test_a_hostile_link_shows_as_text(open_page: Open, strange: Asked, place: st
         route = place.format(quote(payload[:200], safe=""))
         page.evaluate("(route) => { location.hash = route }", f"#{route}")
         assert page.evaluate(FOREIGN) == []
-    assert page.title() == "canvass browse"
+    # What ran would have set another title; as a text a hostile name may stand in it.
+    assert page.title().endswith(("canvass", "canvass browse"))
 
 
 def test_the_answers_forbid_what_the_texts_try(strange: Asked) -> None:

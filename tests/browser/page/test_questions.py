@@ -73,17 +73,17 @@ Read = Callable[..., Reader]
 
 
 def test_who_led_when(reader: Read, server: Asked, ids: Ids) -> None:
-    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
     one = reader(f"/run/{ids['sample']}")
     one.press("5")
     rows = one.page.locator(".leaderships tbody tr")
-    expect(rows).to_have_count(len(told.leaderships))
-    expect(rows.first).to_contain_text(told.leaderships[0].begins)
+    expect(rows).to_have_count(len(answer.leaderships))
+    expect(rows.first).to_contain_text(answer.leaderships[0].begins)
 
 
 def test_why_did_this_election_take_so_long(reader: Read, server: Asked, ids: Ids) -> None:
-    told = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    election = max(told.elections, key=lambda one: one.duration_ms)
+    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    election = max(answer.elections, key=lambda one: one.duration_ms)
     one = reader(f"/run/{ids['sample']}")
     one.press("5")
     row = one.page.locator(f'[data-election="{election.number}"]')

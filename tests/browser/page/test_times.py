@@ -80,14 +80,14 @@ def test_the_timeline_has_a_clock_that_goes_forward(open_page: Open, ids: Ids) -
 def test_each_leadership_is_a_band_with_its_term_and_the_time_of_its_election(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
-    result = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    led = [(str(row.leader), str(row.term)) for row in result.leaderships]
+    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    led = [(str(row.leader), str(row.term)) for row in answer.leaderships]
     page = open_page(f"/run/{ids['sample']}?at=0")
     bands = page.locator("[data-band]")
     expect(bands).to_have_count(len(led))
     found = bands.evaluate_all("all => all.map(one => [one.dataset.band, one.dataset.term])")
     assert [tuple(one) for one in found] == led
-    for place, row in enumerate(result.leaderships):
+    for place, row in enumerate(answer.leaderships):
         if row.lasted != "?":
             expect(bands.nth(place).locator("title")).to_contain_text(f"for {row.lasted}")
 
@@ -113,3 +113,34 @@ def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
     back = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=restart.number)
     state = back.members[first.member].election_state
     expect(page.locator(f'[data-state="{state}"] [data-member="{first.member}"]')).to_have_count(1)
+
+
+def test_lanes_without_routine_have_the_elections_and_lead_to_the_same_events(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    first = server.get(api.RunStrip, f"/run/{ids['sample']}/strip").bands[0]
+    page = open_page(f"/run/{ids['sample']}?at={first.start}&view=lanes")
+    chosen = page.locator("svg.lanes .event.is-chosen")
+    expect(chosen).to_have_attribute("data-event", str(first.start))
+    title = chosen.locator(".event-title").text_content()
+    page.keyboard.press("f")
+    hidden = page.locator("[data-hidden]")
+    expect(hidden).to_be_visible()
+    assert int(hidden.get_attribute("data-hidden") or "") > 4000
+    expect(chosen.locator(".event-title")).to_have_text(title or "")
+    following = int(chosen.get_attribute("data-event") or "") + 1
+    page.locator(f'.event[data-event="{following}"]').click()
+    place = page.locator("output.place")
+    expect(place).not_to_have_attribute("data-place", str(first.start))
+    after = int(place.get_attribute("data-place") or "")
+    page.keyboard.press("f")
+    expect(chosen).to_have_attribute("data-event", str(after))
+
+
+def test_a_click_follows_a_message_to_its_receiver(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=26&view=lanes")
+    arrow = page.locator(".arrow.is-delivered").first
+    expect(arrow).to_be_attached()
+    before = page.locator("output.place").get_attribute("data-place") or ""
+    arrow.locator(".arrow-tip").click()
+    expect(page.locator("output.place")).not_to_have_attribute("data-place", before)

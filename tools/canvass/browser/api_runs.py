@@ -157,6 +157,8 @@ class LaneEvent(Data, frozen=True):
     """The line of a log that shows it."""
     origin: str = ""
     """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
+    event: int = -1
+    """Its place in the causal order of all events, where routine ones are left out; else -1."""
 
 
 class LaneMessage(Data, frozen=True):
@@ -181,6 +183,10 @@ class Lanes(Data, frozen=True):
     before: int
     after: int
     total: int
+    chosen: int = -1
+    """Where routine events are left out: the number of the last event up to the one asked for."""
+    hidden: int = 0
+    """Routine events that are left out."""
 
 
 class InGraph(Data, frozen=True):

@@ -46,8 +46,12 @@ class RunRoutes:
     def lanes(self, arguments: Arguments) -> Answer:
         """Draw some events."""
         run = self._run(arguments)
-        start = arguments.number("from", 0, max(0, run.opened.total))
-        return run.lanes(start, arguments.number("count", 200, LANE_EVENTS, 1))
+        total = max(0, run.opened.total)
+        count = arguments.number("count", 200, LANE_EVENTS, 1)
+        if not arguments.text("around"):
+            return run.lanes(arguments.number("from", 0, total), count)
+        start = arguments.number("from", 0, total) if arguments.text("from") else None
+        return run.lanes_without_routine(arguments.number("around", 0, total), start, count)
 
     def members(self, arguments: Arguments) -> Answer:
         """Tell where the members are after an event."""
@@ -168,7 +172,7 @@ def run_questions(store: Store) -> list[Question]:
     routes = RunRoutes(store)
     return [
         Question("/run/{run}", (), routes.info),
-        Question("/run/{run}/lanes", ("from", "count"), routes.lanes),
+        Question("/run/{run}/lanes", ("from", "count", "around"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
         Question("/run/{run}/export", ("format", "from", "count"), routes.export),
         Question("/run/{run}/find", ("where", "limit"), routes.find),

@@ -111,6 +111,11 @@ class RunSource:
         """Draw some events."""
         return self.opened.window(start, count, marks_of(self.opened, self.checked.verdict))
 
+    def lanes_without_routine(self, around: int, start: int | None, count: int) -> api.Lanes:
+        """Draw some events without the routine of members that follow or lead."""
+        marks = marks_of(self.opened, self.checked.verdict)
+        return self.opened.window_without_routine(around, start, count, marks)
+
     def wrong_at(self, member: int, step: int) -> str:
         """Say what is wrong at a step, if something is."""
         verdict = self.checked.verdict

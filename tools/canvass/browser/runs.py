@@ -5,6 +5,7 @@ Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is 
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,16 @@ from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
 
 _ELECTION: Final = STATE_ENUMS["election_state"]
+_CLOSED: Final = [state.value for state in _ELECTION].index("CLOSED")
+ROUTINE: Final = (
+    "RecordLog",
+    "AppendEntry",
+    "UpdateLeaderPosition",
+    "UpdateFollowerPosition",
+    "OnAppendPosition",
+    "OnCommitPosition",
+)
+"""What members do all the time while nobody is elected."""
 
 
 class When(NamedTuple):
@@ -164,6 +175,54 @@ class OpenRun:
             left_out=len(source.lines) - len(lines) if lines else 0,
             observed=tuple(map(shortened, source.observed)),
             reason=shortened(source.reason),
+        )
+
+    @cached_property
+    def _without_routine(self) -> tuple[list[int], NDArray[np.int64]]:
+        """Rows of the events that are no routine, in the causal order, and their places in it."""
+        columns = self.loaded.columns
+        rows = np.array(self.lanes.rows, dtype=np.int64)
+        routine = np.isin(columns.action[rows], [ACTION_NAMES.index(name) for name in ROUTINE])
+        routine &= columns.state[rows, STATE_INDEX["election_state"]] == _CLOSED
+        places = np.flatnonzero(~routine)
+        return rows[places].tolist(), places
+
+    def window_without_routine(
+        self, around: int, start: int | None, count: int, marks: dict[int, str]
+    ) -> api.Lanes:
+        """Draw some events without the routine of members that follow or lead.
+
+        Parameters
+        ----------
+        around
+            The place, among all events, that is looked at.
+        start
+            The first event to draw, counted among those that are drawn; if there is none, half of
+            the events stand before the one that is looked at.
+        """
+        rows, places = self._without_routine
+        chosen = max(0, int(np.searchsorted(places, around, side="right")) - 1)
+        first = max(0, chosen - count // 2) if start is None else min(start, len(rows))
+        shown = rows[first : first + count]
+        drawn = lanes_of(self.lanes.diagram(shown, marks=marks), first, len(rows))
+        state = self.loaded.columns.state[shown, STATE_INDEX["election_state"]].tolist()
+        events = tuple(
+            msgspec.structs.replace(
+                event,
+                election_state=_ELECTION[code].value,
+                event=self.lanes.place[row],
+                skipped=0,
+                **self.when(row)._asdict(),
+            )
+            for event, code, row in zip(drawn.events, state, shown, strict=True)
+        )
+        return msgspec.structs.replace(
+            drawn,
+            events=events,
+            before=first,
+            after=max(0, len(rows) - first - len(shown)),
+            chosen=chosen,
+            hidden=self.total - len(rows),
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:

@@ -75,6 +75,8 @@ export function sourceOf(route: Route, session: Session | undefined): SourceInfo
   return sources.find((source) => source.kind === kind);
 }
 
+const VIEW = /^[a-z]{1,12}$/; // A link may say anything.
+
 function View({ route, session }: { route: Route; session: Session }) {
   const source = sourceOf(route, session);
   if (!source) {
@@ -88,7 +90,7 @@ function View({ route, session }: { route: Route; session: Session }) {
       </main>
     );
   }
-  const shown = route.query["view"];
+  const shown = VIEW.exec(route.query["view"] ?? "")?.[0];
   document.title = [shortened(source.title, 80), ...(shown ? [shown] : []), "canvass"].join(" · ");
   const moved = route.parts[1] !== undefined && route.parts[1] !== source.id;
   const rest = route.parts[0] === source.kind ? route.parts.slice(2) : [];

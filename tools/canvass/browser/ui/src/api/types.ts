@@ -456,6 +456,7 @@ export interface LaneEvent {
   readonly since: string;
   readonly place: string;
   readonly origin: string;
+  readonly event: number;
 }
 
 /** A message between two lanes. */
@@ -477,6 +478,8 @@ export interface Lanes {
   readonly before: number;
   readonly after: number;
   readonly total: number;
+  readonly chosen: number;
+  readonly hidden: number;
 }
 
 /** Where a step lies in a state graph, up to the numbering of terms, positions and peers. */

@@ -46,7 +46,10 @@ export function LanesPicture(
       })}
       <g transform={`translate(0 ${-offset})`}>
         {crossing.map(({ message, path, tip, kind }, at_) => (
-          <g key={at_} class={`arrow is-${kind}`} data-message={message.name}>
+          <g
+            key={at_} class={`arrow is-${kind}`} data-message={message.name}
+            onClick={() => choose(otherEnd(message, at, first))}
+          >
             <path class="arrow-line" d={path} />
             <path class="arrow-tip" d={tip} />
             <title>{shortened(`${message.name}: ${message.text}`, 600)}</title>
@@ -83,6 +86,13 @@ function EventTime({ event, y }: { event: LaneEvent; y: number }) {
       <text y={31} class="soft-text">{event.since}</text>
     </g>
   );
+}
+
+/** The end of a message that is not looked at: a click follows the message. */
+function otherEnd(message: LaneMessage, at: number, first: number): number {
+  const [sent, received] = [message.sent, message.received];
+  const away = sent !== null && first + sent === at ? (received ?? sent) : (sent ?? received ?? 0);
+  return first + away;
 }
 
 export interface EventMessages {

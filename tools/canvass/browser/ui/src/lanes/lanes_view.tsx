@@ -15,13 +15,26 @@ const STEP = 50; // Windows begin at multiples of it, so that few are asked for.
 const AROUND = 100;
 
 export function LanesView(
-  { path, at, choose }: { path: readonly string[]; at: number; choose: (number: number) => void },
+  { path, at, choose, quiet, setQuiet }: {
+    path: readonly string[];
+    at: number;
+    choose: (number: number) => void;
+    /** Whether the routine of members that follow or lead is left out. */
+    quiet: boolean;
+    setQuiet: (quiet: boolean) => void;
+  },
 ) {
-  const [from, setFrom] = useState(() => windowAt(at));
+  const [from, setFrom] = useState<number | undefined>(() => (quiet ? undefined : windowAt(at)));
   const [list, setList] = useState(false);
-  useKeys("Lanes", [{ keys: ["v"], does: "picture or list", run: () => setList((was) => !was) }]);
-  useLayoutEffect(() => setFrom((before) => (inside(at, before) ? before : windowAt(at))), [at]);
-  const answer = useQuery<Lanes>(apiPath(path, { from, count: 2 * AROUND + STEP }));
+  useKeys("Lanes", [
+    { keys: ["v"], does: "picture or list", run: () => setList((was) => !was) },
+    { keys: ["f"], does: "without routine, or all events", run: () => setQuiet(!quiet) },
+  ]);
+  useLayoutEffect(
+    () => setFrom((before) => (quiet ? undefined : before !== undefined && inside(at, before) ? before : windowAt(at))),
+    [at, quiet],
+  );
+  const answer = useQuery<Lanes>(apiPath(path, { from, count: 2 * AROUND + STEP, around: quiet ? at : undefined }));
   return (
     <div class="lanes-view">
       <div class="toolbar">
@@ -29,13 +42,21 @@ export function LanesView(
           <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Picture</button>
           <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
         </div>
+        <button type="button" aria-pressed={quiet} onClick={() => setQuiet(!quiet)} title="RecordLog, AppendEntry, positions and commits of members that follow or lead">
+          Without routine <kbd>f</kbd>
+        </button>
+        {quiet && answer.data !== undefined && answer.data.chosen >= 0 ? <span class="soft" data-hidden={answer.data.hidden}>{`${answer.data.hidden.toLocaleString("en")} left out`}</span> : null}
         <Legend />
       </div>
       <Awaited answer={answer} what="the lanes">
-        {(lanes) => lanes.total === 0
-          ? <Empty title="The run has no events.">Nothing was recorded.</Empty>
-          : list ? <LanesList lanes={lanes} at={at} choose={choose} />
-          : <LanesScroller lanes={lanes} at={at} choose={choose} need={(number) => setFrom(windowAt(number))} />}
+        {(lanes) => {
+          if (lanes.total === 0) return <Empty title="The run has no events.">Nothing was recorded.</Empty>;
+          const here = lanes.chosen < 0 ? at : lanes.chosen;
+          const go = (number: number): void =>
+            choose(lanes.chosen < 0 ? number : (lanes.events.find((event) => event.number === number)?.event ?? at));
+          return list ? <LanesList lanes={lanes} at={here} choose={go} />
+            : <LanesScroller lanes={lanes} at={here} choose={go} need={(number) => setFrom(windowAt(number))} />;
+        }}
       </Awaited>
     </div>
   );

@@ -79,7 +79,7 @@ function Compared(
       <section>
         <h2>Where each member first does otherwise</h2>
         {data.members.map((one) => (
-          <div key={one.member} class="told-group" data-compared-member={one.member}>
+          <div key={one.member} class="compared-member" data-compared-member={one.member}>
             <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${plural(one.same, "step")}` : `${plural(one.same, "step")} alike, then`}`}</h3>
             {one.left === null && one.right === null ? null : (
               <ul>

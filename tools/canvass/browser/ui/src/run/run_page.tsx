@@ -73,8 +73,8 @@ function Loaded(
   useLinkToStep(run, rest, view, setBroken);
 
   const where = query["where"] ?? "";
-  const show = (change: { at?: number; view?: string; where?: string; other?: string }, replace = true): void => {
-    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], ...change }), replace);
+  const show = (change: { at?: number; view?: string; where?: string; other?: string; quiet?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], quiet: query["quiet"], ...change }), replace);
   };
   const toChange = (member: number, field: string): void => {
     askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
@@ -167,7 +167,7 @@ function Loaded(
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${view}`}>
-          {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} />
+          {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} quiet={query["quiet"] === "1"} setQuiet={(quiet) => show({ quiet: quiet ? "1" : "" })} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "compare" ? <CompareView run={run} runs={runs} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
