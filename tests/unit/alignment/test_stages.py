@@ -197,6 +197,23 @@ def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
     assert len(list(missing_commits(members))) == lost
 
 
+def test_a_commit_position_that_is_repeated_may_have_fallen() -> None:
+    """A member that was cut off receives all that was said meanwhile at once: the positions up to
+    160, and then 64 again, which others receive at the same time.
+    """
+    times = [100_000_000 * at for at in (4, 5)]
+    burst = [times[0] - 5 + k for k in range(5)]
+    rising: list[Message] = [CommitPosition(1, at, 0) for at in (64, 96, 128, 160, 64)]
+    last: list[Message] = [CommitPosition(1, 64, 0), CommitPosition(1, 192, 0)]
+    members = {
+        0: received(0, times, [AppendPosition(1, 32, 1, 0) for _ in times]),
+        1: received(1, times, last),
+        2: received(2, [*burst, times[1]], [*rising, last[1]]),
+    }
+
+    assert list(missing_commits(members)) == []
+
+
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:
     gap = costs.GAP + costs.MISSING_LINE
 

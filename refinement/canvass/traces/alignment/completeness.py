@@ -38,7 +38,8 @@ receives reports or commit positions at intervals (``ConsensusModule.leaderHeart
 ONE_HOST_NS: Final = 100_000_000
 """Clocks whose headers put them so near to each other are those of one host."""
 
-_Times = dict[int, int]
+_Times = dict[int, tuple[int, int]]
+"""For each position when it was received first, and last."""
 
 
 def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
@@ -103,7 +104,8 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
         for record, m in zip(lines.records, lines.messages, strict=True):
             if isinstance(m, CommitPosition):
                 key = (m.leader_member_id, m.leadership_term_id)
-                own[key].setdefault(m.log_position, record.time_ns)
+                begun = own[key].get(m.log_position, (record.time_ns, 0))[0]
+                own[key][m.log_position] = begun, record.time_ns
         first[i] = dict(own)
     for i, lines in members.items():
         others = [times for k, times in first.items() if k != i]
@@ -196,9 +198,13 @@ def _lost(
         return 0
     for times, positions in zip(others, rising, strict=True):
         known = times.get(key, {})
-        begin, end = known.get(before.log_position), known.get(after.log_position)
-        if begin is None or end is None or abs(end - begin - distance_ns) > IN_STEP_NS:
+        if before.log_position not in known or after.log_position not in known:
+            continue
+        # What a leader repeats may fall: this position may have been received before, too.
+        begin, end = known[before.log_position][1], known[after.log_position][0]
+        if abs(end - begin - distance_ns) > IN_STEP_NS:
             continue
         low = bisect_right(positions[key], before.log_position)
-        return bisect_left(positions[key], after.log_position) - low
+        between = positions[key][low : bisect_left(positions[key], after.log_position)]
+        return sum(begin < known[position][0] < end for position in between)
     return 0
