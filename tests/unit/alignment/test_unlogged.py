@@ -152,12 +152,12 @@ def test_before_1_45_the_change_of_the_state_stands_before_that_of_the_role(
     assert found[1 - kinds] is records.ElectionStateChange
 
 
-def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had() -> None:
-    before = structs.replace(
-        persistent_member(RULES),
-        election_state=ElectionState.FOLLOWER_REPLAY,
-        leader_member_id=2,
-    )
+@pytest.mark.parametrize("left", [ElectionState.FOLLOWER_REPLAY, ElectionState.INIT])
+def test_before_1_45_a_change_to_canvass_shows_the_leader_that_the_member_had(
+    left: ElectionState,
+) -> None:
+    """After an error in an election it goes on with INIT: the leader is known as before."""
+    before = structs.replace(persistent_member(RULES), election_state=left, leader_member_id=2)
     outcome = Outcome(
         structs.replace(before, election_state=ElectionState.CANVASS, leader_member_id=NULL_VALUE)
     )

@@ -124,7 +124,7 @@ def said_lines(
 ) -> list[PrintedLine]:
     """The lines of a step that a log of some vocabulary has, in its order."""
     lines = [line for line in printed_lines(action, s, outcome) if vocabulary.prints(line.kind)]
-    begins = lines and lines[-1].values.get("old_state") == _INIT.value
+    begins = action == "Restart" or s.election_state is _CLOSED
     if not vocabulary.change_before_role or begins:
         return lines
     if outcome.next.election_state is ElectionState.CANVASS:
