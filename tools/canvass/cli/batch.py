@@ -15,7 +15,7 @@ from canvass.cli.batch_submit import register as register_submit
 from canvass.cli.batch_verify import Report, Request, verify_new
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.batch_watch import register as register_watch
-from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.cli.output import CommandError, Format, emit, result_console
 from canvass.corpus.engine_choice import EngineName
 
 if TYPE_CHECKING:
@@ -151,10 +151,7 @@ def register(app: typer.Typer) -> None:
             if fail_on is FailOn.NEW:
                 known = (known or set()) | before
         new = None if known is None else new_clusters(summary, known)
-        if output is Format.JSON:
-            write_json(summary)
-        else:
-            _show(summary, new, out)
+        emit(output, summary, lambda: _show(summary, new, out))
         raise typer.Exit(exit_code(summary, known))
 
     register_watch(batch)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, write_json
+from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, emit
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -99,7 +99,4 @@ def _terminate(*_: object) -> None:
 
 
 def _tell(address: str, output: Format) -> None:
-    if output is Format.JSON:
-        write_json({"url": address})
-    else:
-        print(address, flush=True)
+    emit(output, {"url": address}, lambda: print(address, flush=True))

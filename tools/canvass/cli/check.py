@@ -21,6 +21,7 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
+    emit,
     result_console,
     write_json,
 )
@@ -280,10 +281,8 @@ def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: b
         if len(models) != 1:
             raise CommandError("--print-config is for one MODEL")
         print(config_of(root, models[0]).text(), end="")
-    elif output is Format.JSON:
-        write_json(Manifest(tuple(models)))
     else:
-        show_list(models)
+        emit(output, Manifest(tuple(models)), lambda: show_list(models))
 
 
 def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.cli.output import CommandError, Format, emit, result_console
 
 REVISIONS = ("1.49", "1.50")
 
@@ -72,10 +72,5 @@ def disks(
         revision=revision,
         now_ms=time.time_ns() // 1_000_000,
     )
-    if output_format is Format.JSON:
-        write_json(verdict)
-    else:
-        console = result_console()
-        for line in lines(verdict):
-            console.print(line)
+    emit(output_format, verdict, lambda: result_console().print("\n".join(lines(verdict))))
     raise typer.Exit(verdict.exit_code)

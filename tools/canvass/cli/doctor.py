@@ -17,7 +17,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, result_console, write_json
+from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
 
 _ADDED_SINCE_2_15: Final = (
     "the arguments of actions in traces and state graphs, the names of violated temporal properties"
@@ -260,8 +260,5 @@ def register(app: typer.Typer) -> None:
         Exits 0 when canvass can work here, 2 when not. A missing extra is no problem.
         """
         report = examine(jar)
-        if output is Format.JSON:
-            write_json(report)
-        else:
-            show(report)
+        emit(output, report, lambda: show(report))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_ERROR)

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import (
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    CommandError,
-    Format,
-    result_console,
-    write_json,
-)
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, emit, result_console
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
@@ -115,10 +108,7 @@ def aeron(
         )
     if timeouts:
         note_timeouts(out / "run.json", timeouts)
-    if output_format is Format.JSON:
-        write_json(summary)
-    else:
-        _print(summary, out, effort)
+    emit(output_format, summary, lambda: _print(summary, out, effort))
     codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
     raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rich.console import Console
@@ -61,6 +62,24 @@ def write_json(value: object) -> None:
     """Write a value to stdout as one indented JSON document."""
     document = msgspec.json.format(msgspec.json.encode(value), indent=2)
     print(document.decode())
+
+
+def emit(output: Format, document: object, show: Callable[[], object]) -> None:
+    """Write a result to stdout in the form that the user chose.
+
+    Parameters
+    ----------
+    output
+        The form.
+    document
+        The result as a typed value; it is the JSON document.
+    show
+        Writes the result for a person.
+    """
+    if output is Format.JSON:
+        write_json(document)
+    else:
+        show()
 
 
 def progress_console() -> Console:

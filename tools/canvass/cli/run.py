@@ -20,9 +20,9 @@ from canvass.cli.output import (
     CommandError,
     Format,
     complain,
+    emit,
     result_console,
     text_of,
-    write_json,
 )
 from canvass.cli.simulate import Revision
 
@@ -132,10 +132,7 @@ def register(app: typer.Typer) -> None:
         )
         view = partial(RunView, quiet=output is Format.JSON)
         report = asyncio.run(run_cluster(options, view))
-        if output is Format.JSON:
-            write_json(report)
-        else:
-            _show(report)
+        emit(output, report, lambda: _show(report))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 

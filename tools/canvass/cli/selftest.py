@@ -19,9 +19,9 @@ from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
     Format,
+    emit,
     progress_console,
     result_console,
-    write_json,
 )
 
 if TYPE_CHECKING:
@@ -69,10 +69,7 @@ def register(app: typer.Typer) -> None:
         count = runs or (QUICK_RUNS if quick else RUNS)
         with _progress() as reported:
             report = _test(count, seed, cache, reported, whole=not quick)
-        if output is Format.JSON:
-            write_json(report)
-        else:
-            _show(result_console(), report)
+        emit(output, report, lambda: _show(result_console(), report))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, write_json
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, emit
 
 if TYPE_CHECKING:
     from canvass.cli.simulate_runs import SimulationReport
@@ -117,10 +117,7 @@ def register(app: typer.Typer) -> None:
         else:
             base = Options(seed_start, members, revision.value, steps)
             report = _run(base, seeds, out, profile, disk_loss=disk_loss)
-        if output is Format.JSON:
-            write_json(report)
-        else:
-            show(report, out)
+        emit(output, report, lambda: show(report, out))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 

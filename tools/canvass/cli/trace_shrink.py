@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from canvass.cli.output import CommandError, Format, progress_console, write_json
+from canvass.cli.output import CommandError, Format, emit, progress_console
 
 if TYPE_CHECKING:
     from canvass.conformance.shrink import Shrunk
@@ -69,10 +69,7 @@ def shrink(
         except NothingToShrink as error:
             raise CommandError(str(error)) from None
     write_run(shrunk.run, shrunk.events, out)
-    if output is Format.JSON:
-        write_json(_document(shrunk, out))
-    else:
-        _show(shrunk, out)
+    emit(output, _document(shrunk, out), lambda: _show(shrunk, out))
 
 
 def _document(shrunk: Shrunk, out: Path) -> dict[str, object]:
