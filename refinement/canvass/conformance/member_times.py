@@ -37,6 +37,8 @@ _CYCLES: Final = (
     Action.UPDATE_FOLLOWER_POSITION,
 )
 """Steps of which a duty cycle takes one."""
+_ENDS: Final = (Action.ENTER_ELECTION, Action.ELECTION_ERROR, Action.TERMINATE, Action.RESTART)
+"""Other steps that no cycle before them can come after."""
 
 
 def _code(column: str, name: str) -> int:
@@ -241,7 +243,9 @@ class Rows:
         -------
         Interval
             It may begin earlier than that of ``at``: a cycle reads its clock before it takes the
-            messages whose lines come before its step. It begins after the cycle before it.
+            messages whose lines come before its step. It begins after the cycle before it, and ends
+            with the one after it: among messages that do not matter to it, the import puts a step
+            anywhere.
         """
         rows = np.arange(len(self.time_ns))
         is_cycle = self.is_of(*_CYCLES)
@@ -250,7 +254,11 @@ class Rows:
         upto = np.maximum.accumulate(np.where(self.shown, rows, -1))
         shown = np.where(before >= 0, upto[before], -1)
         times = np.concatenate([self.time_ns, [NEVER_NS]])
-        return Interval(np.where(is_cycle, np.minimum(times[shown], at.first), at.first), at.last)
+        ends = is_cycle | self.is_of(*_ENDS)
+        after = np.minimum.accumulate(np.where(ends, rows, len(rows))[::-1])[::-1]
+        latest = np.concatenate([at.last, [_ANY_NS]])[np.concatenate([after[1:], [len(rows)]])]
+        first = np.where(is_cycle, np.minimum(times[shown], at.first), at.first)
+        return Interval(first, np.where(is_cycle, np.maximum(latest, at.last), at.last))
 
     @property
     def last_cycles(self) -> Flags:
