@@ -25,7 +25,7 @@ MCStory ==
         ELSE Does(0, "FollowerReplay") \o Does(0, "FollowerCatchupInit") \o Arrival(0, 2)
              \o Does(0, "FollowerCatchupAwait") \o Records(0)
              \o Repeats(0, "FollowerCatchup", Members) \o Arrival(0, 2)
-             \o Advances(2, Members))
+             \o Advances(2, Members) \o SilenceBut(0, 1))
 
 MCInit == Starts(After(MCStory))
 

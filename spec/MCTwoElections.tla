@@ -20,6 +20,9 @@
 (* committed and applied.  With ClientEntries leaders write further        *)
 (* entries, up to MaxPosition in all.                                      *)
 (*                                                                         *)
+(* MCTwoTerms begins at the first start, and at any step its leaders hear  *)
+(* of any members (MovingSets).                                            *)
+(*                                                                         *)
 (* What bounds the search, each with the reason why it loses nothing that  *)
 (* the properties could see, or with what it leaves out:                   *)
 (*                                                                         *)
@@ -53,7 +56,7 @@
 (*                                                                         *)
 (* 4. A ballot request goes to one member at a time; a leader announces    *)
 (*    itself or says what is committed, not both in one step: two steps    *)
-(*    do the same.  A leader hears of everybody.  A member that may not    *)
+(*    do the same.  A leader hears of ActiveSets.  A member that may not   *)
 (*    stand goes on canvassing where it would stand, which is more than    *)
 (*    the protocol allows, and nothing less.                               *)
 (*                                                                         *)
@@ -63,7 +66,7 @@
 EXTENDS MCRefinement
 
 CONSTANTS
-    Start,          \* "led", "lost" or "won"
+    Start,          \* "first", "led", "lost" or "won"
     ClientEntries,  \* do leaders write more than the first entries of their terms?
     MaxCrashes,
     MaxUnderWay
@@ -153,7 +156,8 @@ TETakeCanvass(i) ==
 
 TETakeUpdateLeaderPosition(i) ==
     /\ Closed(member[i], "LEADER")
-    /\ Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = Members, !.commitInterval = TRUE])
+    /\ \E a \in ActiveSets(i) :
+           Tick(i, "UpdateLeaderPosition", [NoInput EXCEPT !.active = a, !.commitInterval = TRUE])
     /\ channel' # channel \/ member'[i].commitPosition # member[i].commitPosition
 
 TETakeAppendEntry(i) ==
@@ -170,15 +174,24 @@ TETakeEnterElection(i) ==
 TEBoundRestart(i) == i \in Fragile /\ auxCrashes < MaxCrashes
 TEAnyInterval(i) == TRUE
 TEAcceptedSets(i) == {{j} : j \in Members \ {i}}
-TEAnswerSets(j) == {Members}
+TEAnswerSets(j) == ActiveSets(j)
 TEIntervalOrTimeout(i) == {Interval(TRUE), Timeout}
 TELeaderTick(i) ==
-    LET heard == [NoInput EXCEPT !.active = Members]
-    IN  {heard, [heard EXCEPT !.interval = TRUE], [heard EXCEPT !.commitInterval = TRUE]}
+    LET heard(a) == [NoInput EXCEPT !.active = a]
+    IN  UNION {{heard(a), [heard(a) EXCEPT !.interval = TRUE], [heard(a) EXCEPT !.commitInterval = TRUE]} :
+                   a \in ActiveSets(i)}
+
+(***************************************************************************)
+(* From the first start: who stands in the first term is called 0, which   *)
+(* leaves nothing out, as no rule compares members' ids.                   *)
+(***************************************************************************)
+FirstIsZero(i, term) == IF term = 0 THEN i = 0 ELSE MCBoundTerm(i, term)
+MovingSets(i) == {a \in SUBSET Members : i \in a}
 
 -----------------------------------------------------------------------------
 TEInit ==
-    /\ Starts(After(CASE Start = "led"  -> FirstLeadership
+    /\ Starts(After(CASE Start = "first" -> <<>>
+                      [] Start = "led"  -> FirstLeadership
                       [] Start = "lost" -> LosesItsFollowers
                       [] Start = "won"  -> SecondLeadership))
     /\ auxCrashes = 0

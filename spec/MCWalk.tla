@@ -9,8 +9,9 @@
 (* lose their leaders, restart, fail in elections, take snapshots and      *)
 (* terminate; leaders hear of any set of members.  Each step is one of     *)
 (* Cluster.tla.  Nothing bounds terms; leaders write up to MaxPosition.    *)
-(* TLC follows all Walks at once, Length steps far, as one search: its     *)
-(* -simulate draws the same numbers in every step.                         *)
+(* TLC follows all Walks at once, Length steps far, as one search.  What   *)
+(* is drawn follows from Seed and the number of the walk (Drawn): a walk   *)
+(* is the same on every machine, with every TLC.                           *)
 (*                                                                         *)
 (* A walk notes what it has come upon (Sightings) and prints it once.  A   *)
 (* sighting of a hazard is the step that its page in docs/findings         *)
@@ -18,13 +19,14 @@
 (* "Replaced" are the ends that matter.  The others are goals: situations  *)
 (* that walks must reach to mean something where no hazard is found.       *)
 (***************************************************************************)
-EXTENDS Properties, TLC
+EXTENDS MCHazard5
 
-CONSTANTS MaxPosition, Walks, Length
+CONSTANTS Seed, Walks, Length
 
 VARIABLES
     auxWalk,   \* the number of the walk
     auxStep,   \* how many steps it has
+    auxDice,   \* three numbers, from which the next draws are made
     auxCut,    \* who is cut off, or -1
     auxSeen    \* the sightings so far
 
@@ -41,12 +43,43 @@ OwnAction ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
+(* Drawn(k, n): the k-th draw of a step, one of 0 .. n - 1, by the sum of  *)
+(* three small generators (Wichmann and Hill, Applied Statistics 31, 1982, *)
+(* algorithm AS 183), all of whose numbers fit into TLC's.                 *)
+(***************************************************************************)
+MODULI == <<30269, 30307, 30323>>
+FACTORS == <<171, 172, 170>>
+DRAWS == 9    \* in a step
+
+RECURSIVE Power(_, _)
+Power(g, k) == IF k = 0 THEN 1 ELSE (FACTORS[g] * Power(g, k - 1)) % MODULI[g]
+
+Powers == [k \in 0 .. DRAWS |-> [g \in 1 .. 3 |-> Power(g, k)]]
+
+Turned(k) == [g \in 1 .. 3 |-> (auxDice[g] * Powers[k][g]) % MODULI[g]]
+
+Drawn(k, n) == LET d == Turned(k) IN (d[1] + d[2] + d[3]) % n
+
+FirstDice(walk) ==
+    [g \in 1 .. 3 |-> 1 + ((walk * (7919 + 512 * g) + Seed * (104729 - 4096 * g)) % (MODULI[g] - 1))]
+
+(***************************************************************************)
+(* DrawnFrom(k, set): the k-th draw, an element of a set of members.       *)
+(***************************************************************************)
+DrawnFrom(k, set) ==
+    LET n == Drawn(k, Cardinality(set))
+    IN  CHOOSE i \in set : Cardinality({j \in set : j < i}) = n
+
+DrawnSet(k) == LET n == Drawn(k, 2 ^ MemberCount) IN {j \in Members : (n \div (2 ^ j)) % 2 = 1}
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
 (* What member i tries, after rolls of the dice: nothing, or an action     *)
 (* with its input and the network without what it consumes.                *)
 (***************************************************************************)
 Nothing == [action |-> "", x |-> NoInput, channel |-> channel]
 
-Act(action, x) == [action |-> action, x |-> x, channel |-> channel]
+Try(action, x) == [action |-> action, x |-> x, channel |-> channel]
 
 Apart(i, j) == i # j /\ auxCut \in {i, j}
 
@@ -61,9 +94,9 @@ Hears(i, j, a) ==
 Logs(i, flip) ==
     LET s == member[i]
     IN  IF flip /\ NextEntry(Now, i) # -1 /\ ~Apart(i, s.leaderMemberId)
-        THEN Act("RecordLog", Record1(Now, i))
+        THEN Try("RecordLog", Record1(Now, i))
         ELSE IF s.commitPosition >= Len(log[i]) THEN Nothing
-        ELSE Act(IF IsTermEvent(Now, i, s.commitPosition + 1)
+        ELSE Try(IF IsTermEvent(Now, i, s.commitPosition + 1)
                  THEN "OnReplayNewLeadershipTermEvent" ELSE "ConsumeLog", Consume1(Now, i))
 
 (***************************************************************************)
@@ -84,14 +117,14 @@ Ticks(i, flip, late, a) ==
     LET s == member[i]
         x == [NoInput EXCEPT !.active = a, !.interval = flip, !.timeout = late, !.commitInterval = flip]
         k == s.publicationPosition + 1
-    IN  IF s.moduleState # "ACTIVE" THEN Act("Restart", NoInput)
+    IN  IF s.moduleState # "ACTIVE" THEN Try("Restart", NoInput)
         ELSE IF s.electionState = "CLOSED"
-        THEN IF IsTerminating(s) /\ flip THEN Act("Terminate", NoInput)
-             ELSE IF s.role # "LEADER" THEN Act("UpdateFollowerPosition", NoInput)
-             ELSE IF ~late \/ k > MaxPosition THEN Act("UpdateLeaderPosition", x)
-             ELSE Act("AppendEntry", [NoInput EXCEPT !.position = k])
+        THEN IF IsTerminating(s) /\ flip THEN Try("Terminate", NoInput)
+             ELSE IF s.role # "LEADER" THEN Try("UpdateFollowerPosition", NoInput)
+             ELSE IF ~late \/ k > MaxPosition THEN Try("UpdateLeaderPosition", x)
+             ELSE Try("AppendEntry", [NoInput EXCEPT !.position = k])
         ELSE IF ~Connected(i) THEN Nothing
-        ELSE Act(OwnAction[s.electionState],
+        ELSE Try(OwnAction[s.electionState],
                  [x EXCEPT !.accepted = Members \ {i},
                            !.timeout = late /\ (s.role # "LEADER" \/ Rev149),
                            !.position = IF s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition
@@ -103,15 +136,15 @@ Ticks(i, flip, late, a) ==
 (***************************************************************************)
 LosesLeader(i) ==
     IF member[i].electionState # "CLOSED" THEN Nothing
-    ELSE IF auxCut \in {i, member[i].leaderMemberId} THEN Act("EnterElection", NoInput)
+    ELSE IF auxCut \in {i, member[i].leaderMemberId} THEN Try("EnterElection", NoInput)
     ELSE Nothing
 
 Rarely(i, dice) ==
-    CASE dice = 1 -> [Act("Restart", NoInput) EXCEPT !.channel = LoseAllTo(channel, i)]
-      [] dice = 2 -> Act("ElectionError", NoInput)
-      [] dice = 3 -> Act("EnterElection", NoInput)
-      [] dice = 4 -> Act("TakeSnapshot", NoInput)
-      [] dice \in {5, 6} -> Act("InitiateTermination", NoInput)
+    CASE dice = 1 -> [Try("Restart", NoInput) EXCEPT !.channel = LoseAllTo(channel, i)]
+      [] dice = 2 -> Try("ElectionError", NoInput)
+      [] dice = 3 -> Try("EnterElection", NoInput)
+      [] dice = 4 -> Try("TakeSnapshot", NoInput)
+      [] dice \in {5, 6} -> Try("InitiateTermination", NoInput)
       [] OTHER    -> Nothing
 
 Tried(i, j, roll, dice, flip, late, a) ==
@@ -200,20 +233,30 @@ Sightings(i, try) ==
           [] OTHER -> Len(log'[i]) < Len(log[i])}
 
 -----------------------------------------------------------------------------
+(***************************************************************************)
+(* Walks begin at the first start, or where a script ends.  NearFigure8:   *)
+(* before figure 8, when a leader has opened its term and no other member  *)
+(* knows of it (MCHazard5).                                                *)
+(***************************************************************************)
+Opening(n) == <<>>    \* redefined by configurations
+
+NearFigure8(n) == MCBefore(0) \o Wins \o Opens \o Silence
+
 WalkInit ==
-    /\ Starts(Begin)
-    /\ auxWalk \in 1 .. Walks /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
+    /\ Starts(After(Opening(0)))
+    /\ auxWalk \in 1 .. Walks /\ auxDice = FirstDice(auxWalk) /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
 
 (***************************************************************************)
 (* Each choice is bound once.                                              *)
 (***************************************************************************)
 WalkNext ==
     /\ auxStep < Length /\ auxStep' = auxStep + 1 /\ auxWalk' = auxWalk
-    /\ \E i \in {RandomElement(Members)}, roll \in {RandomElement(1 .. 100)},
-          dice \in {RandomElement(1 .. 12)}, flip \in {RandomElement(BOOLEAN)},
-          late \in {RandomElement(1 .. 4) = 1}, moves \in {RandomElement(1 .. 80)},
-          cut \in {RandomElement(-1 .. MemberCount)}, heard \in {RandomElement(SUBSET Members)} :
-       \E j \in {IF Waiting(i) = {} THEN i ELSE RandomElement(Waiting(i))} :
+    /\ auxDice' = Turned(DRAWS)
+    /\ \E i \in {Drawn(0, MemberCount)}, roll \in {Drawn(1, 100) + 1},
+          dice \in {Drawn(2, 12) + 1}, flip \in {Drawn(3, 2) = 1},
+          late \in {Drawn(4, 4) = 1}, moves \in {Drawn(5, 80) + 1},
+          cut \in {Drawn(6, MemberCount + 2) - 1}, heard \in {DrawnSet(7)} :
+       \E j \in {IF Waiting(i) = {} THEN i ELSE DrawnFrom(8, Waiting(i))} :
            LET reach == IF auxCut = i THEN {i} ELSE Members \ {auxCut}
                try   == Tried(i, j, roll, dice, flip, late, IF dice <= 9 THEN reach ELSE heard \cup {i})
                after == IF try.action = "" THEN {} ELSE Taken(Now, i, try.action, try.x, try.channel)

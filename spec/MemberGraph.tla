@@ -61,27 +61,20 @@ StateView == member
 (* here, and, if it bears the name of a message, that message.  What it    *)
 (* does not read has the value of NoInput.                                 *)
 (***************************************************************************)
-FieldsReadBy ==
-    [Canvass                |-> {"interval", "timeout"},
-     Nominate               |-> {"interval", "timeout"},
-     CandidateBallot        |-> {"timeout", "accepted"},
-     FollowerBallot         |-> {"timeout"},
-     LeaderLogReplication   |-> {"interval", "commitInterval", "active"},
-     LeaderReplay           |-> {"interval", "commitInterval", "active"},
-     LeaderReady            |-> {"interval", "commitInterval", "timeout", "active", "position"},
-     FollowerLogReplication |-> {"interval", "position"},
-     FollowerReplay         |-> {"interval"},
-     FollowerCatchup        |-> {"interval"},
-     EnterElection          |-> {"gracefulClosedLeaderId"},
-     AppendEntry            |-> {"position"},
-     RecordLog              |-> {"position"},
-     ConsumeLog             |-> {"position"},
-     OnReplayNewLeadershipTermEvent |-> {"position", "leadershipTermId", "termBaseLogPosition"},
-     UpdateLeaderPosition   |-> {"commitInterval", "active"},
-     OnCanvassPosition      |-> {"active"},
-     OnRequestVote          |-> {"active"}]
-
-Reads(action, field) == action \in DOMAIN FieldsReadBy /\ field \in FieldsReadBy[action]
+FieldsReadBy(action) ==
+    CASE action \in {"Canvass", "Nominate"} -> {"interval", "timeout"}
+      [] action = "CandidateBallot" -> {"timeout", "accepted"}
+      [] action = "FollowerBallot" -> {"timeout"}
+      [] action \in {"LeaderLogReplication", "LeaderReplay"} -> {"interval", "commitInterval", "active"}
+      [] action = "LeaderReady" -> {"interval", "commitInterval", "timeout", "active", "position"}
+      [] action = "FollowerLogReplication" -> {"interval", "position"}
+      [] action \in {"FollowerReplay", "FollowerCatchup"} -> {"interval"}
+      [] action = "EnterElection" -> {"gracefulClosedLeaderId"}
+      [] action \in {"AppendEntry", "RecordLog", "ConsumeLog"} -> {"position"}
+      [] action = "OnReplayNewLeadershipTermEvent" -> {"position", "leadershipTermId", "termBaseLogPosition"}
+      [] action = "UpdateLeaderPosition" -> {"commitInterval", "active"}
+      [] action \in {"OnCanvassPosition", "OnRequestVote"} -> {"active"}
+      [] OTHER -> {}
 
 Terms == 0 .. MaxTerm
 Positions == 0 .. MaxPosition
@@ -171,7 +164,7 @@ Asked(s, action, x) ==
         /\ IsActiveAsked(s, action, x)
 
 InputsOf(action) ==
-    LET Given(field, values) == IF Reads(action, field) THEN values ELSE {NoInput[field]}
+    LET Given(field, values) == IF field \in FieldsReadBy(action) THEN values ELSE {NoInput[field]}
     IN  [message : IF action \in MessageActions THEN {m \in Inbox : ActionOf(m) = action}
                    ELSE {NoMessage},
          interval : Given("interval", BOOLEAN),
@@ -251,63 +244,7 @@ Do(action) ==
 
 Init == member \in {Representative(s) : s \in Roots} /\ auxStep = <<>>
 
-(***************************************************************************)
-(* Next(name): one disjunct for each action, so that TLC's traces and      *)
-(* coverage bear its name.                                                 *)
-(***************************************************************************)
-NextOnCanvassPosition      == Do("OnCanvassPosition")
-NextOnRequestVote          == Do("OnRequestVote")
-NextOnVote                 == Do("OnVote")
-NextOnNewLeadershipTerm    == Do("OnNewLeadershipTerm")
-NextOnAppendPosition       == Do("OnAppendPosition")
-NextOnCommitPosition       == Do("OnCommitPosition")
-NextOnCatchupPosition      == Do("OnCatchupPosition")
-NextOnStopCatchup          == Do("OnStopCatchup")
-NextOnTerminationPosition  == Do("OnTerminationPosition")
-NextOnTerminationAck       == Do("OnTerminationAck")
-NextElectionInit           == Do("ElectionInit")
-NextCanvass                == Do("Canvass")
-NextNominate               == Do("Nominate")
-NextCandidateBallot        == Do("CandidateBallot")
-NextFollowerBallot         == Do("FollowerBallot")
-NextLeaderLogReplication   == Do("LeaderLogReplication")
-NextLeaderReplay           == Do("LeaderReplay")
-NextLeaderInit             == Do("LeaderInit")
-NextLeaderReady            == Do("LeaderReady")
-NextFollowerLogReplication == Do("FollowerLogReplication")
-NextFollowerReplay         == Do("FollowerReplay")
-NextFollowerCatchupInit    == Do("FollowerCatchupInit")
-NextFollowerCatchupAwait   == Do("FollowerCatchupAwait")
-NextFollowerCatchup        == Do("FollowerCatchup")
-NextFollowerLogInit        == Do("FollowerLogInit")
-NextFollowerLogAwait       == Do("FollowerLogAwait")
-NextFollowerReady          == Do("FollowerReady")
-NextEnterElection          == Do("EnterElection")
-NextElectionError          == Do("ElectionError")
-NextAppendEntry            == Do("AppendEntry")
-NextRecordLog              == Do("RecordLog")
-NextConsumeLog             == Do("ConsumeLog")
-NextOnReplayNewLeadershipTermEvent == Do("OnReplayNewLeadershipTermEvent")
-NextUpdateLeaderPosition   == Do("UpdateLeaderPosition")
-NextUpdateFollowerPosition == Do("UpdateFollowerPosition")
-NextTakeSnapshot           == Do("TakeSnapshot")
-NextInitiateTermination    == Do("InitiateTermination")
-NextTerminate              == Do("Terminate")
-NextRestart                == Do("Restart")
-
-Next ==
-    \/ NextOnCanvassPosition \/ NextOnRequestVote \/ NextOnVote \/ NextOnNewLeadershipTerm
-    \/ NextOnAppendPosition \/ NextOnCommitPosition \/ NextOnCatchupPosition \/ NextOnStopCatchup
-    \/ NextOnTerminationPosition \/ NextOnTerminationAck
-    \/ NextElectionInit \/ NextCanvass \/ NextNominate \/ NextCandidateBallot \/ NextFollowerBallot
-    \/ NextLeaderLogReplication \/ NextLeaderReplay \/ NextLeaderInit \/ NextLeaderReady
-    \/ NextFollowerLogReplication \/ NextFollowerReplay
-    \/ NextFollowerCatchupInit \/ NextFollowerCatchupAwait \/ NextFollowerCatchup
-    \/ NextFollowerLogInit \/ NextFollowerLogAwait \/ NextFollowerReady
-    \/ NextEnterElection \/ NextElectionError \/ NextRestart
-    \/ NextAppendEntry \/ NextRecordLog \/ NextConsumeLog \/ NextOnReplayNewLeadershipTermEvent
-    \/ NextUpdateLeaderPosition \/ NextUpdateFollowerPosition
-    \/ NextTakeSnapshot \/ NextInitiateTermination \/ NextTerminate
+Next == \E action \in Actions : Do(action)
 
 Spec == Init /\ [][Next]_vars
 =============================================================================

@@ -91,13 +91,6 @@ def test_a_step_is_one_of_the_table_of_actions() -> None:
     assert sorted(action for action, _ in arms) == actions()
 
 
-def test_the_next_step_of_one_member_is_one_of_the_table_of_actions() -> None:
-    assert sorted(disjuncts("MemberGraph")) == sorted(f"Next{action}" for action in actions())
-    said = re.findall(r'^Next(\w+)\s*== Do\("(\w+)"\)$', module("MemberGraph"), re.MULTILINE)
-    assert [name for name, action in said if name != action] == []
-    assert len(said) == len(actions())
-
-
 def steps_of_a_cluster() -> list[str]:
     """A restart loses what was under way to the member, so it is not called a step of it alone."""
     taken = {f"Take{action}" for action in actions()} - {"TakeRestart"}

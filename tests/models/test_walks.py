@@ -12,7 +12,6 @@ from canvass.cli.models import config_of
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import Outcome, TlcOptions, run, to_python
 
-SEEDS: Final = (1, 2)
 REVISIONS: Final = {
     "1.49": "MCWalk149",
     "1.50": "MCWalk",
@@ -47,25 +46,22 @@ def test_hardened_no_hazard_is_seen_and_three_terms_are() -> None:
     hardened = {name: row["hardened"] for name, row in table().items()}
 
     assert {name for name in NEVER_HARDENED if hardened[name]} == set()
-    assert all(hardened[name] for name in ("ThirdTerm", "CommittedInThirdTerm", "CutsLog"))
+    assert all(hardened[name] for name in ("ThirdTerm", "CommittedInThirdTerm"))
 
 
 @pytest.mark.tlc
 @pytest.mark.night
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_walks_reach_a_third_term_and_hardened_come_upon_no_hazard(revision: str) -> None:
-    """Which hazards the walks of other revisions come upon differs from run to run."""
+def test_walks_come_upon_what_the_table_says(revision: str) -> None:
+    """A walk follows from its number and the seed, on every machine."""
     entry = MODELS[REVISIONS[revision]]
-    config = config_of(spec_root(), entry)
     seen: Counter[str] = Counter()
-    for seed in SEEDS:
-        options = TlcOptions(check_deadlock=False, workers=1, seed=seed, heap_mib=512, stack_mib=16)
-        with run(spec_root() / f"{entry.module}.tla", config, options) as tlc:
-            for value in tlc.printed_values():
-                _, name, _, _ = to_python(value)
-                seen[name] += 1
-            assert tlc.wait().outcome is Outcome.SUCCESS
+    options = TlcOptions(check_deadlock=False, workers=1, heap_mib=512, stack_mib=16)
+    module = spec_root() / f"{entry.module}.tla"
+    with run(module, config_of(spec_root(), entry), options) as tlc:
+        for value in tlc.printed_values():
+            _, name, _, _ = to_python(value)
+            seen[name] += 1
+        assert tlc.wait().outcome is Outcome.SUCCESS
 
-    assert seen.keys() <= table().keys()
-    assert seen["ThirdTerm"] > 0
-    assert revision != "hardened" or not NEVER_HARDENED & seen.keys()
+    assert dict(seen) == {name: row[revision] for name, row in table().items() if row[revision]}

@@ -73,7 +73,8 @@ def test_actions_read_the_same_fields_of_their_input_everywhere() -> None:
     text = definition("FieldsReadBy", of="MemberGraph")
     spec = {
         action: set(re.findall(r'"(\w+)"', fields))
-        for action, fields in re.findall(r"(\w+)\s+\|-> \{(.*?)\}", text)
+        for actions, fields in re.findall(r"action (.*?) -> \{(.*?)\}", text)
+        for action in re.findall(r'"(\w+)"', actions)
     }
     frames = {action.value: {wire_name(n) for n in names} for action, names in INPUT_FIELDS.items()}
     traces = {
