@@ -27,7 +27,7 @@ from support.spoilt_runs import corrupt
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Told = dict[str | None, tuple[object, ...]]
+Verdicts = dict[str | None, tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def table(out: Path, name: str) -> list[dict[str, object]]:
     return rows
 
 
-def verdicts_of(out: Path) -> Told:
+def verdicts_of(out: Path) -> Verdicts:
     """What is reported of each run, by its folder's name."""
-    reported: Told = {}
+    reported: Verdicts = {}
     for row in table(out, "verdicts"):
         name = Path(str(row["source"])).name
         reported[name] = (row["verdict"], row["events"], row["unchecked"])
@@ -88,7 +88,7 @@ def divergences_of(out: Path) -> set[tuple[object, ...]]:
     return {tuple(row[name] for name in columns) for row in table(out, "divergences")}
 
 
-def expected_verdicts(expected: Expected) -> Told:
+def expected_verdicts(expected: Expected) -> Verdicts:
     return {
         name: (run.verdict.value, run.events, run.unchecked)
         for name, run in expected.verdicts.items()

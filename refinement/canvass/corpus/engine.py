@@ -15,7 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from canvass.corpus.rows import ROW_DDL, RowKind
-from canvass.corpus.told import METRICS, RECEIPT_DDL, RECEIPT_SCHEMA, ROWS, Stage, read_receipt
+from canvass.corpus.task_files import (
+    METRICS,
+    RECEIPT_DDL,
+    RECEIPT_SCHEMA,
+    ROWS,
+    Stage,
+    read_receipt,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession

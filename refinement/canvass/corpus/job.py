@@ -1,11 +1,11 @@
 """The job: units in, tables of verdicts, divergences and coverage out.
 
 What Spark moves are numbers of tasks on the way out and receipts on the way back; the events stay
-in the worker that reads them, and what is told of them goes to files. The job has five stages, of
+in the worker that reads them, and the results go to files. The job has five stages, of
 which a corpus that holds nothing unknown and nothing large takes the first and the last:
 
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
-   and the distinct steps that nobody has decided yet; units too large for one task are cut;
+   and the distinct steps that are still to be decided; units too large for one task are cut;
 2. those steps, each once, are decided in batches;
 3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
    a forbidden step is checked again, now that everything is known;
@@ -30,8 +30,8 @@ from canvass.corpus.engine import STEPS_PER_BATCH, Engine, count_distinct_steps
 from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
-from canvass.corpus.tables import Gone, Told, write_tables
-from canvass.corpus.told import Stage, log_tasks, read_task, stage_of, write_rows, write_tasks
+from canvass.corpus.tables import Gone, TaskResults, write_tables
+from canvass.corpus.task_files import Stage, log_tasks, read_task, stage_of, write_rows, write_tasks
 
 _WORK: Final = "work"
 _STAGES: Final = {"first": "check", "second": "check again", "third": "join parts"}
@@ -106,7 +106,7 @@ class CorpusJob:
     task_cost
         What a task should cost at most; larger units are cut into parts.
     say
-        Is told what begins, in a few words.
+        Called with the name of each stage that begins.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class CorpusJob:
             self._say(f"joining the parts of {len(joins):,} runs")
             later.append(self._checked(joins, "third"))
         self._say("writing the tables")
-        self.graphs = write_tables(Told(first, later, gone), self._out)
+        self.graphs = write_tables(TaskResults(first, later, gone), self._out)
 
     def so_far(self) -> SoFar:
         """Tell how far the stage is; in any thread."""
@@ -242,10 +242,10 @@ class CorpusJob:
         """Give the units that join what parts hold of the runs that are cut."""
         wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in cut}
         grouped: dict[tuple[str, str], list[Part]] = {}
-        for told in first.parts():
-            if told.reason is None and not gone.has(told.source, told.run_id):
-                key = told.source, told.run_id or ""  # No id is empty.
-                grouped.setdefault(key, []).append(self._parts[told.source, told.part])
+        for part in first.parts():
+            if part.reason is None and not gone.has(part.source, part.run_id):
+                key = part.source, part.run_id or ""  # No id is empty.
+                grouped.setdefault(key, []).append(self._parts[part.source, part.part])
         joins = []
         for (source, run_id), parts in sorted(grouped.items()):
             whole = wholes[source]

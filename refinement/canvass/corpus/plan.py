@@ -86,8 +86,8 @@ class Unit(Struct, frozen=True):
     """Of a refused unit: a `Code`."""
     reason: str = ""
     runs: tuple[str, ...] = ()
-    """Of a unit that is checked again: the ids of the runs to be told of; all if there are none. Of
-    one that joins parts: the run that was cut, or none for the runs of the file without events.
+    """Of a unit that is checked again: the ids of the runs to be reported; all if there are none.
+    Of one that joins parts: the run that was cut, or none for the runs of the file without events.
     """
     part: Part | None = None
     """If it is a part: which."""

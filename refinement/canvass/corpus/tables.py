@@ -24,7 +24,7 @@ from canvass.corpus.rows import (
     VERDICT_COLUMNS,
     RowKind,
 )
-from canvass.corpus.told import Stage
+from canvass.corpus.task_files import Stage
 
 _FILE: Final = "part-00000.parquet"
 _COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "events")
@@ -52,7 +52,7 @@ class Gone:
 
 
 @dataclass(frozen=True)
-class Told:
+class TaskResults:
     """All rows of tasks about a corpus, and which of them are superseded."""
 
     first: Stage
@@ -67,7 +67,7 @@ class Told:
             yield from stage.batches(kinds, columns)
 
 
-def write_tables(results: Told, out: Path) -> list[GraphCoverage]:
+def write_tables(results: TaskResults, out: Path) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
     verdicts = results.batches([RowKind.VERDICT], VERDICT_COLUMNS)
     _write(out / "verdicts", _of(VERDICT_COLUMNS), verdicts)
@@ -102,7 +102,7 @@ def _write(folder: Path, schema: Any, batches: Iterable[Any]) -> None:
 # --- coverage -------------------------------------------------------------------------------------
 
 
-def _graph_coverage(results: Told) -> list[GraphCoverage]:
+def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
     """Bring together which edges of the graphs the tasks met."""
     counters: dict[str, EdgeCounter] = {}
     for batch in results.batches([RowKind.EDGES], ("source", "run_id", "name", "payload")):
@@ -111,7 +111,7 @@ def _graph_coverage(results: Told) -> list[GraphCoverage]:
     return [counters[name].result() for name in sorted(counters)]
 
 
-def _write_coverage(folder: Path, results: Told, graphs: list[GraphCoverage]) -> None:
+def _write_coverage(folder: Path, results: TaskResults, graphs: list[GraphCoverage]) -> None:
     """Write the events by action, and the steps of graphs by action."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for batch in results.batches([RowKind.COVERAGE], _COVERAGE):

@@ -13,8 +13,8 @@ from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
-from canvass.corpus.tables import Gone, Told, write_tables
-from canvass.corpus.told import Stage, stage_of, write_rows, write_tasks
+from canvass.corpus.tables import Gone, TaskResults, write_tables
+from canvass.corpus.task_files import Stage, stage_of, write_rows, write_tasks
 
 
 def verdict(source: str, run_id: str | None, verdict: str = "CONFORMS", events: int = 7) -> Row:
@@ -80,7 +80,7 @@ def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path
     second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
     gone = Gone(frozenset({("f", "b")}), frozenset({"g"}))
 
-    write_tables(Told(first, [second], gone), tmp_path)
+    write_tables(TaskResults(first, [second], gone), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("f", "a", "CONFORMS"),
@@ -99,7 +99,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
         [verdict("c", "a", "DIVERGES"), divergence("c", "a", "OnVote", 2)],
     )
 
-    write_tables(Told(found), tmp_path)
+    write_tables(TaskResults(found), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("z", "a", "DIVERGES"),
@@ -120,7 +120,7 @@ def test_each_run_of_a_shared_id_has_its_own_verdict(tmp_path: Path) -> None:
 def test_only_the_first_sources_of_a_shared_id_are_named(tmp_path: Path) -> None:
     rows = [verdict(f"run-{n:02}", "same") for n in range(20, 0, -1)]
 
-    write_tables(Told(stage(tmp_path / "first", rows)), tmp_path)
+    write_tables(TaskResults(stage(tmp_path / "first", rows)), tmp_path)
 
     (shared,) = summary_of(tmp_path).shared_ids
     assert shared == SharedId("same", 20, [f"run-{n:02}" for n in range(1, 6)])
@@ -144,7 +144,7 @@ def test_a_summary_counts_and_gives_the_same_examples_in_any_order(
     for order in (rows, rows[::-1]):
         out = tmp_path / str(len(found))
         result = stage(out / "first", *order, [verdict("x", None, "MALFORMED", 0)])
-        write_tables(Told(result), out)
+        write_tables(TaskResults(result), out)
         found.append(summary_of(out))
 
     assert found[0] == found[1]
@@ -164,7 +164,7 @@ def test_a_task_that_is_done_twice_counts_once(tmp_path: Path) -> None:
     for _ in range(2):
         receipt = write_rows(tmp_path / "first", 0, [verdict("f", "a")])
 
-    write_tables(Told(stage_of(tmp_path / "first", [receipt])), tmp_path)
+    write_tables(TaskResults(stage_of(tmp_path / "first", [receipt])), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "run_id") == [("a",)]
     assert [path.name for path in (tmp_path / "first" / "rows").iterdir()] == ["000000.parquet"]

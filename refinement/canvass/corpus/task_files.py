@@ -1,4 +1,4 @@
-"""What the tasks of a stage told, as files: written by workers, read by the driver or by Spark.
+"""The rows of the tasks of a stage, as files: written by workers, read by the driver or by Spark.
 
 Rows do not go through Spark, which would take several small jobs to bring back a few of them. A
 worker leaves the rows of its task in a Parquet file, and gives back a `Receipt`: how many rows of
@@ -42,7 +42,7 @@ _TASKS: Final = "tasks"
 _ROWS_AT_ONCE: Final = 4096
 
 
-class ToldPart(Struct, frozen=True, array_like=True):
+class PartRow(Struct, frozen=True, array_like=True):
     """A row of the kind ``PART``."""
 
     source: str
@@ -57,7 +57,7 @@ class Receipt(Struct, frozen=True, array_like=True):
     file: str
     counts: dict[str, int]
     """Rows by kind."""
-    parts: tuple[ToldPart, ...]
+    parts: tuple[PartRow, ...]
     """These rows themselves: what is done next hangs on them."""
     events: int = 0
     """Of the runs that have a verdict."""
@@ -81,15 +81,15 @@ class Stage(Struct, frozen=True):
         """Tell how many rows of a kind there are."""
         return sum(receipt.counts.get(kind.value, 0) for receipt in self.receipts)
 
-    def parts(self) -> Iterator[ToldPart]:
-        """Give what was told of parts of units."""
+    def parts(self) -> Iterator[PartRow]:
+        """Give the rows about parts of units."""
         for receipt in self.receipts:
             yield from receipt.parts
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
         """Give the rows of some kinds, with the column ``kind`` and others, as Arrow batches.
 
-        They come in the order of the tasks, and of a task in the order in which it told them.
+        They come in the order of the tasks, and of a task in the order in which it wrote them.
         """
         wanted = pa.array([kind.value for kind in kinds])
         for receipt in self.receipts:
@@ -125,7 +125,7 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
     name = f"{number:06d}.parquet"
     counts: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
-    parts: list[ToldPart] = []
+    parts: list[PartRow] = []
     events, started = 0, monotonic()
     aside = folder / ROWS / f".{name}.{uuid4().hex}"
     left = iter(rows)
@@ -136,7 +136,7 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
                 if row.kind is RowKind.VERDICT:
                     verdicts[row.verdict or ""] += 1
                     events += row.events or 0
-            parts += (_told_part(row) for row in some if row.kind is RowKind.PART)
+            parts += (_part_row(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
     aside.replace(folder / ROWS / name)
     taken = round(monotonic() - started, 3)
@@ -190,10 +190,10 @@ def log_tasks(log: Path, stage: str, found: Stage, units: Sequence[int]) -> None
             file.write(msgspec.json.encode(entry) + b"\n")
 
 
-def _told_part(row: Row) -> ToldPart:
+def _part_row(row: Row) -> PartRow:
     assert row.source is not None
     assert row.part is not None
-    return ToldPart(row.source, row.part, row.run_id, row.reason)
+    return PartRow(row.source, row.part, row.run_id, row.reason)
 
 
 def stage_of(folder: Path, receipts: Iterable[bytes]) -> Stage:
