@@ -130,7 +130,8 @@ def _canvass(timeline: Timeline, one: MemberTimeline, phase: Phase) -> Iterator[
     elif silent:
         who = ", ".join(str(k) for k in silent)
         needed = timeline.quorum - 1
-        text = f"It heard {len(heard)} of {len(others)} members, not member {who};"
+        noun = "member" if len(silent) == 1 else "members"
+        text = f"It heard {len(heard)} of {len(others)} members, not {noun} {who};"
         text += f" it needs {needed}."
         seen = tuple(one.evidence(k) for k in heard.values())
         yield Sentence(text, (begin, *seen))
