@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from canvass.distance.of_run import RunMoments
+from support.aeron_disks import Term, disk_of, write_disks
 from support.moments import captured_loss, first_loss
 
 Command = Callable[..., tuple[int, str, str]]
@@ -61,3 +62,17 @@ def test_after_a_loss_nothing_is_searched(command: Command, run: Path) -> None:
 
     assert code == 1
     assert [one["steps"] for one in json.loads(out)["moments"]] == [0]
+
+
+def test_disks_are_a_moment_as_well(command: Command, tmp_path: Path) -> None:
+    """Member 0 has opened term 1, so that term 0 was committed; then two disks are gone."""
+    terms = [Term(0, 0, (b"a",)), Term(1, 1)]
+    write_disks(tmp_path / "all", [disk_of(i, terms) for i in range(3)])
+    write_disks(tmp_path / "one", [disk_of(0, [*terms, Term(2, 2)])])
+
+    code, out, _ = command("check", "--from", tmp_path / "all", "--steps", "2")
+    left_code, left, _ = command("check", "--from", tmp_path / "one", "--steps", "2")
+
+    assert (code, left_code) == (0, 1)
+    assert out.startswith("the disks: no violation of CommittedIsDurable within 2 steps;")
+    assert left.startswith("the disks: CommittedIsDurable is violated here already;")
