@@ -30,8 +30,11 @@ FALSE_LINE: Final = 14
 lines, as nobody is accused where lines may be lost."""
 
 EXCHANGED_LINES: Final = 9
-"""Two lines next to each other that stand in the other order. Less than a gap of two lines: a log
-is written by one thread, and nothing but a change of the log exchanges lines."""
+"""Two lines that stand in the other order. Less than a gap of two lines: a log is written by one
+thread, and nothing but a change of the log exchanges lines."""
+
+EXCHANGED_WITHIN: Final = 12
+"""Lines that are next to each other, or that say the same event this near, may be exchanged."""
 
 UNSENT_MESSAGES: Final = 2
 """Receipts without a window, of one sender, from which on a gap in its log costs less than as many

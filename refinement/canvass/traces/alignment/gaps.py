@@ -31,6 +31,7 @@ from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines, is_start
+from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Moved, Replay, Step
 
 BACK: Final = 4
@@ -96,7 +97,11 @@ class Repairs:
         self._lines: MemberLines = replay.lines
 
     def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
-        """The cheapest repair of a trajectory that cannot meet line ``k``."""
+        """The cheapest repair of a trajectory that cannot meet line ``k``.
+
+        None is a false line where lines of the same process are missing before it: what the member
+        did among these is not known for sure.
+        """
         best: tuple[int, Repair] | None = None
         for repair in sorted(self._candidates(steps, before, k), key=lambda one: one.cost):
             if best is not None and repair.cost >= best[0]:
@@ -105,7 +110,9 @@ class Repairs:
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
-        return None if best is None else best[1]
+        if best is None or (best[1].false_line >= 0 and _has_gap(steps)):
+            return None
+        return best[1]
 
     def _unmet(self, repair: Repair) -> int:
         """How many of the lines after a repair cannot be met.
@@ -137,8 +144,8 @@ class Repairs:
         for length, line in places:
             state = steps[length - 1].state if length else before
             yield from self._false(state, length, line, k)
-            yield from self._exchanged(state, length, line)
-            yield from self._missing(state, length, line)
+            yield from self._exchanged(state, length, line, k)
+            yield from self._missing(state, length, line, k)
         state = steps[-1].state if steps else before
         yield from self._resynchronised(state, len(steps), k)
 
@@ -177,35 +184,48 @@ class Repairs:
                         "what follows needs a message with other contents",
                     )
 
-    def _exchanged(self, state: Member, length: int, line: int) -> Iterator[Repair]:
-        """The line and the next one stand in the other order."""
+    def _exchanged(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
+        """The line and the next one stand in the other order, or it and one of its kind."""
         lines = self._lines
-        if line + 1 >= len(lines.records) or isinstance(lines.records[line + 1], LifeStart):
-            return
-        lines.exchange(line)
-        try:
-            for path in self._some(state, line):
-                if path[-1].lines.stop > line + 1:
-                    found = path
-                else:
-                    more = next(self._replay.meet(path[-1].state, path[-1].lines.stop), None)
-                    if more is None:
-                        continue
-                    found = (*path, *more)
-                reason = "this line and the next one stand in the other order"
+        for other in range(line + 1, min(line + 1 + costs.EXCHANGED_WITHIN, len(lines.records))):
+            if isinstance(lines.records[other], LifeStart):
+                return
+            is_change = lines.messages[line] is None
+            alike = is_change and type(lines.records[other]) is type(lines.records[line])
+            if other > line + 1 and not alike:
+                continue
+            lines.exchange(line, other)
+            found = self._met_beyond(state, line, max(other, k))
+            lines.exchange(line, other)
+            if found is not None:
+                reason = f"this line and the one at {lines.place(other)} stand in the other order"
                 yield Repair(
                     costs.EXCHANGED_LINES, length, found, found[-1].lines.stop, line, reason
                 )
-        finally:
-            lines.exchange(line)
 
-    def _missing(self, state: Member, length: int, line: int) -> Iterator[Repair]:
-        """Lines are missing before the line: receipts or changes that must have been there."""
+    def _met_beyond(self, state: Member, line: int, last: int) -> Moved | None:
+        """The steps that meet the lines from one to another."""
+        found: Moved = ()
+        while line <= last:
+            path = next(self._replay.meet(state, line, depth=4), None)
+            if path is None:
+                return None
+            found = (*found, *path)
+            state, line = path[-1].state, path[-1].lines.stop
+        return found
+
+    def _missing(self, state: Member, length: int, line: int, k: int) -> Iterator[Repair]:
+        """Lines are missing before the line: receipts or changes that must have been there.
+
+        They are only if line ``k`` is met then.
+        """
         found = (
             *self._replay.meet_partly(state, line),
             *self._replay.meet_with_missing(state, line),
         )
         for path in found:
+            if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
+                continue
             missing = [step.gap for step in path if step.gap]
             cost = costs.GAP + costs.MISSING_LINE * len(missing)
             reason = "missing: " + ", ".join(missing)
@@ -250,6 +270,14 @@ class Repairs:
             yield path
 
 
+def _has_gap(steps: list[Step]) -> bool:
+    """Whether lines of a process are known to be missing."""
+    for step in reversed(steps):
+        if step.gap or step.action == END_OF_LIFE:
+            return bool(step.gap)
+    return False
+
+
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:
     """Whether the first change of an election says the same as the line of its start."""
     if begun.append_position > change.append_position:
@@ -266,7 +294,7 @@ def _places(steps: list[Step], k: int) -> Iterator[tuple[int, int]]:
     found = 0
     for index in range(len(steps) - 1, -1, -1):
         step = steps[index]
-        if step.action == "EndOfLife" or step.resynchronised or step.false:
+        if step.action == END_OF_LIFE or step.resynchronised or step.false:
             return
         if step.lines:
             found += 1

@@ -96,12 +96,11 @@ class MemberLines:
     damaged: set[int] = field(default_factory=set)
     torn: set[int] = field(default_factory=set)
 
-    def exchange(self, index: int) -> None:
-        """Exchange a record and the next one."""
-        after = index + 1
+    def exchange(self, index: int, other: int) -> None:
+        """Exchange two records."""
         found, received = self.records, self.messages
-        found[index], found[after] = found[after], found[index]
-        received[index], received[after] = received[after], received[index]
+        found[index], found[other] = found[other], found[index]
+        received[index], received[other] = received[other], received[index]
 
     def place(self, index: int) -> str:
         """File and line of a record."""

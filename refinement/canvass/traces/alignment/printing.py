@@ -14,7 +14,12 @@ from canvass.cluster.member import ElectionState, Member
 from canvass.cluster.outcome import Outcome
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, Line, NewElection
-from canvass.traces.alignment.member_lines import NODE_STARTED, is_snapshot_end, is_termination
+from canvass.traces.alignment.member_lines import (
+    NODE_STARTED,
+    is_snapshot_end,
+    is_start,
+    is_termination,
+)
 from canvass.traces.alignment.vocabulary import Vocabulary
 
 _CLOSED: Final = ElectionState.CLOSED
@@ -42,7 +47,7 @@ class PrintedLine:
 
     def agrees(self, record: Line) -> bool:
         """Whether a line says the same. What a release does not print is not compared."""
-        if type(record) is not self.kind or not self._is_possible(record):
+        if not self._is_alike(record) or not self._is_within_bounds(record):
             return False
         if self.kind is records.StateChange:
             end = self.values["new_state"] == "CLOSED"
@@ -51,19 +56,21 @@ class PrintedLine:
 
     def differing(self, record: Line) -> int:
         """In how many fields a line of the same kind says something else; 0 of other lines."""
-        if type(record) is not self.kind or self.kind is records.StateChange:
+        if not self._is_alike(record) or self.kind is records.StateChange:
             return 0
         others = [name for name, value in self.values.items() if getattr(record, name) != value]
-        return len(others) or int(not self._is_possible(record))
+        return len(others) + (not self._is_within_bounds(record))
 
-    def _is_possible(self, record: Line) -> bool:
-        """Whether what has no single value is possible: of the start of an election."""
+    def _is_alike(self, record: Line) -> bool:
+        """Whether a line is of the same kind. The start of a process is a kind of its own."""
+        starts = self.values.get("reason") == NODE_STARTED
+        return type(record) is self.kind and starts == is_start(record)
+
+    def _is_within_bounds(self, record: Line) -> bool:
         if self.append_bounds is None or not isinstance(record, NewElection):
             return True
         least, greatest = self.append_bounds
-        starts = self.values.get("reason") == NODE_STARTED
-        is_start = record.reason == NODE_STARTED
-        return least <= record.append_position <= greatest and starts == is_start
+        return least <= record.append_position <= greatest
 
 
 def _state_change(before: Member, variables: Member, after: Member, old: str) -> PrintedLine:

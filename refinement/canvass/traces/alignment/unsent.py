@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Final
 
+from msgspec import structs
+
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
-from canvass.cluster.member import NO_INPUT, ElectionState, Input
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match_earliest
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import SLOTS, Windows, sender_of, sends_message
+from canvass.traces.alignment.windows import (
+    SLOTS,
+    Windows,
+    positions_in,
+    sender_of,
+    sends_message,
+)
 
 NEAR: Final = 8
 """Lines before a gap of which one may be false."""
 SUSPECTS: Final = 6
 """Positions that do not fit in a rising sequence, of which it is tried whether one is false."""
+LAST_LINES: Final = 2
+"""Lines at the end of a process that one message can show to be missing."""
+_UNKNOWN: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _ASKING: Final = frozenset({"CanvassPosition", "AppendPosition"})
 """The messages that may be missing before an answer."""
 _BEGINNINGS: Final = frozenset({"Restart", "EnterElection"})
@@ -76,19 +88,20 @@ def _settle_first(
         if (at := _end_of_life(windows[i], *place)) >= 0
         and not (one_host and now_ns < _last_line_ns(windows[i], at) - IN_STEP_NS)
     ]
-    if ended and _can_be_recorded(windows, m, now_ns):
-        at = _end_of_life(windows[i], *ended[0])
-        _open_gap(windows[i], at, "the last lines of a process that was killed are missing")
-        return
     several = len({one.message for _, one in receipts}) >= costs.UNSENT_MESSAGES
     witnesses = {to for to, one in receipts if one.message == m}
+    shown = several or len(witnesses) > 1
+    if ended and _can_be_recorded(windows, m, now_ns):
+        at = _end_of_life(windows[i], *ended[0])
+        if shown or _can_follow(windows[i], at, j, m):
+            _open_gap(windows[i], at, "the last lines of a process that was killed are missing")
+            return
     if (
-        several
-        or len(witnesses) > 1
+        shown
         or _answers_missing(windows[i], j, m, *places[0])
         or any(
-            _is_silent(windows[i], at[0], windows[to].due[one.step])
-            for (to, one), at in zip(receipts, places, strict=True)
+            _is_silent(windows[i], to, one.message, windows[to].due[one.step])
+            for to, one in receipts
         )
     ):
         what = f"lines are missing: messages that others received: {len(receipts)}"
@@ -120,13 +133,51 @@ def _can_be_recorded(windows: Mapping[int, Windows], m: Message, now_ns: int) ->
     return is_quorum(sum(reached) + missing, len(windows) + missing)
 
 
+def _can_follow(one: Windows, at: int, to: int, m: Message) -> bool:
+    """Whether a member can have sent a message after a few more lines, before a step."""
+    count = len(one.trajectory.lines.records)
+    line = next((step.lines.start for step in one.steps[at:] if step.lines), count)
+    begun = one.steps[at - 1].state
+    level = [begun, *(_grown(begun, position) for position in positions_in(m))]
+    seen = set(level)
+    for _ in range(LAST_LINES + 1):
+        following = []
+        for state in level:
+            for s in one.with_numbers(state, _UNKNOWN, m):
+                tried = [*one.sending(s, type(m)), *_asked(one.unlogged(s, to, m, _ASKING))]
+                taken = (one.moves.take(s, action, given) for action, given in tried)
+                if any(sends_message(outcome, to, m) >= 0 for outcome in taken):
+                    return True
+            for action, given in one.moves.possible(state, line):
+                outcome = one.moves.take(state, action, given)
+                if sends_message(outcome, to, m) >= 0:
+                    return True
+                if outcome is not None and outcome.next not in seen:
+                    seen.add(outcome.next)
+                    following.append(outcome.next)
+        level = following
+    return False
+
+
+def _grown(s: Member, position: int) -> Member:
+    """A state in which all that grows by itself has reached a position."""
+    names = ["recorded_position", "commit_position"]
+    if s.role is Role.LEADER:
+        names.append("publication_position")
+    return structs.replace(s, **{name: max(getattr(s, name), position) for name in names})
+
+
+def _asked(receipts: Iterable[Input]) -> Iterator[tuple[str, Input]]:
+    for given in receipts:
+        yield f"On{type(given.message).__name__}", given
+
+
 def _answers_missing(one: Windows, to: int, m: Message, first: int, last: int) -> bool:
     """Whether a member can have answered with a message to one whose line is missing."""
     for t in range(first, last + 1):
         for s in one.with_numbers(one.steps[t].state, one.bounds[t], m):
-            for given in one.unlogged(s, to, m, _ASKING):
-                outcome = one.moves.take(s, f"On{type(given.message).__name__}", given)
-                if sends_message(outcome, to, m) >= 0:
+            for action, given in _asked(one.unlogged(s, to, m, _ASKING)):
+                if sends_message(one.moves.take(s, action, given), to, m) >= 0:
                     return True
     return False
 
@@ -367,20 +418,23 @@ def _bracket(
     return max(before, default=0) // SLOTS, min(after, default=SLOTS * end) // SLOTS
 
 
-def _is_silent(one: Windows, at: int, now_ns: int) -> bool:
-    """Whether the log of a closed member has no line for long around some time.
+def _is_silent(one: Windows, to: int, m: Message, now_ns: int) -> bool:
+    """Whether a message can have been sent when the log of its sender has no line.
 
-    A closed member receives reports or commit positions at intervals.
+    So it is after the end of the log, and where a closed member has none for long: it receives
+    reports or commit positions at intervals.
     """
-    if one.steps[at].state.election_state is not ElectionState.CLOSED:
-        return False
-    if {"AppendPosition", "CommitPosition"} & one.hidden:
-        return False
     times = one.trajectory.lines.times
     place = bisect_left(times, now_ns)
     before = times[place - 1] if place else now_ns
     after = times[place] if place < len(times) else FOREVER
-    return after - before > GOES_ON_NS
+    at = next((t for t, step in enumerate(one.steps) if step.lines.stop > place), len(one.steps))
+    is_closed = at > 0 and one.steps[at - 1].state.election_state is ElectionState.CLOSED
+    if after == FOREVER:
+        return (is_closed and now_ns - before > GOES_ON_NS) or _can_follow(one, at, to, m)
+    if {"AppendPosition", "CommitPosition"} & one.hidden:
+        return False
+    return is_closed and after - before > GOES_ON_NS and _can_follow(one, at, to, m)
 
 
 def _end_of_life(one: Windows, first: int, last: int) -> int:
