@@ -36,7 +36,7 @@ def not_named(copies: list[FalseCopy], folder: Path) -> list[str]:
     return found
 
 
-DECIDED = ("second vote", "refusal", "commit beyond")
+DECIDED = ("second vote", "refusal", "commit beyond", "deep cut", "false leader", "false role")
 """The kinds that are named wherever they are. For the others missing lines are an explanation that
 costs less, or the alignment does not compare the line (docs/theory/alignment.md).
 """

@@ -110,7 +110,7 @@ class Repairs:
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
-        if best is None or (best[1].false_line >= 0 and _has_gap(steps)):
+        if best is None or (best[1].false_line >= 0 and _has_gap(steps, best[1].length)):
             return None
         return best[1]
 
@@ -249,6 +249,11 @@ class Repairs:
             if isinstance(record, records.ElectionStateChange):
                 if isinstance(begun, records.NewElection) and not _begins(begun, record):
                     return
+                if is_start(begun) and (fallen := _fallen(state, record)):
+                    step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=True)
+                    cost = costs.GAP + costs.MISSING_LINE
+                    yield Repair(cost, length, (step,), taken, index, fallen)
+                    return
                 known = described_state(self._replay, self._facts, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
                 step = Step(
@@ -270,12 +275,25 @@ class Repairs:
             yield path
 
 
-def _has_gap(steps: list[Step]) -> bool:
-    """Whether lines of a process are known to be missing."""
-    for step in reversed(steps):
+def _has_gap(steps: list[Step], length: int) -> bool:
+    """Whether lines of a process are known to be missing among the first steps."""
+    for step in reversed(steps[:length]):
         if step.gap or step.action == END_OF_LIFE:
             return bool(step.gap)
     return False
+
+
+def _fallen(s: Member, record: records.ElectionStateChange) -> str:
+    """What a member that starts has no longer of what it had on disk, in words, or nothing.
+
+    Whatever lines are missing, the protocol never takes back a candidate term, nor its first term.
+    """
+    term = s.persisted_candidate_term_id
+    if record.candidate_term_id < term:
+        return f"the member starts with candidate term {record.candidate_term_id} after {term}"
+    if record.log_leadership_term_id == NULL_VALUE and s.recording_log:
+        return "the member starts with an empty log after it had one"
+    return ""
 
 
 def _begins(begun: records.NewElection, change: records.ElectionStateChange) -> bool:

@@ -1,0 +1,102 @@
+"""Lines with one false number are contradicted, and logs that only lack lines are not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from canvass.traces.alignment.importer import import_logs
+from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE, ImportSummary
+from support.aeron_corruptions import with_number
+from support.aeron_runs import RELEASES, SAMPLES, captures, write_logs
+
+FOLDERS = {path.name: path for path in (*captures(), *RELEASES, *SAMPLES)}
+
+
+def slow(*values: object, id: str | None = None) -> ParameterSet:
+    return pytest.param(*values, id=id, marks=pytest.mark.night)
+
+
+def logs_of(name: str) -> dict[int, list[str]]:
+    """The cluster's lines of each log."""
+    logs: dict[int, list[str]] = {}
+    for path in sorted(FOLDERS[name].glob("member-*.log.gz")):
+        with gzip.open(path, "rt") as file:
+            kept = [line for line in file.read().split("\n") if is_kept(line)]
+        logs[int(path.name.split("-")[1].split(".")[0])] = kept
+    return logs
+
+
+def is_kept(line: str) -> bool:
+    return "CLUSTER: " in line or "log started" in line
+
+
+def said_of(logs: dict[int, list[str]], folder: Path) -> ImportSummary:
+    return import_logs([write_logs(folder / "logs", logs)], folder / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "member_id", "line", "field", "value"),
+    [
+        ("a-clean-startup", 1, 27, "catchupPosition", 1823),
+        slow("1.44.7-kills", 2, 178, "leadershipTermId", 2),
+        slow("1.44.7-kills", 0, 227, "logPosition", 91424),
+        slow("1.46.9-tail", 2, 352, "appendPosition", 31680),
+        ("1.50.4-kills", 0, 657, "candidateTermId", 0),
+        slow("1.45.2-behind", 2, 354, "logPosition", 25664, id="above what was reported"),
+        slow("1.48.11-calm", 0, 614, "logPosition", 256960, id="below the report before"),
+        slow("1.45.2-behind", 0, 12, "termBaseLogPosition", -768, id="no vote decides it"),
+        slow("1.50.4-behind-production", 0, 47, "leadershipTermId", 0, id="its sender has ended"),
+    ],
+)
+def test_a_false_number_is_contradicted(
+    name: str, member_id: int, line: int, field: str, value: int, tmp_path: Path
+) -> None:
+    logs = logs_of(name)
+    logs[member_id][line - 1] = with_number(logs[member_id][line - 1], field, value)
+    found = said_of(logs, tmp_path).contradiction
+
+    assert found is not None
+    assert (found.member_id, found.line) == (member_id, line)
+
+
+@pytest.mark.parametrize(
+    ("name", "member_id", "line", "count"),
+    [
+        pytest.param("b-leader-killed", 0, 112, 16, id="an election that was won"),
+        slow("s1-with-sends", 0, 243, 4, id="a leader whose commit position fell"),
+        slow("1.48.11-calm", 2, 299, 103, id="the end, with what terminates the member"),
+        slow("1.50.4-behind-production", 1, 67, 190, id="the end, in a replay"),
+        pytest.param("1.50.4-behind-production", 1, 44, 7, id="the beginning of a process"),
+    ],
+)
+def test_lines_that_are_missing_contradict_nothing(
+    name: str, member_id: int, line: int, count: int, tmp_path: Path
+) -> None:
+    logs = logs_of(name)
+    del logs[member_id][line - 1 : line - 1 + count]
+    summary = said_of(logs, tmp_path)
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+
+
+def test_a_member_that_starts_without_its_disk_is_named(tmp_path: Path) -> None:
+    logs = logs_of("b-leader-killed")
+    mine = logs[0]
+    at = next(k for k, line in enumerate(mine) if k > 100 and "node started" in line)
+    del mine[at + 2 :]
+    for line in (at, at + 1):
+        for field in ("leadershipTermId", "logLeadershipTermId", "candidateTermId"):
+            if f"{field}=" in mine[line]:
+                mine[line] = with_number(mine[line], field, -1)
+        for field in ("logPosition", "appendPosition"):
+            mine[line] = with_number(mine[line], field, 0)
+    summary = said_of(logs, tmp_path)
+
+    assert summary.outcome == CONTRADICTED
+    assert summary.contradiction is not None
+    assert summary.contradiction.line == at + 1
+    assert "starts with candidate term -1" in summary.contradiction.reason
