@@ -16,8 +16,8 @@ from support.aeron_runs import RELEASES, SAMPLES, captures, write_logs
 FOLDERS = {path.name: path for path in (*captures(), *RELEASES, *SAMPLES)}
 
 
-def slow(*values: object, id: str | None = None) -> ParameterSet:
-    return pytest.param(*values, id=id, marks=pytest.mark.night)
+def slow(*values: object, id: str = "") -> ParameterSet:  # noqa: A002  (as in pytest)
+    return pytest.param(*values, id=id or None, marks=pytest.mark.night)
 
 
 def logs_of(name: str) -> dict[int, list[str]]:

@@ -164,6 +164,8 @@ class Repairs:
             step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
             yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
         for path, at, fields in self._replay.meet_loosely(state, line):
+            if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
+                continue
             yield Repair(
                 costs.FALSE_LINE + costs.OTHER_FIELD * (fields - 1),
                 length,

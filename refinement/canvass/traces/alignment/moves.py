@@ -169,6 +169,8 @@ class Moves:
         """Steps that lines may be missing of: all silent ones, and receipts of every kind."""
         yield from self.silent(s, k, _ALL_MESSAGES)
         if s.module_state is ModuleState.ACTIVE:
+            if self._shows_replay:
+                yield from self._replayed(s)
             for m in self._receivable(s):
                 if (k, m) not in self.banned:
                     yield _receive(m)
