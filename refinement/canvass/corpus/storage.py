@@ -7,6 +7,7 @@ credentials in it is refused, so that no report or log can hold them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -75,32 +76,37 @@ class Storage:
         """List the files in a folder and its subfolders, sorted; a missing folder has none."""
         selector = fs.FileSelector(self._path(folder), allow_not_found=True, recursive=True)
         start = len(self._root) + 1
-        found = self._fs.get_file_info(selector)
+        with self._errors(folder):
+            found = self._fs.get_file_info(selector)
         return sorted(each.path[start:] for each in found if each.type == fs.FileType.File)
 
     def write_table(self, name: str, table: Any) -> None:
         """Write a table as a Parquet file; its folders are made."""
-        self._make_folder_of(name)
-        pq.write_table(table, self._path(name), filesystem=self._fs, compression="zstd")
+        with self._errors(name):
+            self._make_folder_of(name)
+            pq.write_table(table, self._path(name), filesystem=self._fs, compression="zstd")
 
     def mark(self, name: str) -> None:
         """Write an empty file: it exists from one moment to the next."""
-        self._make_folder_of(name)
-        with self._fs.open_output_stream(self._path(name)):
-            pass
+        with self._errors(name):
+            self._make_folder_of(name)
+            self._fs.open_output_stream(self._path(name)).close()
 
     def move(self, name: str, target: str) -> None:
         """Move a file; one that stands there is replaced."""
-        self._make_folder_of(target)
-        self._fs.move(self._path(name), self._path(target))
+        with self._errors(target):
+            self._make_folder_of(target)
+            self._fs.move(self._path(name), self._path(target))
 
     def remove(self, name: str) -> None:
         """Remove a file."""
-        self._fs.delete_file(self._path(name))
+        with self._errors(name):
+            self._fs.delete_file(self._path(name))
 
     def remove_folder(self, folder: str) -> None:
         """Remove a folder and all that is in it; a missing folder stays missing."""
-        self._fs.delete_dir_contents(self._path(folder), missing_dir_ok=True)
+        with self._errors(folder):
+            self._fs.delete_dir_contents(self._path(folder), missing_dir_ok=True)
 
     def batches(self, folder: str, columns: list[str], where: Any = None) -> Iterator[Any]:
         """Read the Parquet files in a folder with Hive's partitions; a missing folder has none."""
@@ -110,8 +116,17 @@ class Storage:
         if paths:
             base = self._path(folder)
             options = {"partition_base_dir": base, "partitioning": "hive"}
-            dataset = ds.dataset(paths, filesystem=self._fs, format="parquet", **options)
-            yield from dataset.to_batches(columns=columns, filter=where)
+            with self._errors(folder):
+                dataset = ds.dataset(paths, filesystem=self._fs, format="parquet", **options)
+                yield from dataset.to_batches(columns=columns, filter=where)
+
+    @contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        """Turn what a store says into one line that names the file."""
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise StorageError(f"{self._path(name)}: {_one_line(error)}") from None
 
     def _make_folder_of(self, name: str) -> None:
         if self.local is not None:  # Object stores have no folders.

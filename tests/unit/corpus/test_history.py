@@ -274,3 +274,15 @@ def test_a_url_of_no_known_file_system_is_an_error_of_one_line() -> None:
         Storage.of("ftp://host/tables")
 
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_store_refuses_is_one_line_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "odd.parquet").write_bytes(b"no Parquet")
+    storage = Storage.of(str(tmp_path))
+
+    with pytest.raises(StorageError, match=r"inputs: .*Parquet") as caught:
+        list(storage.batches("inputs", ["source"]))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(StorageError, match="gone"):
+        storage.remove("gone")
