@@ -706,23 +706,31 @@ JoinTerm(s, m) ==
                    !.logLeadershipTermId = Max(@, m.leadershipTermId)]
     ELSE s
 
+LogEndsInOtherTerm(s, m) == m.logLeadershipTermId # s.logLeadershipTermId
+
+LogIsTooLong(s, m) ==
+    m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < s.appendPosition
+
+HasOlderTerms(s, m) == s.appendPosition >= m.termBaseLogPosition
+
+ReplicateOlderTerms(s, m) ==
+    IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(s)
+    ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN s
+    ELSE IF s.appendPosition < m.nextTermBaseLogPosition
+    THEN Replicate(s, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
+    ELSE IF m.nextLogPosition # NULL_POSITION
+    THEN Replicate(s, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
+    ELSE s
+
 AcceptNewLeadershipTerm(i, s, m) ==
     LET t == FollowLeader(s, m)
-        a == s.appendPosition
-    IN  IF m.logLeadershipTermId # s.logLeadershipTermId
+    IN  IF LogEndsInOtherTerm(s, m)
         THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
-        ELSE IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
-        THEN TruncateLog(s, m.nextTermBaseLogPosition)
-        ELSE IF a >= m.termBaseLogPosition
+        ELSE IF LogIsTooLong(s, m) THEN TruncateLog(s, m.nextTermBaseLogPosition)
+        ELSE IF HasOlderTerms(s, m)
         THEN EnterFollowerState([JoinTerm(t, m) EXCEPT !.notifiedCommitPosition = IF Rev149 THEN 0 ELSE @],
                                 "FOLLOWER_REPLAY")
-        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
-        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
-        ELSE IF a < m.nextTermBaseLogPosition
-        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
-        ELSE IF m.nextLogPosition # NULL_POSITION
-        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
-        ELSE t
+        ELSE ReplicateOlderTerms(t, m)
 
 AcceptsNewLeadershipTerm(s, m) ==
     \/ s.electionState = "CANVASS" /\ (Hardened("HZ3") => m.leadershipTermId >= s.candidateTermId)

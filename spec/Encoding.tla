@@ -5,7 +5,7 @@
 (*                                                                         *)
 (* The order of the fields is that of the Python classes of the same       *)
 (* names, without the two lists of a state, which follow at the end.  A    *)
-(* name is the number of its place, from 0, in one of the tables below; a  *)
+(* name is the number of its place, from 0, in one of the tables; a        *)
 (* truth value is 0 or 1; a set of members is the sum of 2^j for each      *)
 (* member j in it; null is -1, as everywhere.                              *)
 (*                                                                         *)
@@ -13,25 +13,6 @@
 (* sound because Decode is used on tuples that have been validated.        *)
 (***************************************************************************)
 EXTENDS Member
-
-ActionTable ==
-    <<"OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm", "OnAppendPosition",
-      "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup", "OnTerminationPosition",
-      "OnTerminationAck",
-      "ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",
-      "LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady",
-      "FollowerLogReplication", "FollowerReplay", "FollowerCatchupInit", "FollowerCatchupAwait",
-      "FollowerCatchup", "FollowerLogInit", "FollowerLogAwait", "FollowerReady",
-      "EnterElection", "ElectionError", "AppendEntry", "RecordLog", "ConsumeLog",
-      "OnReplayNewLeadershipTermEvent", "UpdateLeaderPosition", "UpdateFollowerPosition",
-      "TakeSnapshot", "InitiateTermination", "Terminate", "Restart">>
-
-ElectionStateTable ==
-    <<"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT",
-      "LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY",
-      "FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY", "FOLLOWER_CATCHUP_INIT",
-      "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT",
-      "FOLLOWER_READY", "CLOSED">>
 
 RoleTable == <<"FOLLOWER", "CANDIDATE", "LEADER">>
 

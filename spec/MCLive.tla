@@ -51,16 +51,8 @@ Live(i) == i # Absent /\ ~Playing
 (***************************************************************************)
 (* What a member does at once: its own step in its state, and the archive. *)
 (***************************************************************************)
-OwnAction ==
-    [INIT |-> "ElectionInit", CANVASS |-> "Canvass", NOMINATE |-> "Nominate",
-     CANDIDATE_BALLOT |-> "CandidateBallot", FOLLOWER_BALLOT |-> "FollowerBallot",
-     LEADER_LOG_REPLICATION |-> "LeaderLogReplication", LEADER_REPLAY |-> "LeaderReplay",
-     LEADER_INIT |-> "LeaderInit", LEADER_READY |-> "LeaderReady",
-     FOLLOWER_LOG_REPLICATION |-> "FollowerLogReplication", FOLLOWER_REPLAY |-> "FollowerReplay",
-     FOLLOWER_CATCHUP_INIT |-> "FollowerCatchupInit", FOLLOWER_CATCHUP_AWAIT |-> "FollowerCatchupAwait",
-     FOLLOWER_CATCHUP |-> "FollowerCatchup", FOLLOWER_LOG_INIT |-> "FollowerLogInit",
-     FOLLOWER_LOG_AWAIT |-> "FollowerLogAwait", FOLLOWER_READY |-> "FollowerReady",
-     CLOSED |-> "UpdateLeaderPosition"]
+OwnStepOf(s) ==
+    IF s.electionState = "CLOSED" THEN "UpdateLeaderPosition" ELSE OwnAction[s.electionState]
 
 OwnInput(i) ==
     LET k == member[i].publicationPosition + 1
@@ -79,7 +71,7 @@ Connected(i) ==
 
 Proceed(i) ==
     /\ Live(i) /\ Connected(i)
-    /\ Tick(i, OwnAction[member[i].electionState], OwnInput(i))
+    /\ Tick(i, OwnStepOf(member[i]), OwnInput(i))
 
 Write(i) ==
     /\ Live(i) /\ Closed(member[i], "LEADER") /\ BoundAppend(member[i].publicationPosition + 1)
@@ -94,7 +86,7 @@ Work(i) == Proceed(i) \/ Write(i) \/ Keep(i) \/ Read(i)
 Busy(i) ==
     LET s == member[i]
     IN  \/ /\ Connected(i)
-           /\ \E o \in Step(i, s, OwnAction[s.electionState], OwnInput(i)) : o.next # s \/ o.sends # <<>>
+           /\ \E o \in Step(i, s, OwnStepOf(s), OwnInput(i)) : o.next # s \/ o.sends # <<>>
         \/ Closed(s, "LEADER") /\ BoundAppend(s.publicationPosition + 1)
         \/ MayRecord(i)
         \/ s.commitPosition < Min(Len(log[i]), ConsumeBound(s))

@@ -30,17 +30,6 @@ VARIABLES
     auxCut,    \* who is cut off, or -1
     auxSeen    \* the sightings so far
 
-OwnAction ==
-    [INIT |-> "ElectionInit", CANVASS |-> "Canvass", NOMINATE |-> "Nominate",
-     CANDIDATE_BALLOT |-> "CandidateBallot", FOLLOWER_BALLOT |-> "FollowerBallot",
-     LEADER_LOG_REPLICATION |-> "LeaderLogReplication", LEADER_REPLAY |-> "LeaderReplay",
-     LEADER_INIT |-> "LeaderInit", LEADER_READY |-> "LeaderReady",
-     FOLLOWER_LOG_REPLICATION |-> "FollowerLogReplication", FOLLOWER_REPLAY |-> "FollowerReplay",
-     FOLLOWER_CATCHUP_INIT |-> "FollowerCatchupInit",
-     FOLLOWER_CATCHUP_AWAIT |-> "FollowerCatchupAwait", FOLLOWER_CATCHUP |-> "FollowerCatchup",
-     FOLLOWER_LOG_INIT |-> "FollowerLogInit", FOLLOWER_LOG_AWAIT |-> "FollowerLogAwait",
-     FOLLOWER_READY |-> "FollowerReady"]
-
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Drawn(k, n): the k-th draw of a step, one of 0 .. n - 1, by the sum of  *)

@@ -9,27 +9,41 @@
 (* StepOracle.tla (given steps).                                           *)
 (*                                                                         *)
 (* The name of an action is the same here, in the Python core (snake case) *)
-(* and in traces.                                                          *)
+(* and in traces.  Here is the one list of them, in the order of their     *)
+(* codes.  TLA+ knows no operator by its name, so Step has to spell the    *)
+(* list out; and TLC names a step by the operator that Next names, so      *)
+(* Cluster.tla does.                                                       *)
 (***************************************************************************)
 EXTENDS Replication
 
-MessageActions ==
-    {"OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm", "OnAppendPosition",
-     "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup", "OnTerminationPosition",
-     "OnTerminationAck"}
+MessageTable ==
+    <<"OnCanvassPosition", "OnRequestVote", "OnVote", "OnNewLeadershipTerm", "OnAppendPosition",
+      "OnCommitPosition", "OnCatchupPosition", "OnStopCatchup", "OnTerminationPosition",
+      "OnTerminationAck">>
 
-ElectionActions ==
-    {"ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",
-     "LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady", "FollowerLogReplication",
-     "FollowerReplay", "FollowerCatchupInit", "FollowerCatchupAwait", "FollowerCatchup",
-     "FollowerLogInit", "FollowerLogAwait", "FollowerReady"}
+(***************************************************************************)
+(* One for each state of an election, in the order of ElectionStateTable.  *)
+(***************************************************************************)
+ElectionTable ==
+    <<"ElectionInit", "Canvass", "Nominate", "CandidateBallot", "FollowerBallot",
+      "LeaderLogReplication", "LeaderReplay", "LeaderInit", "LeaderReady", "FollowerLogReplication",
+      "FollowerReplay", "FollowerCatchupInit", "FollowerCatchupAwait", "FollowerCatchup",
+      "FollowerLogInit", "FollowerLogAwait", "FollowerReady">>
 
-OtherActions ==
-    {"EnterElection", "ElectionError", "Restart", "AppendEntry", "RecordLog", "ConsumeLog",
-     "OnReplayNewLeadershipTermEvent", "UpdateLeaderPosition", "UpdateFollowerPosition",
-     "TakeSnapshot", "InitiateTermination", "Terminate"}
+OtherTable ==
+    <<"EnterElection", "ElectionError", "AppendEntry", "RecordLog", "ConsumeLog",
+      "OnReplayNewLeadershipTermEvent", "UpdateLeaderPosition", "UpdateFollowerPosition",
+      "TakeSnapshot", "InitiateTermination", "Terminate", "Restart">>
 
-Actions == MessageActions \cup ElectionActions \cup OtherActions
+ActionTable == MessageTable \o ElectionTable \o OtherTable
+
+MessageActions == NamesIn(MessageTable)
+
+Actions == NamesIn(ActionTable)
+
+OwnAction ==
+    [state \in ElectionStates \ {"CLOSED"} |->
+        ElectionTable[CHOOSE k \in DOMAIN ElectionTable : ElectionStateTable[k] = state]]
 
 ActionOf(message) == "On" \o message.type
 

@@ -45,12 +45,16 @@ UpstreamFix == Revision = "upstream-fix"
 
 Hardened(hazard) == hazard \in Hardening
 
-ElectionStates ==
-    {"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT",
-     "LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY",
-     "FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY", "FOLLOWER_CATCHUP_INIT",
-     "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT",
-     "FOLLOWER_READY", "CLOSED"}
+ElectionStateTable ==
+    <<"INIT", "CANVASS", "NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT",
+      "LEADER_LOG_REPLICATION", "LEADER_REPLAY", "LEADER_INIT", "LEADER_READY",
+      "FOLLOWER_LOG_REPLICATION", "FOLLOWER_REPLAY", "FOLLOWER_CATCHUP_INIT",
+      "FOLLOWER_CATCHUP_AWAIT", "FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT", "FOLLOWER_LOG_AWAIT",
+      "FOLLOWER_READY", "CLOSED">>
+
+NamesIn(table) == {table[k] : k \in DOMAIN table}
+
+ElectionStates == NamesIn(ElectionStateTable)
 
 (***************************************************************************)
 (* The states in which a vote may be granted, and those in which the       *)

@@ -100,37 +100,13 @@ MutTruncateLog(s, position) ==
 (***************************************************************************)
 (* MUT_CutsNothing: a follower keeps what its leader does not have.        *)
 (***************************************************************************)
-MutAcceptWithoutCut(i, s, m) ==
-    LET t == FollowLeader(s, m)
-        a == s.appendPosition
-    IN  IF m.logLeadershipTermId # s.logLeadershipTermId
-        THEN IF s.electionState = "CANVASS" THEN s ELSE EnterCanvass(i, s)
-        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
-        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
-        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
-        ELSE IF a < m.nextTermBaseLogPosition
-        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
-        ELSE IF m.nextLogPosition # NULL_POSITION
-        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
-        ELSE t
+MutNothingIsTooLong(s, m) == FALSE
 
 (***************************************************************************)
 (* MUT_AnyLogFits: a follower does not ask whether the leader speaks of    *)
 (* the term that its own log ends with.                                    *)
 (***************************************************************************)
-MutAcceptAnyLog(i, s, m) ==
-    LET t == FollowLeader(s, m)
-        a == s.appendPosition
-    IN  IF m.nextTermBaseLogPosition # NULL_POSITION /\ m.nextTermBaseLogPosition < a
-        THEN TruncateLog(s, m.nextTermBaseLogPosition)
-        ELSE IF a >= m.termBaseLogPosition THEN EnterFollowerState(t, "FOLLOWER_REPLAY")
-        ELSE IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(t)
-        ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN t
-        ELSE IF a < m.nextTermBaseLogPosition
-        THEN Replicate(t, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
-        ELSE IF m.nextLogPosition # NULL_POSITION
-        THEN Replicate(t, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
-        ELSE t
+MutEveryTermFits(s, m) == FALSE
 
 (***************************************************************************)
 (* MUT_LogsNotCompared: a member votes for whoever asks.                   *)

@@ -13,17 +13,6 @@ CONSTANTS Walks, Length, SpoilPercent
 
 VARIABLES walk, step
 
-OwnAction ==
-    [INIT |-> "ElectionInit", CANVASS |-> "Canvass", NOMINATE |-> "Nominate",
-     CANDIDATE_BALLOT |-> "CandidateBallot", FOLLOWER_BALLOT |-> "FollowerBallot",
-     LEADER_LOG_REPLICATION |-> "LeaderLogReplication", LEADER_REPLAY |-> "LeaderReplay",
-     LEADER_INIT |-> "LeaderInit", LEADER_READY |-> "LeaderReady",
-     FOLLOWER_LOG_REPLICATION |-> "FollowerLogReplication", FOLLOWER_REPLAY |-> "FollowerReplay",
-     FOLLOWER_CATCHUP_INIT |-> "FollowerCatchupInit",
-     FOLLOWER_CATCHUP_AWAIT |-> "FollowerCatchupAwait", FOLLOWER_CATCHUP |-> "FollowerCatchup",
-     FOLLOWER_LOG_INIT |-> "FollowerLogInit", FOLLOWER_LOG_AWAIT |-> "FollowerLogAwait",
-     FOLLOWER_READY |-> "FollowerReady"]
-
 Nothing == [action |-> "", x |-> NoInput, channel |-> channel]
 
 Act(action, x) == [action |-> action, x |-> x, channel |-> channel]

@@ -71,8 +71,8 @@ def module(name: str) -> str:
 
 def actions() -> list[str]:
     """The names in the action table of Member.tla."""
-    sets = re.findall(r"^\w+Actions ==\s*\{(.*?)\}", module("Member"), re.MULTILINE | re.DOTALL)
-    return sorted(name for one in sets for name in re.findall(r'"(\w+)"', one))
+    tables = re.findall(r"^\w+Table ==\s*<<(.*?)>>", module("Member"), re.MULTILINE | re.DOTALL)
+    return sorted(name for one in tables for name in re.findall(r'"(\w+)"', one))
 
 
 def disjuncts(name: str) -> Iterator[str]:

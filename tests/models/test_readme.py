@@ -51,7 +51,7 @@ def operator_of(state: str) -> str:
 def test_every_election_state_has_its_operator_in_the_module_that_is_named() -> None:
     rows = table("## The election states")
     text = module_text("MemberState")
-    states = re.findall(r'"(\w+)"', text.partition("ElectionStates ==")[2].partition("}")[0])
+    states = re.findall(r'"(\w+)"', text.partition("ElectionStateTable ==")[2].partition(">>")[0])
 
     assert [row[0] for row in rows] == states
     assert len(states) == 18

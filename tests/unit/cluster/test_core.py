@@ -43,9 +43,9 @@ PROTOCOL_CORE = {
 
 
 def actions_of_the_spec(name: str) -> set[str]:
-    """The strings of a set of actions in ``Member.tla``."""
+    """The strings of a table of actions in ``Member.tla``."""
     text = (ROOT / "spec" / "Member.tla").read_text()
-    found = re.search(rf"^{name} ==\s*\{{([^}}]*)\}}", text, re.MULTILINE)
+    found = re.search(rf"^{name} ==\s*<<([^>]*)>>", text, re.MULTILINE)
     assert found, f"{name} is not in Member.tla"
     return set(re.findall(r'"(\w+)"', found[1]))
 
@@ -53,9 +53,9 @@ def actions_of_the_spec(name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "handlers"),
     [
-        ("MessageActions", MESSAGE_HANDLERS),
-        ("ElectionActions", ELECTION_HANDLERS),
-        ("OtherActions", OTHER_HANDLERS),
+        ("MessageTable", MESSAGE_HANDLERS),
+        ("ElectionTable", ELECTION_HANDLERS),
+        ("OtherTable", OTHER_HANDLERS),
     ],
 )
 def test_handlers_bear_the_names_of_the_spec(name: str, handlers: tuple[core.Handler, ...]) -> None:

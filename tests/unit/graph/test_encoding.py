@@ -32,13 +32,16 @@ def definition(name: str, of: str = "Encoding") -> str:
     return found[1]
 
 
-def table(name: str) -> list[str]:
-    return re.findall(r'"(\w+)"', definition(name))
+def table(name: str, of: str = "Encoding") -> list[str]:
+    return re.findall(r'"(\w+)"', definition(name, of))
 
 
 def test_tables_name_what_the_codes_of_python_stand_for() -> None:
-    assert table("ActionTable") == list(ACTION_NAMES)
-    assert table("ElectionStateTable") == [each.value for each in STATE_ENUMS["election_state"]]
+    tables = ("MessageTable", "ElectionTable", "OtherTable")
+    assert [name for one in tables for name in table(one, of="Member")] == list(ACTION_NAMES)
+    assert table("ElectionStateTable", of="MemberState") == [
+        each.value for each in STATE_ENUMS["election_state"]
+    ]
     assert table("RoleTable") == [each.value for each in STATE_ENUMS["role"]]
     assert table("ModuleStateTable") == [each.value for each in STATE_ENUMS["module_state"]]
 
