@@ -49,8 +49,12 @@ def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) 
     assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
 
 
-@pytest.mark.parametrize("event", ["CATCHUP_POSITION", "REPLAY_NEW_LEADERSHIP_TERM"])
-def test_what_the_log_does_not_say_of_a_catch_up_is_inferred(event: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "event", ["CATCHUP_POSITION", "NEW_ELECTION", "REPLAY_NEW_LEADERSHIP_TERM"]
+)
+def test_what_the_log_does_not_say_of_starts_and_catch_ups_is_inferred(
+    event: str, tmp_path: Path
+) -> None:
     logs = write_logs(tmp_path / "logs", logs_without(SAMPLES[1], event))
     summary = import_logs([logs], tmp_path / "run")
 

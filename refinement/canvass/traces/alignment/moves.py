@@ -141,7 +141,7 @@ class Moves:
         if not self._shows_replay and s.module_state is ModuleState.ACTIVE:
             yield from self._replayed(s)
         if record is not None:
-            if is_start(record):
+            if is_start(record) or self._is_unlogged_start(k):
                 yield "Restart", NO_INPUT
             elif isinstance(record, records.ReplayNewLeadershipTerm):
                 yield from self._shown_entries(s, record)
@@ -164,6 +164,16 @@ class Moves:
         for one, (base, end) in found.items():
             entry = Input(position=end, leadership_term_id=one, term_base_log_position=base)
             yield "OnReplayNewLeadershipTermEvent", entry
+
+    def _is_unlogged_start(self, k: int) -> bool:
+        """Whether a process starts with a line, where the log does not show its first election."""
+        record = self.lines.records[k]
+        return (
+            not self.lines.vocabulary.prints(records.NewElection)
+            and isinstance(record, records.ElectionStateChange)
+            and record.old_state == ElectionState.INIT.value
+            and (k == 0 or isinstance(self.lines.records[k - 1], records.LifeStart))
+        )
 
     def possible(self, s: Member, k: int) -> Iterator[Move]:
         """Steps that lines may be missing of: all silent ones, and receipts of every kind."""
