@@ -144,3 +144,12 @@ def test_a_click_follows_a_message_to_its_receiver(open_page: Open, ids: Ids) ->
     before = page.locator("output.place").get_attribute("data-place") or ""
     arrow.locator(".arrow-tip").click()
     expect(page.locator("output.place")).not_to_have_attribute("data-place", before)
+
+
+def test_what_happened_names_the_lines_of_the_logs(server: Asked, ids: Ids) -> None:
+    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
+    with gzip.open(SAMPLE / "member-1.log.gz", "rt") as log:
+        lines = log.read().splitlines()
+    file, _, line = answer.elections[0].sentence.places.split(", ")[-1].rpartition(":")
+    assert file == "member-1.log"
+    assert "LEADER_READY -> CLOSED" in lines[int(line.split("-")[0]) - 1]

@@ -137,6 +137,11 @@ def test_a_predicate_holds_where_it_should(
         ("n < on", 3, "< needs numbers; there is a truth value"),
         ("n < 'a'", 3, "there is a string"),
         ("n.x = 1", 3, "a number has no field x"),
+        (
+            "any(m in member: m.term = 1)",
+            20,
+            "a number has no field term; m is the number of a member: write member[m].term",
+        ),
         ("n[0] = 1", 2, "a function or sequence was expected before ["),
         ("len(n) = 1", 1, "len needs a set, sequence, function or record; this is a number"),
         ("any(x in n: true)", 10, "a set, sequence or function was expected; this is a number"),

@@ -47,9 +47,16 @@ class _Rows:
                 return int(places[one.line - 1])
         return None
 
+    def _place(self, one: Evidence) -> str:
+        """Name a line; of a run that was imported, the line of the log that shows the event."""
+        rows = self._opened.member_rows[one.member_id]
+        if not 0 < one.line <= len(rows):
+            return str(one)
+        return self._opened.when(int(rows[one.line - 1])).place or str(one)
+
     def line(self, text: str, evidence: Sequence[Evidence]) -> api.EvidenceLine:
         """Give a text with its evidence."""
-        places = ", ".join(dict.fromkeys(str(one) for one in evidence))
+        places = ", ".join(dict.fromkeys(map(self._place, evidence)))
         return api.EvidenceLine(shortened(text), shortened(places), self._event(evidence))
 
     def sentence(self, one: Sentence) -> api.EvidenceLine:

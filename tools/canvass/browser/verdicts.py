@@ -71,9 +71,13 @@ class Checker:
 
 def _settle(opened: OpenRun, lookup: StepLookup, found: Checked) -> None:
     try:
-        found.verdict = verdict_of(opened, lookup)
-        if found.verdict.divergences:
-            found.case = _case(opened, found.verdict, lookup)
+        verdict = verdict_of(opened, lookup)
+        try:
+            if verdict.divergences:
+                found.case = _case(opened, verdict, lookup)
+        finally:
+            # Last: whoever sees that a run diverges sees where, too.
+            found.verdict = verdict
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported where the verdict would be
         reason = " ".join(str(error).split())
         found.note = shortened(f"not checked: {type(error).__name__}: {reason}")

@@ -77,19 +77,20 @@ function Axis(
 
 /** Who leads, and how long the election before took. */
 function Bands({ strip, scale }: { strip: RunStrip; scale: TimeScale }) {
+  const timed = strip.times.length > 0; // Else the clock only counts.
   return (
     <g class="strip-bands">
       {strip.bands.map((band) => {
         const from = scale.place(band.start);
         const width = Math.max(1.5, scale.place(band.end) - from);
-        const text = `${band.member} leads term ${band.term} · ${band.lasted}`;
+        const text = `${band.member} leads term ${band.term}${timed ? ` · ${band.lasted}` : ""}`;
         const before = from - scale.place(band.electionStart);
         return (
           <g key={`${band.start} ${band.member}`} data-band={band.member} data-term={band.term}>
             <rect x={from} y={AXIS + 1} width={width} height={BAND - 3} rx={3} />
             <text x={from + 4} y={AXIS + BAND - 4}>{fitting(width - 6, text, `${band.member} leads t${band.term}`, `t${band.term}`)}</text>
             <text class="strip-election" x={from - 4} y={AXIS + BAND - 4} text-anchor="end">
-              {fitting(before - 6, `elected in ${band.election}`, band.election)}
+              {timed ? fitting(before - 6, `elected in ${band.election}`, band.election) : ""}
             </text>
             <title>{`member ${band.member} leads term ${band.term} for ${band.lasted}; its own election took ${band.election}`}</title>
           </g>
