@@ -29,6 +29,11 @@ KEEPS = ROOT / "samples" / "aeron" / "b-leader-killed"
 Command = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(autouse=True)
+def _at_the_priority_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_check, "NICE", 0)
+
+
 def stamp(line: str) -> float:
     return float(line[1 : line.index("]")]) if line.startswith("[") else 0.0
 

@@ -29,7 +29,8 @@ LIMIT_S: Final = 600.0
 """What a check may take."""
 _PACKED: Final = 20
 """So many times as long as its file a packed log counts."""
-_NICE: Final = 10
+NICE: Final = 10
+"""Priority of the processes that check: a cluster on the same host comes first."""
 _COPIED: Final = 1 << 20
 
 
@@ -186,7 +187,7 @@ class LiveCheck:
         program = [sys.executable, "-m", "canvass.cli.main", *words, "--format", "json"]
         self._child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._child.pid, _NICE)
+            os.setpriority(os.PRIO_PROCESS, self._child.pid, NICE)
         try:
             out, error = self._child.communicate(timeout=max(limit_s, 0.0))
         except subprocess.TimeoutExpired:
