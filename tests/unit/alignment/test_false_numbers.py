@@ -66,6 +66,11 @@ def test_a_false_number_is_contradicted(
 @pytest.mark.parametrize(
     ("name", "member_id", "line", "count"),
     [
+        *(
+            slow(name, 2, 124, 173, id="an election, and much after it")
+            for name in FOLDERS
+            if name == "h-operator-actions"
+        ),
         pytest.param("b-leader-killed", 0, 112, 16, id="an election that was won"),
         slow("s1-with-sends", 0, 243, 4, id="a leader whose commit position fell"),
         slow("1.48.11-calm", 2, 299, 103, id="the end, with what terminates the member"),
@@ -83,6 +88,7 @@ def test_lines_that_are_missing_contradict_nothing(
     assert summary.outcome == INCOMPLETE, summary.contradiction
 
 
+@pytest.mark.night
 def test_a_member_that_starts_without_its_disk_is_named(tmp_path: Path) -> None:
     logs = logs_of("b-leader-killed")
     mine = logs[0]

@@ -29,6 +29,7 @@ from canvass.cluster.transitions import begin_election, disk
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import LifeStart
 from canvass.traces.alignment import costs
+from canvass.traces.alignment.completeness import GOES_ON_NS
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines, is_start
 from canvass.traces.alignment.moves import END_OF_LIFE
@@ -110,9 +111,19 @@ class Repairs:
             total = repair.cost + min(unmet, costs.GAP + costs.UNKNOWN_LINES)
             if best is None or total < best[0]:
                 best = total, repair
-        if best is None or (best[1].false_line >= 0 and _has_gap(steps, best[1].length)):
+        if best is None:
+            return None
+        unsure = _has_gap(steps, best[1].length) or self._is_silent_before(steps, k)
+        if best[1].false_line >= 0 and unsure:
             return None
         return best[1]
+
+    def _is_silent_before(self, steps: list[Step], k: int) -> bool:
+        """Whether a closed member has logged nothing for long before it received line ``k``."""
+        closed = bool(steps) and steps[-1].state.election_state is ElectionState.CLOSED
+        if not closed or not k or self._lines.messages[k] is None:
+            return False
+        return self._lines.times[k] - self._lines.times[k - 1] > GOES_ON_NS
 
     def _unmet(self, repair: Repair) -> int:
         """How many of the lines after a repair cannot be met.
