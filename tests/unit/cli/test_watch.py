@@ -171,7 +171,7 @@ def test_the_end_of_a_log_that_is_too_long_is_checked_alone(
     found = one.state.checks.check()
     one.poll()
 
-    assert (found.verdict, found.is_whole) == ("INCOMPLETE", False)
+    assert (found.verdict, found.is_whole) == ("INCOMPLETE", False), found.sentence
     assert sorted(given) == ["member-0.log", "member-1.log", "member-2.log"]
     assert all(0 < size <= 20_000 for size in given.values())
     assert "verdict: INCOMPLETE (the end of the logs)" in one.out.getvalue()

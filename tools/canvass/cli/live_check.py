@@ -175,7 +175,8 @@ class LiveCheck:
             return "", error
         (one,) = found.runs
         if code == EXIT_ERROR:
-            return "", one.reason or error
+            # Of a log without its beginning there may be nothing to check.
+            return ("" if is_whole else "INCOMPLETE"), one.reason or error
         if one.verdict != "DIVERGES" and contradiction is not None:
             # The run ends before the line. If earlier lines are gone this need not mean anything.
             where = f"{contradiction.file}:{contradiction.line}: {contradiction.reason}"
