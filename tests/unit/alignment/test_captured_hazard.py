@@ -1,4 +1,4 @@
-"""The captured cluster of docs/findings/captured-hz6.md: its verdict, and the quoted lines."""
+"""The captured clusters of docs/findings/captured-*.md: their verdicts, and the quoted lines."""
 
 from __future__ import annotations
 
@@ -14,37 +14,56 @@ from canvass.traces.alignment.importer import import_logs
 from support.checked_runs import checked
 
 ROOT = Path(__file__).resolve().parents[3]
-SAMPLE = ROOT / "samples" / "aeron-hz6"
-PAGE = (ROOT / "docs" / "findings" / "captured-hz6.md").read_text()
-QUOTED = re.findall(r"^\| `(member-\d\.log):(\d+)` \| (\d+\.\d+) \| `(.*)` \|$", PAGE, re.MULTILINE)
+FINDINGS = {"hz1": 16, "hz6": 21}
+"""How many lines each page quotes."""
+_QUOTED = re.compile(r"^\| `(member-\d\.log):(\d+)` \| (\d+\.\d+) \| `(.*)` \|$", re.MULTILINE)
+PAGES = {
+    name: (ROOT / "docs" / "findings" / f"captured-{name}.md").read_text() for name in FINDINGS
+}
+QUOTED = [(name, *quoted) for name, page in PAGES.items() for quoted in _QUOTED.findall(page)]
+
+
+def sample(name: str) -> Path:
+    """The logs of a finding."""
+    return ROOT / "samples" / f"aeron-{name}"
 
 
 @cache
-def lines_of(name: str) -> list[str]:
+def lines_of(name: str, log: str) -> list[str]:
     """The lines of a member's log."""
-    return gzip.decompress((SAMPLE / f"{name}.gz").read_bytes()).decode().splitlines()
+    return gzip.decompress((sample(name) / f"{log}.gz").read_bytes()).decode().splitlines()
 
 
-def test_every_line_is_explained_and_what_was_committed_is_not_durable(tmp_path: Path) -> None:
-    summary = import_logs([SAMPLE], tmp_path / "run")
+@pytest.mark.parametrize(
+    ("name", "lines", "position"), [("hz1", 3720, 54080), ("hz6", 2070, 73408)]
+)
+def test_every_line_is_explained_and_what_was_committed_is_not_durable(
+    tmp_path: Path, name: str, lines: int, position: int
+) -> None:
+    summary = import_logs([sample(name)], tmp_path / "run")
     result = checked(tmp_path / "run")
     found = [(one.name, one.member) for one in result.divergences]
 
     assert summary.outcome == "EXPLAINED"
-    assert sum(member.accounted for member in summary.members) == 2070
+    assert sum(member.accounted for member in summary.members) == lines
     assert result.verdict is Verdict.DIVERGES
     assert found == [("CommittedIsDurable", 0)]
-    assert "73408" in result.divergences[0].text
+    assert str(position) in result.divergences[0].text
 
 
-def test_the_page_quotes_lines() -> None:
-    assert len(QUOTED) == PAGE.count("| `member-") == 21
+@pytest.mark.parametrize("name", FINDINGS)
+def test_the_page_quotes_lines(name: str) -> None:
+    count = sum(one == name for one, *_ in QUOTED)
+
+    assert count == PAGES[name].count("| `member-") == FINDINGS[name]
 
 
-@pytest.mark.parametrize(("name", "number", "time", "quoted"), QUOTED)
-def test_a_quoted_line_is_in_the_log(name: str, number: str, time: str, quoted: str) -> None:
+@pytest.mark.parametrize(("name", "log", "number", "time", "quoted"), QUOTED)
+def test_a_quoted_line_is_in_the_log(
+    name: str, log: str, number: str, time: str, quoted: str
+) -> None:
     """Each part of the quotation stands in the line, in its order."""
-    line = lines_of(name)[int(number) - 1]
+    line = lines_of(name, log)[int(number) - 1]
     at = 0
     for part in re.findall(r'\w+="[^"]*"|\S+ -> \S+|\S+', quoted):
         place = re.compile(rf"(?<!\S){re.escape(part)}(?!\S)").search(line, at)
