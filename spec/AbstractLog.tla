@@ -21,7 +21,7 @@ logVars == <<committed, applied>>
 StartsWith(a, b) == Len(b) <= Len(a) /\ SubSeq(a, 1, Len(b)) = b
 
 (***************************************************************************)
-(* Commit(i): member i applies entries that nobody has applied before.     *)
+(* Commit(i): member i applies entries that no member has applied.         *)
 (* They follow what is committed; with this they are.                      *)
 (***************************************************************************)
 Commit(i) ==

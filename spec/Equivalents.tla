@@ -95,7 +95,7 @@ NoNewerTermIsReported ==
 (* next is in its own archive: the log that it reads is the recorded one.  *)
 (*                                                                         *)
 (* Mutant follower_processes_what_is_not_recorded: ConsumeBound of a       *)
-(* follower is what it was told to be committed, recorded or not.          *)
+(* follower is the announced commit position, recorded or not.             *)
 (***************************************************************************)
 OnlyTheRecordedIsProcessed ==
     \A i \in Members :

@@ -5,7 +5,7 @@
 (*                                                                         *)
 (* Before the tale member 1 has led term 0.  All have recorded its first   *)
 (* entry, only member 1 has the second.  All are in an election; member 1  *)
-(* has stood in vain once.                                                 *)
+(* has lost one election.                                                  *)
 (*                                                                         *)
 (* The tale: member 0 is elected in term 1 with member 2's vote, opens     *)
 (* that term on disk, and nobody hears of it (in upstream-fix member 2     *)

@@ -4,7 +4,7 @@
 (* ever once its leader has gone, and without it the rest is no quorum.    *)
 (*                                                                         *)
 (* Before the tale member 0 has led term 0 with both others; all have      *)
-(* recorded the first entry, and nobody has heard that it is committed.    *)
+(* recorded the first entry, and none has heard that it is committed.      *)
 (* Member 0 is elected again, in term 1, with member 1's vote.  It has not *)
 (* heard of a quorum when it announces itself, so that its announcement    *)
 (* has commit position 0.  Member 1 follows it.  Member 0 is gone;         *)

@@ -1,6 +1,6 @@
 ----------------------------- MODULE MCLiveHZ3 ------------------------------
 (***************************************************************************)
-(* The price of hardening HZ3: a member that has stood in vain cannot come *)
+(* The price of hardening HZ3: a member that lost an election cannot come  *)
 (* back to a leader of a lower term.                                       *)
 (*                                                                         *)
 (* Before the tale member 2 leads term 0 with both others.  Member 0 loses *)

@@ -4,7 +4,7 @@
 (* step of AbstractLog.tla, or changes nothing there; and all safety       *)
 (* properties hold.                                                        *)
 (*                                                                         *)
-(* The first leadership is told: member 0 leads term 0 with the others,    *)
+(* The first leadership is scripted: member 0 leads term 0 with others,    *)
 (* whose logs are empty (MCElection.tla explores what elections of equal   *)
 (* logs can do), and writes the first entry.  If Told is "lost", members 1 *)
 (* and 2 have lost it before they record anything.  If Told is "won",      *)

@@ -301,7 +301,7 @@ CountedPosition(s, term, own, record) ==
 (* recorded up to own.  What the leader knows of itself counts in full.    *)
 (* UpstreamFix: a report counts only if it was made in this term, the      *)
 (* leader's own included.                                                  *)
-(* 1.49 counts members however long unheard, and does not bound the        *)
+(* 1.49 counts members however long silent, and does not bound the         *)
 (* position in elections.                                                  *)
 (***************************************************************************)
 BoundedQuorumPosition(s, term, own, active) ==

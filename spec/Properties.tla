@@ -137,7 +137,7 @@ SnapshotAgreement ==
 
 (***************************************************************************)
 (* INV: CommittedIsDurable.  Each committed entry is recorded by a quorum. *)
-(* What a client was told stays true after any minority is lost for ever.  *)
+(* What a client was answered holds after any minority is lost for ever.   *)
 (***************************************************************************)
 CommittedIsDurable ==
     Cardinality({i \in Members : IsPrefix(hist.committed, log[i])}) >= Quorum
@@ -276,7 +276,7 @@ ServiceBehindCommit == [][ServicesFollow]_vars
 (*                                                                         *)
 (* Not stated: V5, that a shut-down ends within its deadlines, because     *)
 (* there are no deadlines here, and without one a leader may wait for ever *)
-(* for the acknowledgement of a member that it has not told.  V6, that a   *)
+(* for the acknowledgement of a member that it did not ask.  V6, that a    *)
 (* catch-up merges under continuous load, because the models bound what is *)
 (* written; EventuallyClosed says it for a load that ends.                 *)
 (***************************************************************************)

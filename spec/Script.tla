@@ -118,7 +118,7 @@ StartsAfter(scripts) == \E c \in {After(scripts[k]) : k \in DOMAIN scripts} : St
 (* Elected(i, followers, n): the same with a sequence of followers, which  *)
 (* have the leader's log and, like it, n entries of it to replay, and on   *)
 (* until all are closed and the leader has written the first entry of its  *)
-(* term, which nobody has recorded yet.  In the revision upstream-fix a    *)
+(* term, which no member has recorded.  In the revision upstream-fix a     *)
 (* vote is no report: the followers report before the leader replays.      *)
 (* Advances(i, a): closed leader i takes note of what it has recorded      *)
 (* itself, then commits.  HearEachOther(i, j): i and j canvass and hear    *)
@@ -168,7 +168,7 @@ EnterElections(members) == LET Enters(j) == Does(j, "EnterElection") IN Each(Ent
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The behaviour: as told, then Next.                                      *)
+(* The behaviour: the script, then Next.                                   *)
 (***************************************************************************)
 TALE == 7    \* the register of TLC that holds the tale
 

@@ -225,7 +225,7 @@ OnTopOfItself(i) ==
 
 (***************************************************************************)
 (* LogIsThere(i): the event records what is written and consumes what is   *)
-(* recorded; it is told of the first entry of a term, and of no other      *)
+(* recorded; it says of the first entry of a term, and of no other         *)
 (* entry, that it is one.                                                  *)
 (***************************************************************************)
 IsKnown(i, from, to) == \A k \in Max(from, 1) .. to : log[i][k] # UNKNOWN
@@ -351,7 +351,7 @@ Take1(i) ==
         /\ next'    = [next EXCEPT ![i] = Load(run, i, at[i] + 2, e.state)]
 
 (***************************************************************************)
-(* What is told of a state in which no event is explained: for each member *)
+(* Printed of a state in which no event is explained: for each member      *)
 (* whether there is an event, a step, a message and log contents for it,   *)
 (* and its leader; and for a step that is none where the spec's own        *)
 (* outcomes differ.                                                        *)

@@ -126,7 +126,7 @@ MutEnterLeaderLogReplication(i, s) ==
               !.publicationPosition = s.appendPosition]
 
 (***************************************************************************)
-(* MUT_VotesGoToAll: a vote is told to everybody.                          *)
+(* MUT_VotesGoToAll: a vote is sent to everybody.                          *)
 (***************************************************************************)
 MutSendVotesToAll(j, m) ==
     IF m.type = "Vote" THEN SendToEach(m.followerMemberId, Members, m)

@@ -220,7 +220,7 @@ def test_no_command_line_has_the_key(
     good_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the browser is started with is written down by the browser itself."""
-    expected = tmp_path / "told"
+    expected = tmp_path / "expected"
     browser = tmp_path / "browser"
     browser.write_text(
         f'#!/bin/sh\nprintf "%s\\n" "$@" > {expected}.part; mv {expected}.part {expected}\n'

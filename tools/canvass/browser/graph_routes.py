@@ -13,7 +13,7 @@ from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import bad_request
 from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED, shortened
 from canvass.browser.sources import Store
-from canvass.browser.surroundings import Extent, draw, drawn_edges, find_near
+from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
 from canvass.traces.layout import ACTION_NAMES
 
 EXTENT: Final = ("depth", "limit", "actions", "include")

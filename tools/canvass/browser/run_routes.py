@@ -23,7 +23,7 @@ from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
 from canvass.browser.strips import strip_of
-from canvass.browser.surroundings import edges_of
+from canvass.browser.neighbourhood import edges_of
 from canvass.browser.verdicts import marks_of
 
 MAX_PAGE: Final = 1_000_000
@@ -65,14 +65,14 @@ class RunRoutes:
         row = run.opened.lanes.row_of(member, step)
         if row is None:
             raise not_found(f"the run has no step {step} of member {member}")
-        told = run.opened.step(row, run.wrong_at(member, step))
+        answer = run.opened.step(row, run.wrong_at(member, step))
         found = run.graph(self._store, arguments.text("graph"))
         if found is None:
-            return told
+            return answer
         if not found[2].ready:
             found[2].begin()
-            return replace(told, graph_pending=True)
-        return replace(told, graph=_in_graph(run, row, found))
+            return replace(answer, graph_pending=True)
+        return replace(answer, graph=_in_graph(run, row, found))
 
     def explanation(self, arguments: Arguments) -> Answer:
         """Say what happened in a run."""

@@ -60,7 +60,7 @@ class RunSource:
             except Refusal:
                 if name:
                     raise
-                continue  # What is wrong with the graph is told where it is asked for.
+                continue  # The routes of the graph say what is wrong with it.
             if steps is not None and (name or self._fits(steps)):
                 return found, graph, steps
         return None

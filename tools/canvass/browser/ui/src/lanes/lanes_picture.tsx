@@ -21,7 +21,7 @@ export function LanesPicture(
   },
 ) {
   const offset = topOf(from);
-  const told = useMemo(() => messagesOf(lanes), [lanes]);
+  const messages = useMemo(() => messagesOf(lanes), [lanes]);
   const routes = useMemo(() => routesOf(lanes, columns, 0), [lanes, columns.width]);
   const first = lanes.events[0]?.number ?? 0;
   const shown = lanes.events.filter((event) => event.number >= from && event.number < to);
@@ -65,7 +65,7 @@ export function LanesPicture(
           columns={columns}
           y={topOf(event.number) - offset}
           chosen={event.number === at}
-          messages={told.get(event.number)}
+          messages={messages.get(event.number)}
           choose={choose}
         />
       ))}
