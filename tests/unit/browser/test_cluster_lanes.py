@@ -97,7 +97,7 @@ def test_the_last_step_is_where_the_property_is_violated() -> None:
     diagram = drawn([state(), state(a=1), state(a=2)], ["Step", "Step"], "Safe is violated")
 
     assert [event.mark for event in diagram.events] == [None, Mark.DIVERGES]
-    assert diagram.events[-1].remark == "Safe is violated"
+    assert diagram.events[-1].remark == "violates Safe"
 
 
 def test_behaviours_of_other_models_have_no_lanes() -> None:

@@ -12,8 +12,8 @@ from canvass.browser.graph_answers import asked, find, find_path, path, quotient
 from canvass.browser.graphs import OpenGraph
 from canvass.browser.guard import bad_request
 from canvass.browser.limits import DEPTH, DRAWN_STATES, LISTED, shortened
-from canvass.browser.sources import Store
 from canvass.browser.neighbourhood import Extent, draw, drawn_edges, find_near
+from canvass.browser.sources import Store
 from canvass.traces.layout import ACTION_NAMES
 
 EXTENT: Final = ("depth", "limit", "actions", "include")

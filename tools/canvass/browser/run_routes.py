@@ -18,12 +18,12 @@ from canvass.browser.guard import not_found
 from canvass.browser.hazards import hazard_page
 from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
+from canvass.browser.neighbourhood import edges_of
 from canvass.browser.reports import OpenReport
 from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.run_source import RunSource
 from canvass.browser.sources import Store
 from canvass.browser.strips import strip_of
-from canvass.browser.neighbourhood import edges_of
 from canvass.browser.verdicts import marks_of
 
 MAX_PAGE: Final = 1_000_000
