@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.traces.aeron_log.logs import read_cluster
-from canvass.traces.aeron_log.records import LogRecord
+from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
 from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
@@ -53,6 +53,25 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 4])
+@pytest.mark.parametrize("member_id", [0, 1])
+def test_a_catch_up_of_which_only_the_end_is_there(
+    member_id: int, kept: int, tmp_path: Path
+) -> None:
+    """FOLLOWER_LOG_INIT after a catch-up has a subscription to the log, after a replay none."""
+    lines = captured(SAMPLES[1])
+    changes = {
+        (record.old_state, record.new_state): at
+        for at, record in enumerate(lines[member_id])
+        if isinstance(record, ElectionStateChange)
+    }
+    first = changes["CANVASS", "FOLLOWER_REPLAY"] + 1
+    last = changes["FOLLOWER_CATCHUP", "FOLLOWER_LOG_INIT"] - kept
+    summary = said_of(without(lines, member_id, first, last - first), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
 
 
 BLOCKS = {

@@ -104,7 +104,7 @@ class Repairs:
         did among these is not known for sure.
         """
         best: tuple[int, Repair] | None = None
-        for repair in sorted(self._candidates(steps, before, k), key=lambda one: one.cost):
+        for repair in sorted(self._candidates(steps, before, k), key=_by_cost):
             if best is not None and repair.cost >= best[0]:
                 break
             unmet = costs.UNMET_LINE * self._unmet(repair)
@@ -288,6 +288,11 @@ class Repairs:
             yield path
 
 
+def _by_cost(repair: Repair) -> tuple[int, bool]:
+    """The cost; of equal ones a gap comes first, so that no line is accused without need."""
+    return repair.cost, repair.false_line >= 0
+
+
 def _has_gap(steps: list[Step], length: int) -> bool:
     """Whether lines of a process are known to be missing among the first steps."""
     for step in reversed(steps[:length]):
@@ -371,6 +376,12 @@ def described_state(
         return canvassing
     leads = record.leader_member_id == i
     role = _ROLES.get(at, Role.LEADER if leads and at is ElectionState.CLOSED else Role.FOLLOWER)
+    leadership = (record.leader_member_id, record.leadership_term_id)
+    known_before = (s.leader_member_id, s.leadership_term_id) == leadership
+    heard = s.notified_commit_position if known_before else NULL_VALUE
+    notified = max(heard, record.log_position)
+    # FOLLOWER_LOG_INIT after a catch-up goes on with the catch-up's subscription.
+    joined = record.old_state == ElectionState.FOLLOWER_CATCHUP
     records_of = tuple(NULL_RECORD for _ in range(rules.member_count))
     reached = replace(
         canvassing,
@@ -378,9 +389,9 @@ def described_state(
         role=role,
         leader_member_id=record.leader_member_id,
         publication_position=position if role is Role.LEADER else NULL_VALUE,
-        log_subscription=role is Role.FOLLOWER and at in _SUBSCRIBED,
+        log_subscription=role is Role.FOLLOWER and (at in _SUBSCRIBED or joined),
         members=records_of,
-        notified_commit_position=record.log_position,
+        notified_commit_position=notified,
         catchup_join_position=record.catchup_join_position,
     )
     if at is not ElectionState.CLOSED:
