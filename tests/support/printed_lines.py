@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from canvass.cluster.core import step
 from canvass.cluster.member import NO_INPUT, Input, Member
-from canvass.cluster.messages import MESSAGE_TYPES, CanvassPosition, Message
+from canvass.cluster.messages import CanvassPosition
 from canvass.cluster.rules import Rules
-from canvass.steps.step import entry_cells, input_cells, record_cells, state_cells
+from canvass.steps.step import flat_member, flat_message, input_cells
 from canvass.traces.actions import ACTIONS, Action
 
 RULES = Rules.of("1.50", 3)
@@ -29,34 +29,17 @@ def _flat(cells: Sequence[object]) -> str:
     return '"<<' + ", ".join(map(str, cells)) + '>>"'
 
 
-def _message(message: Message | None) -> list[int]:
-    if message is None:
-        return [-1]
-    values = [int(getattr(message, name)) for name in message.__struct_fields__]
-    return [MESSAGE_TYPES.index(type(message)), *values]
-
-
-def _state(state: Member) -> list[int]:
-    cells = state_cells(state)
-    for record in state.members:
-        cells += record_cells(record)
-    cells.append(len(state.recording_log))
-    for entry in state.recording_log:
-        cells += entry_cells(entry)
-    return cells
-
-
 def input_lines() -> Iterator[str]:
     """Give the lines of the inputs."""
     for action, values in INPUTS.items():
         for place, value in enumerate(values):
-            cells = [*input_cells(value), *_message(value.message)]
+            cells = [*input_cells(value), *flat_message(value.message)]
             yield _flat([0, ACTIONS.index(action), place, *cells])
 
 
 def state_lines(state: Member) -> list[str]:
     """Give the lines of one state that is expanded."""
-    lines = [_flat([1, *_state(state)])]
+    lines = [_flat([1, *flat_member(state)])]
     for action in ACTIONS:
         code = ACTIONS.index(action)
         outcomes = [step(RULES, 0, state, action.value, value) for value in INPUTS.get(action, [])]
@@ -71,9 +54,13 @@ def state_lines(state: Member) -> list[str]:
         for place, outcome in enumerate(outcomes):
             if outcome is not None and kinds[place] == 2:
                 sends = [
-                    cell for send in outcome.sends for cell in (send.to, *_message(send.message))
+                    cell
+                    for send in outcome.sends
+                    for cell in (send.to, *flat_message(send.message))
                 ]
-                lines.append(_flat([4, place, *_state(outcome.next), len(outcome.sends), *sends]))
+                lines.append(
+                    _flat([4, place, *flat_member(outcome.next), len(outcome.sends), *sends])
+                )
     return lines
 
 

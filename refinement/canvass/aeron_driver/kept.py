@@ -75,7 +75,7 @@ class Verdict:
     edges, disabled
         How many edges, and inputs that the spec disables, the driver can drive.
     contradicted, unknown
-        Steps that Aeron contradicts, and those that nobody drove.
+        Steps that Aeron contradicts, and steps that were not driven.
     explained
         For each class of differences the number of its steps.
     """

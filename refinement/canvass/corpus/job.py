@@ -199,7 +199,7 @@ class CorpusJob:
         return found
 
     def _ask(self, first: Stage) -> list[bytes]:
-        """Have unknown steps decided; give the keys of those that are forbidden."""
+        """Ask the oracle about unknown steps; give the keys of the forbidden steps."""
         if not first.count(RowKind.STEP):
             return []
         count = count_distinct_steps(first)

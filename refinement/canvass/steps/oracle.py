@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
+from canvass.cluster.messages import MESSAGE_TYPES, Message
 from canvass.spec.files import spec_root
 from canvass.steps.step import (
     Sends,
     Step,
-    entry_cells,
+    flat_member,
+    flat_message,
     input_cells,
     member_of,
-    record_cells,
-    state_cells,
 )
 from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
@@ -168,27 +167,11 @@ def to_digits(cells: Sequence[int]) -> str:
 
 
 def _cells(step: Step) -> list[int]:
-    cells = [step.member, ACTIONS.index(step.action), *_state(step.before), *_state(step.after)]
-    cells += [*input_cells(step.input), *_message(step.input.message), len(step.sends)]
+    cells = [step.member, ACTIONS.index(step.action)]
+    cells += [*flat_member(step.before), *flat_member(step.after)]
+    cells += [*input_cells(step.input), *flat_message(step.input.message), len(step.sends)]
     for receiver, message in step.sends:
-        cells += [receiver, *_message(message)]
-    return cells
-
-
-def _message(message: Message | None) -> list[int]:
-    if message is None:
-        return [NULL_VALUE]
-    fields = [int(getattr(message, name)) for name in message.__struct_fields__]
-    return [MESSAGE_TYPES.index(type(message)), *fields]
-
-
-def _state(state: Member) -> list[int]:
-    cells = state_cells(state)
-    for record in state.members:
-        cells += record_cells(record)
-    cells.append(len(state.recording_log))
-    for entry in state.recording_log:
-        cells += entry_cells(entry)
+        cells += [receiver, *flat_message(message)]
     return cells
 
 

@@ -155,6 +155,24 @@ def entry_cells(entry: TermEntry) -> list[int]:
     return [getattr(entry, name) for name in LOG_COLUMNS]
 
 
+def flat_member(state: Member) -> list[int]:
+    """Give a member as one list: fields, member records, the number of terms, the terms."""
+    return [
+        *state_cells(state),
+        *(cell for record in state.members for cell in record_cells(record)),
+        len(state.recording_log),
+        *(cell for entry in state.recording_log for cell in entry_cells(entry)),
+    ]
+
+
+def flat_message(message: Message | None) -> list[int]:
+    """Give a message as one list without padding: type code and fields; NULL_VALUE for none."""
+    if message is None:
+        return [NULL_VALUE]
+    fields = (int(getattr(message, name)) for name in message.__struct_fields__)
+    return [MESSAGE_TYPES.index(type(message)), *fields]
+
+
 def input_cells(value: Input) -> list[int]:
     """Give the facts of an input, without its message."""
     return [

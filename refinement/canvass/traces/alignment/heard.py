@@ -11,7 +11,7 @@ from canvass.cluster.quorum import is_quorum
 
 
 def heard_of(i: int, s: Member) -> frozenset[int]:
-    """Member ``i`` and those that it has heard of: in this election, or in the term it leads."""
+    """Member ``i`` and the members it has heard of, in this election or in the term it leads."""
     closed = s.election_state is ElectionState.CLOSED
     heard = {
         j
