@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.operators import Operator, find_operator
@@ -26,7 +27,6 @@ from canvass.steps.step import Sends, Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
-from canvass.traces.names import wire_name
 from canvass.traces.schema import Event
 
 APPOINTED_OTHER: Final = 1

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from canvass.cluster.names import wire_name
 from canvass.spec.files import spec_root
-from canvass.traces.names import wire_name
 
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
 """Where actions and properties are defined."""

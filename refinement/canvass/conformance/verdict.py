@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from canvass.cluster.names import wire_name
 from canvass.traces.facts import Fact
-from canvass.traces.names import wire_name
 
 VERDICT_SCHEMA: Final = "canvass.verdict/1"
 

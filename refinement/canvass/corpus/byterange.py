@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from canvass.traces.column_reader import ColumnReader
+from canvass.traces.column_builder import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_LINE_BYTES

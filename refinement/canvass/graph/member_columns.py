@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.names import wire_name
 from canvass.graph.artifact import Graph
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Rows
@@ -23,7 +24,6 @@ from canvass.traces.layout import (
     STATE_ENUMS,
     STATE_INDEX,
 )
-from canvass.traces.names import wire_name
 
 Ints = NDArray[np.int64]
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.member import Member
+from canvass.cluster.names import wire_name
 from canvass.cluster.transitions import persistent_member
 from canvass.graph.artifact import Graph, open_graph
 from canvass.graph.columns import Columns
@@ -31,7 +32,6 @@ from canvass.steps.rules_digest import rules_digest
 from canvass.steps.step import entry_cells, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python
 from canvass.traces.layout import ACTION_NAMES, NONE
-from canvass.traces.names import wire_name
 from canvass.traces.schema import to_trace_input
 
 _CHUNK: Final = 1 << 17

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from canvass.cluster.member import Member, MemberRecord, TermEntry
+from canvass.cluster.names import wire_name
 from canvass.lanes.model import Record
-from canvass.traces.names import wire_name
 
 ABSENT: Final = "absent"
 

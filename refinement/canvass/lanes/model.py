@@ -10,7 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from canvass.traces.names import wire_name
+from canvass.cluster.names import wire_name
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True, rename=wire_name):

@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
+from canvass.cluster.names import wire_name
 from canvass.lanes.changes import state_changes, value_text
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.order import Lane, causal_order
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
-from canvass.traces.names import wire_name
 from canvass.traces.schema import Event
 
 _ID: Final = MESSAGE_INDEX["id"]

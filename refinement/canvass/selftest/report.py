@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from canvass.cluster.names import wire_name
 from canvass.selftest.corruptions import CORRUPTIONS
 from canvass.selftest.kill_matrix import Control, MutantResult
 from canvass.selftest.runs import RunsResult
-from canvass.traces.names import wire_name
 
 SCHEMA: Final = "canvass.selftest/1"
 

@@ -1,4 +1,5 @@
-"""Events as columns: `ColumnBuilder` takes them as they are read, `from_events` all at once.
+"""Events as columns: `ColumnBuilder` takes them as they are read, `from_events` all at once, and
+`ColumnReader` gives a member's stream in batches.
 
 The builder packs the rows of each event at once, while the event is in the processor's cache, and
 makes arrays of them at the end of a batch. To pack integers is three times as fast as numpy's
@@ -7,7 +8,7 @@ conversion of lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
 from struct import Struct
 from typing import Any, Final
@@ -32,7 +33,11 @@ from canvass.traces.layout import (
     mask_of,
     message_id_code,
 )
-from canvass.traces.schema import MEMBER_SETS, Event, Input
+from canvass.traces.ndjson import EventReader
+from canvass.traces.schema import MEMBER_SETS, Event, Input, Source
+
+COLUMN_EVENTS = 2_000
+"""Events of a batch, about: so many that operations on whole columns cost little for each event."""
 
 _HEAD: Final = ("step", "time_ns", "action")
 _CARRIED: Final = ("row", "peer", "id")
@@ -236,3 +241,51 @@ def from_events(
     builder = ColumnBuilder(run_id, member_id, len(events[0].state.members), before)
     builder.add(events)
     return builder.build()
+
+
+class ColumnReader:
+    """Events of one member's stream, in batches of columns.
+
+    Parameters
+    ----------
+    reader
+        The strict reader of the stream, from which nothing was read yet.
+    run_id
+        The run that the stream is of.
+    member_count
+        How many members the cluster has.
+
+    Attributes
+    ----------
+    sources
+        The sources of the events in the last batch, context row left out; None if no event of it
+        has a source.
+    """
+
+    def __init__(self, reader: EventReader, run_id: str, member_count: int) -> None:
+        self._reader = reader
+        self._run_id, self._member_count = run_id, member_count
+        self.sources: list[Source | None] | None = None
+
+    def batches(self) -> Iterator[EventColumns]:
+        """Give the events in batches. Each but the first begins with the last event before it.
+
+        Raises
+        ------
+        TraceError
+            At the first line that is not an event.
+        """
+        builder, sources = self._builder(None), []
+        for events in self._reader.batches():
+            builder.add(events)
+            sources += [event.source for event in events]
+            if len(sources) >= COLUMN_EVENTS:
+                self.sources = sources if any(sources) else None
+                yield builder.build()
+                builder, sources = self._builder(events[-1]), []
+        if sources:
+            self.sources = sources if any(sources) else None
+            yield builder.build()
+
+    def _builder(self, before: Event | None) -> ColumnBuilder:
+        return ColumnBuilder(self._run_id, self._reader.member_id, self._member_count, before)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from canvass.traces.names import wire_name
+from canvass.cluster.names import wire_name
 from canvass.traces.schema import Event, Run
 
 FORMAT: Final = "ITF"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.naming import is_log_name
-from canvass.traces.column_reader import ColumnReader
+from canvass.traces.column_builder import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.facts import Fact, FactKind

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from canvass.cluster.messages import MESSAGE_TYPES
+from canvass.cluster.names import wire_name
 from canvass.spec.files import spec_root
 from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.oracle import DIGITS, OracleError, to_digits
@@ -19,7 +20,6 @@ from canvass.traces.layout import (
     STATE_COLUMNS,
     STATE_ENUMS,
 )
-from canvass.traces.names import wire_name
 
 
 def module(name: str) -> str:

@@ -16,11 +16,11 @@ from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun
 from canvass.browser.tracks import DOWN, ENDED
 from canvass.cluster.messages import Message, Vote
+from canvass.cluster.names import wire_name
 from canvass.conformance.diagnose import MESSAGE_CAUSALITY
 from canvass.conformance.verdict import Divergence, DivergenceClass
 from canvass.lanes.changes import value_text
 from canvass.traces.layout import MESSAGE_INDEX
-from canvass.traces.names import wire_name
 
 MAX_LEVELS: Final = 9
 

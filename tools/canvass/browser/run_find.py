@@ -20,6 +20,7 @@ from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
 from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun, tree_of
+from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
 from canvass.graph.columns import Columns
 from canvass.graph.csr import Rows
@@ -28,7 +29,6 @@ from canvass.graph.member_view import MemberView
 from canvass.graph.predicate import parse
 from canvass.graph.value_builder import ValueBuilder
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
-from canvass.traces.names import wire_name
 
 ACTION: Final = "action"
 MEMBER: Final = "memberId"

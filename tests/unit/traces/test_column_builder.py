@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import CommitPosition
-from canvass.traces import column_reader
+from canvass.traces import column_builder
 from canvass.traces.actions import Action
-from canvass.traces.column_reader import ColumnReader
+from canvass.traces.column_builder import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
 from canvass.traces.ndjson import EventReader
@@ -78,7 +78,7 @@ def test_a_wrong_event_is_refused_with_its_line() -> None:
 
 
 def test_batches_begin_with_the_last_event_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(column_reader, "COLUMN_EVENTS", 5)
+    monkeypatch.setattr(column_builder, "COLUMN_EVENTS", 5)
     state = plain_event(0).state
     logged = replace(state, recording_log=(TermEntry(1, 2, 3), TermEntry(4, 5, 6)))
     stream = [
