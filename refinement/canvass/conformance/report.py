@@ -127,13 +127,11 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
             sums[0] += choice.shown
             sums[1] += choice.inferred
     parts = [
-        f"{name} {shown:,}" + (f" and {inferred:,} inferred" if inferred else "")
-        if shown
-        else f"{name} {inferred:,} inferred"
+        f"{name} {shown + inferred:,}" + (f" ({inferred:,} inferred)" if inferred else "")
         for name, (shown, inferred) in counts.items()
     ]
-    chosen = f"; left free by the spec: {', '.join(parts)}" if parts else ""
-    return f"CONFORMS: allowed by the rules of {' and '.join(revisions)} with some timing{chosen}"
+    taken = f". It has no clock and takes these as they are: {', '.join(parts)}" if parts else ""
+    return f"CONFORMS: revision {' and '.join(revisions)} of the spec allows every step{taken}"
 
 
 def show_command(path: str, divergence: Divergence) -> str:
