@@ -124,6 +124,8 @@ def test_lanes_without_routine_have_the_elections_and_lead_to_the_same_events(
     expect(chosen).to_have_attribute("data-event", str(first.start))
     title = chosen.locator(".event-title").text_content()
     page.keyboard.press("f")
+    page.keyboard.press("f")
+    expect(page.get_by_role("button", name="No routine")).to_have_attribute("aria-pressed", "true")
     hidden = page.locator("[data-hidden]")
     expect(hidden).to_be_visible()
     assert int(hidden.get_attribute("data-hidden") or "") > 4000

@@ -158,7 +158,9 @@ class LaneEvent(Data, frozen=True):
     origin: str = ""
     """``OBSERVED`` or ``INFERRED`` in a run that was imported from logs, else empty."""
     event: int = -1
-    """Its place in the causal order of all events, where routine ones are left out; else -1."""
+    """Its place in the causal order of all events; -1 if the diagram is of no run."""
+    alike: str = ""
+    """Which further events of the member it stands for, if it does."""
 
 
 class LaneMessage(Data, frozen=True):
@@ -184,9 +186,9 @@ class Lanes(Data, frozen=True):
     after: int
     total: int
     chosen: int = -1
-    """Where routine events are left out: the number of the last event up to the one asked for."""
+    """The event that stands for the one asked for, by its number; -1 if none was."""
     hidden: int = 0
-    """Routine events that are left out."""
+    """Events that are not drawn."""
 
 
 class InGraph(Data, frozen=True):

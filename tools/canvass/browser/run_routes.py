@@ -14,7 +14,7 @@ from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.exports import checked_format, export_run
 from canvass.browser.graphs import OpenGraph
-from canvass.browser.guard import not_found
+from canvass.browser.guard import bad_request, not_found
 from canvass.browser.hazards import hazard_page
 from canvass.browser.limits import LANE_EVENTS, LISTED
 from canvass.browser.member_steps import MemberSteps
@@ -22,6 +22,7 @@ from canvass.browser.neighbourhood import edges_of
 from canvass.browser.reports import OpenReport
 from canvass.browser.run_find import find_in_run, next_change
 from canvass.browser.run_source import RunSource
+from canvass.browser.runs import FOLDS
 from canvass.browser.sources import Store
 from canvass.browser.strips import strip_of
 from canvass.browser.verdicts import marks_of
@@ -46,12 +47,18 @@ class RunRoutes:
     def lanes(self, arguments: Arguments) -> Answer:
         """Draw some events."""
         run = self._run(arguments)
-        total = max(0, run.opened.total)
+        total = run.opened.total
+        show = arguments.text("show")
+        if show and show not in FOLDS:
+            raise bad_request(f"show is one of: {', '.join(FOLDS)}")
+        around = (
+            arguments.number("around", 0, max(0, total - 1)) if arguments.text("around") else None
+        )
+        start = (
+            arguments.number("from", 0, total) if arguments.text("from") or around is None else None
+        )
         count = arguments.number("count", 200, LANE_EVENTS, 1)
-        if not arguments.text("around"):
-            return run.lanes(arguments.number("from", 0, total), count)
-        start = arguments.number("from", 0, total) if arguments.text("from") else None
-        return run.lanes_without_routine(arguments.number("around", 0, total), start, count)
+        return run.lanes(count, show=show, start=start, around=around)
 
     def members(self, arguments: Arguments) -> Answer:
         """Tell where the members are after an event."""
@@ -172,7 +179,7 @@ def run_questions(store: Store) -> list[Question]:
     routes = RunRoutes(store)
     return [
         Question("/run/{run}", (), routes.info),
-        Question("/run/{run}/lanes", ("from", "count", "around"), routes.lanes),
+        Question("/run/{run}/lanes", ("from", "count", "around", "show"), routes.lanes),
         Question("/run/{run}/members", ("at",), routes.members),
         Question("/run/{run}/export", ("format", "from", "count"), routes.export),
         Question("/run/{run}/find", ("where", "limit"), routes.find),

@@ -107,14 +107,12 @@ class RunSource:
             self._explanation = explanation_of(self.opened)
         return self._explanation
 
-    def lanes(self, start: int, count: int) -> api.Lanes:
-        """Draw some events."""
-        return self.opened.window(start, count, marks_of(self.opened, self.checked.verdict))
-
-    def lanes_without_routine(self, around: int, start: int | None, count: int) -> api.Lanes:
-        """Draw some events without the routine of members that follow or lead."""
+    def lanes(
+        self, count: int, *, show: str = "", start: int | None = None, around: int | None = None
+    ) -> api.Lanes:
+        """Draw some events, as `OpenRun.window`."""
         marks = marks_of(self.opened, self.checked.verdict)
-        return self.opened.window_without_routine(around, start, count, marks)
+        return self.opened.window(count, marks, show=show, start=start, around=around)
 
     def wrong_at(self, member: int, step: int) -> str:
         """Say what is wrong at a step, if something is."""

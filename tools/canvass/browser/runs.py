@@ -5,7 +5,6 @@ Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is 
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +37,9 @@ ROUTINE: Final = (
     "OnCommitPosition",
 )
 """What members do all the time while nobody is elected."""
+_ROUTINE: Final = [ACTION_NAMES.index(name) for name in ROUTINE]
+FOLDS: Final = ("alike", "events")
+"""Fewer events: one for several of a member that are alike; or no routine at all."""
 
 
 class When(NamedTuple):
@@ -47,6 +49,24 @@ class When(NamedTuple):
     since: str
     place: str
     origin: str
+
+
+class Shown(NamedTuple):
+    """Which events of a run are drawn.
+
+    Parameters
+    ----------
+    places
+        Their places in the causal order.
+    owner
+        For each event the number of the drawn one that stands for it.
+    last
+        For each drawn event the place of the last event that it stands for.
+    """
+
+    places: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    last: NDArray[np.int64]
 
 
 class OpenRun:
@@ -85,6 +105,7 @@ class OpenRun:
         ]
         self._logs = logs
         self._sources: EventSources | None = None
+        self._shown_before: dict[tuple[str, frozenset[int]], Shown] = {}
 
     @property
     def run(self) -> Run:
@@ -127,22 +148,101 @@ class OpenRun:
         k = int(np.searchsorted(self.places[member], number, side="right")) - 1
         return None if k < 0 else int(self.member_rows[member][k])
 
-    def window(self, start: int, count: int, marks: dict[int, str]) -> api.Lanes:
-        """Draw some events; ``marks`` says of rows what is wrong there."""
-        rows = self.lanes.rows[start : start + min(count, LANE_EVENTS)]
-        drawn = lanes_of(self.lanes.diagram(rows, marks=marks), start, self.total)
+    def window(
+        self,
+        count: int,
+        marks: dict[int, str],
+        *,
+        show: str = "",
+        start: int | None = None,
+        around: int | None = None,
+    ) -> api.Lanes:
+        """Draw some events.
+
+        Parameters
+        ----------
+        count
+            How many, at most.
+        marks
+            What is wrong, by rows.
+        show
+            Which events: empty for all, else one of `FOLDS`.
+        start
+            The first event to draw, counted among the drawn ones.
+        around
+            A place among all events. The answer names the drawn event that stands for it. Without
+            ``start``, half of the events come before that one.
+        """
+        shown = self._shown(show, frozenset(marks))
+        chosen = -1 if around is None or not self.total else int(shown.owner[around])
+        first = max(0, chosen - count // 2) if start is None else min(start, len(shown.places))
+        places = shown.places[first : first + min(count, LANE_EVENTS)].tolist()
+        rows = [self.lanes.rows[place] for place in places]
+        drawn = lanes_of(self.lanes.diagram(rows, marks=marks), first, len(shown.places))
         state = self.loaded.columns.state[rows, STATE_INDEX["election_state"]].tolist()
         events = tuple(
             msgspec.structs.replace(
-                event, election_state=_ELECTION[code].value, **self.when(row)._asdict()
+                event,
+                election_state=_ELECTION[code].value,
+                event=place,
+                alike=self._alike(place, shown) if show else "",
+                **self.when(row)._asdict(),
             )
-            for event, code, row in zip(drawn.events, state, rows, strict=True)
+            for event, code, row, place in zip(drawn.events, state, rows, places, strict=True)
         )
         # The diagram counts what is around its own events; of none, everything would come after.
-        end = start + len(rows)
         return msgspec.structs.replace(
-            drawn, events=events, before=min(start, self.total), after=max(0, self.total - end)
+            drawn,
+            events=events,
+            before=first,
+            after=len(shown.places) - first - len(rows),
+            chosen=chosen,
+            hidden=self.total - len(shown.places),
         )
+
+    def _shown(self, show: str, marked: frozenset[int]) -> Shown:
+        """Choose the events to draw; an event with a mark is always among them."""
+        if (show, marked) not in self._shown_before:
+            self._shown_before[show, marked] = self._choose(show, marked)
+        return self._shown_before[show, marked]
+
+    def _choose(self, show: str, marked: frozenset[int]) -> Shown:
+        every = np.arange(self.total)
+        if not show:
+            return Shown(every, every, every)
+        columns = self.loaded.columns
+        rows = np.array(self.lanes.rows, dtype=np.int64)
+        state = columns.state[rows, STATE_INDEX["election_state"]]
+        routine = np.isin(columns.action[rows], _ROUTINE) & (state == _CLOSED)
+        keep = np.isin(rows, list(marked))
+        if show == "events":
+            places = np.flatnonzero(~routine | keep)
+            owner = np.maximum(0, np.searchsorted(places, every, side="right") - 1)
+            return Shown(places, owner, every)
+        kind = np.where(routine, -1, columns.action[rows].astype(np.int64))
+        leader, last = every.copy(), every.copy()
+        for own in self.places:
+            begins = np.diff(kind[own], prepend=-2) != 0
+            begins |= np.diff(state[own], prepend=-1) != 0
+            begins |= keep[own] | np.concatenate([[False], keep[own][:-1]])
+            first = np.flatnonzero(begins)
+            sizes = np.diff(first, append=len(own))
+            leader[own] = np.repeat(own[first], sizes)
+            last[own[first]] = own[first + sizes - 1]
+        places = np.flatnonzero(leader == every)
+        return Shown(places, np.searchsorted(places, leader), last)
+
+    def _alike(self, place: int, shown: Shown) -> str:
+        """Say how many events of the member an event stands for besides itself."""
+        member = int(self.loaded.columns.member[self.lanes.rows[place]])
+        own, last = self.places[member], int(shown.last[place])
+        first, end = np.searchsorted(own, [place, last]).tolist()
+        if first == end:
+            return ""
+        rows = self.member_rows[member]
+        actions = np.unique(self.loaded.columns.action[rows[first : end + 1]]).tolist()
+        among = "alike" if len(actions) == 1 else f"more of {len(actions)} routine actions"
+        return f"{end - first:,} {among}, until {self.when(int(rows[end])).time}"
 
     @property
     def sources(self) -> EventSources:
@@ -175,54 +275,6 @@ class OpenRun:
             left_out=len(source.lines) - len(lines) if lines else 0,
             observed=tuple(map(shortened, source.observed)),
             reason=shortened(source.reason),
-        )
-
-    @cached_property
-    def _without_routine(self) -> tuple[list[int], NDArray[np.int64]]:
-        """Rows of the events that are no routine, in the causal order, and their places in it."""
-        columns = self.loaded.columns
-        rows = np.array(self.lanes.rows, dtype=np.int64)
-        routine = np.isin(columns.action[rows], [ACTION_NAMES.index(name) for name in ROUTINE])
-        routine &= columns.state[rows, STATE_INDEX["election_state"]] == _CLOSED
-        places = np.flatnonzero(~routine)
-        return rows[places].tolist(), places
-
-    def window_without_routine(
-        self, around: int, start: int | None, count: int, marks: dict[int, str]
-    ) -> api.Lanes:
-        """Draw some events without the routine of members that follow or lead.
-
-        Parameters
-        ----------
-        around
-            The place, among all events, that is looked at.
-        start
-            The first event to draw, counted among those that are drawn; if there is none, half of
-            the events stand before the one that is looked at.
-        """
-        rows, places = self._without_routine
-        chosen = max(0, int(np.searchsorted(places, around, side="right")) - 1)
-        first = max(0, chosen - count // 2) if start is None else min(start, len(rows))
-        shown = rows[first : first + count]
-        drawn = lanes_of(self.lanes.diagram(shown, marks=marks), first, len(rows))
-        state = self.loaded.columns.state[shown, STATE_INDEX["election_state"]].tolist()
-        events = tuple(
-            msgspec.structs.replace(
-                event,
-                election_state=_ELECTION[code].value,
-                event=self.lanes.place[row],
-                skipped=0,
-                **self.when(row)._asdict(),
-            )
-            for event, code, row in zip(drawn.events, state, shown, strict=True)
-        )
-        return msgspec.structs.replace(
-            drawn,
-            events=events,
-            before=first,
-            after=max(0, len(rows) - first - len(shown)),
-            chosen=chosen,
-            hidden=self.total - len(rows),
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:

@@ -1,6 +1,6 @@
 // Asks the server. The only module that calls fetch, and the only one that knows the token's header.
 
-import { visible, visibleJson } from "../words/visible";
+import { visible, visibleAnswer } from "../words/visible";
 import type { Problem } from "./types";
 
 export class ApiError extends Error {
@@ -60,8 +60,10 @@ async function problemOf(response: Response): Promise<Problem> {
   return { code: `http-${response.status}`, message: `The server answers ${response.status}.` };
 }
 
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return visibleJson(await (await ask(path, signal)).json()) as T;
+/** An answer, and how long it was as text. */
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<{ data: T; size: number }> {
+  const text = await (await ask(path, signal)).text();
+  return { data: visibleAnswer(text) as T, size: text.length };
 }
 
 /** A file that the server makes, with the name that it gives to it. */

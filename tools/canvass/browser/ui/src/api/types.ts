@@ -457,6 +457,7 @@ export interface LaneEvent {
   readonly place: string;
   readonly origin: string;
   readonly event: number;
+  readonly alike: string;
 }
 
 /** A message between two lanes. */

@@ -16,27 +16,41 @@ const NOTHING = { data: undefined, error: undefined, loading: false, path: undef
 
 // What was asked lately. The server's answers to one path do not change while it runs, but for a
 // run that is still being checked; those are asked for again by `again`.
-const KEPT = 200;
-const kept = new Map<string, unknown>();
+const MOST_CHARACTERS = 4_000_000;
+const kept = new Map<string, { data: unknown; size: number }>();
+let characters = 0;
 
 export function keptAnswer<T>(path: string): T | undefined {
-  return kept.get(path) as T | undefined;
+  return kept.get(path)?.data as T | undefined;
+}
+
+function keep(path: string, data: unknown, size: number): void {
+  drop(path);
+  kept.set(path, { data, size });
+  characters += size;
+  for (const oldest of kept.keys()) {
+    if (characters <= MOST_CHARACTERS) break;
+    drop(oldest);
+  }
+}
+
+function drop(path: string): void {
+  characters -= kept.get(path)?.size ?? 0;
+  kept.delete(path);
 }
 
 /** Ask again for what begins with `path` when it is wanted next. */
 export function forget(path: string): void {
-  for (const one of [...kept.keys()]) if (one.startsWith(path)) kept.delete(one);
+  for (const one of [...kept.keys()]) if (one.startsWith(path)) drop(one);
 }
 
 export async function askOnce<T>(path: string, signal?: AbortSignal): Promise<T> {
   const known = keptAnswer<T>(path);
   if (known !== undefined) return known;
-  const data = await getJson<T>(path, signal);
+  const { data, size } = await getJson<T>(path, signal);
   // Given up when it was nearly there: something newer was asked, and may be known already.
   signal?.throwIfAborted();
-  kept.set(path, data);
-  const oldest = kept.keys().next();
-  if (kept.size > KEPT && !oldest.done) kept.delete(oldest.value);
+  keep(path, data, size);
   return data;
 }
 
@@ -50,7 +64,7 @@ export function useQuery<T>(path: string | null, again = 0): Answer<T> {
       setAnswer(NOTHING);
       return undefined;
     }
-    if (again !== asked.current) kept.delete(path);
+    if (again !== asked.current) drop(path);
     asked.current = again;
     const known = keptAnswer<T>(path);
     if (known !== undefined) {

@@ -1,13 +1,13 @@
 // The events of lanes as a table: the same as the picture, to be read in order.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Lanes } from "../api/types";
 import { markSign, messagesOf } from "./tell";
 
 export function LanesList(
   { lanes, at, choose }: { lanes: Lanes; at: number; choose: (number: number) => void },
 ) {
-  const messages = messagesOf(lanes);
+  const messages = useMemo(() => messagesOf(lanes), [lanes]);
   const timed = lanes.events.some((event) => event.time !== "");
   const chosen = useRef<HTMLTableRowElement>(null);
   useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [at]);
@@ -26,12 +26,12 @@ export function LanesList(
               class={`${event.number === at ? "is-chosen" : ""} is-${(event.mark ?? "plain").toLowerCase()}`}
               data-event={event.number}
             >
-              <td><button type="button" class="inline" aria-current={event.number === at} onClick={() => choose(event.number)}>{event.number + 1}</button></td>
+              <td><button type="button" class="inline" aria-current={event.number === at} onClick={() => choose(event.number)}>{(event.event < 0 ? event.number : event.event) + 1}</button></td>
               {timed ? <td>{event.time} <span class="soft">{event.since}</span><div class="soft">{event.place || event.origin.toLowerCase()}</div></td> : null}
               <td>{lanes.lanes[event.lane]}</td>
               <td>{`${markSign(event.mark)} ${event.title}`.trim()}{event.mark ? <div class="soft">{`${event.mark} ${event.remark}`}</div> : null}</td>
               <td>{messages.get(event.number)?.text}</td>
-              <td>{event.changes.join("; ")}</td>
+              <td>{event.changes.join("; ")}{event.alike ? <div class="soft">{`≡ ${event.alike}`}</div> : null}</td>
             </tr>
           ))}
         </tbody>

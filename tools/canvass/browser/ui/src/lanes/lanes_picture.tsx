@@ -21,44 +21,57 @@ export function LanesPicture(
   },
 ) {
   const offset = topOf(from);
-  const messages = useMemo(() => messagesOf(lanes), [lanes]);
-  const routes = useMemo(() => routesOf(lanes, columns, 0), [lanes, columns.width]);
   const first = lanes.events[0]?.number ?? 0;
-  const shown = lanes.events.filter((event) => event.number >= from && event.number < to);
-  const height = Math.max(0, to - from) * ROW;
-  const crossing = routes.filter(({ message }) => {
-    const start = first + (message.sent ?? message.received ?? 0);
-    const end = first + (message.received ?? message.sent ?? 0);
-    return end >= from && start < to;
-  });
-  return (
-    <svg
-      class="lanes"
-      width={columns.width}
-      height={height}
-      style={{ position: "absolute", top: `${offset}px`, left: "0" }}
-      role="img"
-      aria-label={`Lanes, events ${from + 1} to ${to} of ${lanes.total}`}
-    >
-      {lanes.lanes.map((_, lane) => {
-        const x = (columns.lefts[lane] ?? 0) + columns.boxWidth / 2;
-        return <path key={lane} class="axis" d={`M${x} 0V${height}`} />;
-      })}
+  const messages = useMemo(() => messagesOf(lanes), [lanes]);
+  const routes = useMemo(() => routesOf(lanes, columns, 0), [lanes, columns]);
+  // Arrows and times are drawn anew only when other rows come into sight.
+  const around = useMemo(() => {
+    const ends = (message: LaneMessage): readonly [number, number] => [
+      first + (message.sent ?? message.received ?? 0), first + (message.received ?? message.sent ?? 0),
+    ];
+    const crossing = routes.filter(({ message }) => {
+      const [start, end] = ends(message);
+      return end >= from && start < to;
+    });
+    return (
       <g transform={`translate(0 ${-offset})`}>
-        {crossing.map(({ message, path, tip, kind }, at_) => (
+        {lanes.lanes.map((_, lane) => {
+          const x = (columns.lefts[lane] ?? 0) + columns.boxWidth / 2;
+          return <path key={lane} class="axis" d={`M${x} ${offset}V${topOf(to)}`} />;
+        })}
+        {crossing.map(({ message, path, tip, kind }, key) => (
           <g
-            key={at_} class={`arrow is-${kind}`} data-message={message.name}
-            onClick={() => choose(otherEnd(message, at, first))}
+            key={key} class={`arrow is-${kind}`} data-message={message.name}
+            data-sent={ends(message)[0]} data-received={ends(message)[1]}
           >
             <path class="arrow-line" d={path} />
             <path class="arrow-tip" d={tip} />
             <title>{shortened(`${message.name}: ${message.text}`, 600)}</title>
           </g>
         ))}
+        {lanes.events.slice(from - first, to - first).map((event) => event.time
+          ? <EventTime key={`time ${event.number}`} event={event} y={topOf(event.number)} /> : null)}
       </g>
-      {shown.map((event) => event.time
-        ? <EventTime key={`time ${event.number}`} event={event} y={topOf(event.number) - offset} /> : null)}
-      {shown.map((event) => (
+    );
+  }, [lanes, columns, routes, from, to]);
+  // One listener for all: an event is chosen, or the other end of a message.
+  const clicked = (event: MouseEvent): void => {
+    const { dataset } = (event.target as Element).closest<SVGElement>("[data-event], [data-message]") ?? {};
+    if (dataset?.["event"] !== undefined) choose(Number(dataset["event"]));
+    else if (dataset) choose(Number(Number(dataset["sent"]) === at ? dataset["received"] : dataset["sent"]));
+  };
+  return (
+    <svg
+      class="lanes"
+      width={columns.width}
+      height={Math.max(0, to - from) * ROW}
+      style={{ position: "absolute", top: `${offset}px`, left: "0" }}
+      role="img"
+      aria-label={`Lanes, events ${from + 1} to ${to} of ${lanes.total}`}
+      onClick={clicked}
+    >
+      {around}
+      {lanes.events.slice(from - first, to - first).map((event) => (
         <EventBox
           key={event.number}
           event={event}
@@ -66,7 +79,6 @@ export function LanesPicture(
           y={topOf(event.number) - offset}
           chosen={event.number === at}
           messages={messages.get(event.number)}
-          choose={choose}
         />
       ))}
     </svg>
@@ -88,13 +100,6 @@ function EventTime({ event, y }: { event: LaneEvent; y: number }) {
   );
 }
 
-/** The end of a message that is not looked at: a click follows the message. */
-function otherEnd(message: LaneMessage, at: number, first: number): number {
-  const [sent, received] = [message.sent, message.received];
-  const away = sent !== null && first + sent === at ? (received ?? sent) : (sent ?? received ?? 0);
-  return first + away;
-}
-
 export interface EventMessages {
   readonly received: readonly LaneMessage[];
   readonly sent: readonly LaneMessage[];
@@ -109,33 +114,39 @@ function changeText(event: LaneEvent): string {
   return state ? `→ ${state[1]}` : first;
 }
 
-function EventBox(
-  { event, columns, y, chosen, messages, choose }: {
-    event: LaneEvent;
-    columns: Columns;
-    y: number;
-    chosen: boolean;
-    messages: EventMessages | undefined;
-    choose: (number: number) => void;
-  },
-) {
+interface Box {
+  readonly event: LaneEvent;
+  readonly columns: Columns;
+  readonly y: number;
+  readonly chosen: boolean;
+  readonly messages: EventMessages | undefined;
+}
+
+/** A box is drawn anew only if something of it has changed. */
+function EventBox({ event, columns, y, chosen, messages }: Box) {
+  return useMemo(() => <Drawn {...{ event, columns, y, chosen, messages }} />, [event, columns, y, chosen, messages]);
+}
+
+function Drawn({ event, columns, y, chosen, messages }: Box) {
   const x = columns.lefts[event.lane] ?? 0;
   const width = columns.boxWidth;
   const room = Math.floor((width - 20) / CHARACTER);
   const sign = markSign(event.mark);
   const step = event.reference.split(":")[1] ?? "";
   const state = event.electionState;
-  const corner = `${signOf(state)} ${step}${event.origin === "INFERRED" ? " ○" : ""}`.trim();
+  const inferred = event.origin === "INFERRED";
+  const corner = `${signOf(state)} ${step}${inferred ? " ○" : ""}`.trim();
   const title = `${sign ? `${sign} ` : ""}${event.title}`;
-  const second = event.mark === "DIVERGES" && event.remark ? event.remark : event.mark ? `${event.mark}${event.remark ? `: ${event.remark}` : ""}` : (messages?.text ?? "");
-  const third = changeText(event);
-  const more = event.changes.length - 1;
+  const marked = event.mark === "DIVERGES" && event.remark ? event.remark : [event.mark, event.remark].filter(Boolean).join(": ");
+  const second = event.mark ? marked : (messages?.text ?? "");
+  const third = event.alike ? `≡ ${event.alike}` : changeText(event);
+  const more = event.alike ? 0 : event.changes.length - 1;
   return (
     <g
-      class={`event is-${(event.mark ?? "plain").toLowerCase()}${chosen ? " is-chosen" : ""}${event.origin === "INFERRED" ? " is-inferred" : ""}`}
+      class={`event is-${(event.mark ?? "plain").toLowerCase()}${chosen ? " is-chosen" : ""}${inferred ? " is-inferred" : ""}`}
       transform={`translate(${x} ${y})`}
       data-event={event.number}
-      onClick={() => choose(event.number)}
+      {...(event.alike ? { "data-alike": event.alike } : {})}
     >
       <rect width={width} height={BOX} rx={5} />
       {state ? <path class={`event-phase phase-${phaseOf(state)}`} d={`M2.5 4v${BOX - 8}`} /> : null}
@@ -143,9 +154,9 @@ function EventBox(
       <text class="event-step" x={width - 8} y={16} text-anchor="end">{corner}</text>
       <text class={event.mark ? "event-mark" : ""} x={12} y={31}>{shortened(second, room)}</text>
       <text class="event-change" x={12} y={45}>
-        {shortened(third, room - (more > 0 ? 4 : 0))}{more > 0 ? ` +${more}` : ""}
+        {shortened(third, room - (more > 0 ? 4 : 0)) + (more > 0 ? ` +${more}` : "")}
       </text>
-      <title>{shortened([`event ${event.number + 1}, ${event.reference}`, whenText(event), event.title, second, ...event.changes].join("\n"), 1500)}</title>
+      <title>{shortened([`event ${event.event + 1 || event.number + 1}, ${event.reference}`, whenText(event), event.title, second, ...event.changes, event.alike].filter(Boolean).join("\n"), 1500)}</title>
     </g>
   );
 }

@@ -1,16 +1,18 @@
 // The frame in which lanes are scrolled: heads that stay, and as much height as the whole run has.
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Lanes } from "../api/types";
 import { useSize } from "../parts/use_size";
 import { columnsOf, HEAD, ROW } from "./geometry";
 import { LanesPicture } from "./lanes_picture";
 
 const NEAR = 25; // So near to the end of what is known, more is asked for.
+const BESIDE = 6; // Rows that are drawn above and below what is in sight.
 
 export function LanesScroller(
   { lanes, at, choose, need }: {
     lanes: Lanes;
+    /** The chosen event, -1 for none. */
     at: number;
     choose: (number: number) => void;
     /** Asks for the events around one that is not in `lanes`. */
@@ -19,18 +21,22 @@ export function LanesScroller(
 ) {
   const holder = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(holder);
-  const columns = columnsOf(lanes.lanes.length, width, lanes.events.some((event) => event.time !== ""));
+  const columns = useMemo(
+    () => columnsOf(lanes.lanes.length, width, lanes.events.some((event) => event.time !== "")),
+    [lanes, width],
+  );
   const first = lanes.events[0]?.number ?? 0;
-  const [top, setTop] = useState(0);
+  const end = first + lanes.events.length;
+  const [top, setTop] = useState(0); // The first row in sight.
 
   // The chosen event is in sight, wherever it was chosen.
   useLayoutEffect(() => {
     const element = holder.current;
-    if (!element || height === 0) return;
+    if (!element || height === 0 || at < 0) return;
     const y = at * ROW;
     const seen = element.scrollTop;
     if (y < seen || y + ROW + HEAD > seen + height) element.scrollTop = Math.max(0, y - height / 3);
-    const left = columns.lefts[lanes.events.find((event) => event.number === at)?.lane ?? 0] ?? 0;
+    const left = columns.lefts[lanes.events[at - first]?.lane ?? 0] ?? 0;
     const beside = left < element.scrollLeft || left + columns.boxWidth > element.scrollLeft + width;
     if (beside) element.scrollLeft = Math.max(0, left - 40);
   }, [at, height]);
@@ -38,13 +44,12 @@ export function LanesScroller(
   const scrolled = (): void => {
     const element = holder.current;
     if (!element) return;
-    setTop(element.scrollTop);
-    const middle = Math.floor((element.scrollTop + height / 2) / ROW);
-    if (middle < first + NEAR || middle > first + lanes.events.length - NEAR) need?.(middle);
+    setTop(Math.floor(element.scrollTop / ROW));
+    const middle = Math.min(lanes.total - 1, Math.floor((element.scrollTop + height / 2) / ROW));
+    const known = (middle >= first + NEAR || first === 0) && (middle <= end - NEAR || end === lanes.total);
+    if (!known) need?.(middle);
   };
 
-  const least = Math.floor(top / ROW) - 6;
-  const most = Math.ceil((top + height) / ROW) + 6;
   return (
     <div class="lanes-scroll" ref={holder} onScroll={scrolled} tabIndex={0} role="group" aria-label="Lanes">
       <div class="lanes-heads" style={{ width: `${columns.width}px` }}>
@@ -64,8 +69,8 @@ export function LanesScroller(
           columns={columns}
           at={at}
           choose={choose}
-          from={Math.max(first, least)}
-          to={Math.min(first + lanes.events.length, most)}
+          from={Math.max(first, top - BESIDE)}
+          to={Math.min(end, top + Math.ceil(height / ROW) + BESIDE)}
         />
       </div>
     </div>

@@ -2,7 +2,7 @@
 //
 // Only what is in sight is asked for and drawn; the scroll bar is that of the whole run.
 
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { Lanes } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -11,30 +11,53 @@ import { Awaited, Empty } from "../parts/note";
 import { LanesList } from "./lanes_list";
 import { LanesScroller } from "./lanes_scroller";
 
+const COUNT = 150;
 const STEP = 50; // Windows begin at multiples of it, so that few are asked for.
-const AROUND = 100;
+
+/** Which events are drawn, as the server names it. */
+const SHOWN = [
+  { id: "", title: "All events", about: "every step of every member" },
+  { id: "alike", title: "Alike as one", about: "steps of a member in a row that are alike, or routine, as one" },
+  { id: "events", title: "No routine", about: "without RecordLog, AppendEntry, positions and commits of members that follow or lead" },
+] as const;
+
+/** Gives the event so many drawn events further; undefined if the next one of the run is meant. */
+export type Along = (by: number) => number | undefined;
 
 export function LanesView(
-  { path, at, choose, quiet, setQuiet }: {
+  { path, at, choose, show, setShow, along }: {
     path: readonly string[];
     at: number;
     choose: (number: number) => void;
-    /** Whether the routine of members that follow or lead is left out. */
-    quiet: boolean;
-    setQuiet: (quiet: boolean) => void;
+    show: string;
+    setShow: (show: string) => void;
+    /** Where arrow keys lead to while the lanes are shown. */
+    along: { current: Along | null };
   },
 ) {
-  const [from, setFrom] = useState<number | undefined>(() => (quiet ? undefined : windowAt(at)));
+  const [asked, ask] = useState<{ from?: number; around?: number }>({ around: at });
   const [list, setList] = useState(false);
+  const place = Math.max(0, SHOWN.findIndex((one) => one.id === show));
   useKeys("Lanes", [
     { keys: ["v"], does: "picture or list", run: () => setList((was) => !was) },
-    { keys: ["f"], does: "without routine, or all events", run: () => setQuiet(!quiet) },
+    { keys: ["f"], does: "all events, alike as one, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
   ]);
-  useLayoutEffect(
-    () => setFrom((before) => (quiet ? undefined : before !== undefined && inside(at, before) ? before : windowAt(at))),
-    [at, quiet],
-  );
-  const answer = useQuery<Lanes>(apiPath(path, { from, count: 2 * AROUND + STEP, around: quiet ? at : undefined }));
+  const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: SHOWN[place]?.id }));
+  const lanes = answer.data;
+  const rows = useMemo(() => new Map(lanes?.events.map((event) => [event.event, event.number])), [lanes]);
+  useLayoutEffect(() => {
+    if (!rows.has(at)) ask({ around: at });
+  }, [at, show]);
+  // An event that is not drawn itself is found by the server.
+  const row = rows.get(at) ?? (asked.around === at && !answer.loading ? lanes?.chosen : undefined) ?? -1;
+  const first = lanes?.events[0]?.number ?? 0;
+  const to = (number: number): number | undefined => lanes?.events[number - first]?.event;
+  useLayoutEffect(() => {
+    along.current = (by) => (show && row >= 0 ? to(row + by) : undefined);
+    return () => {
+      along.current = null;
+    };
+  });
   return (
     <div class="lanes-view">
       <div class="toolbar">
@@ -42,20 +65,20 @@ export function LanesView(
           <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Picture</button>
           <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
         </div>
-        <button type="button" aria-pressed={quiet} onClick={() => setQuiet(!quiet)} title="RecordLog, AppendEntry, positions and commits of members that follow or lead">
-          Without routine <kbd>f</kbd>
-        </button>
-        {quiet && answer.data !== undefined && answer.data.chosen >= 0 ? <span class="soft" data-hidden={answer.data.hidden}>{`${answer.data.hidden.toLocaleString("en")} left out`}</span> : null}
+        <div class="choice" role="group" aria-label="Which events">
+          {SHOWN.map((one, at_) => (
+            <button key={one.id} type="button" aria-pressed={at_ === place} title={`${one.about} (f)`} onClick={() => setShow(one.id)}>{one.title}</button>
+          ))}
+        </div>
+        {lanes && lanes.hidden > 0 ? <span class="soft" data-hidden={lanes.hidden}>{`${lanes.hidden.toLocaleString("en")} not drawn`}</span> : null}
         <Legend />
       </div>
       <Awaited answer={answer} what="the lanes">
-        {(lanes) => {
-          if (lanes.total === 0) return <Empty title="The run has no events.">Nothing was recorded.</Empty>;
-          const here = lanes.chosen < 0 ? at : lanes.chosen;
-          const go = (number: number): void =>
-            choose(lanes.chosen < 0 ? number : (lanes.events.find((event) => event.number === number)?.event ?? at));
-          return list ? <LanesList lanes={lanes} at={here} choose={go} />
-            : <LanesScroller lanes={lanes} at={here} choose={go} need={(number) => setFrom(windowAt(number))} />;
+        {(drawn) => {
+          if (drawn.total === 0) return <Empty title="The run has no events.">Nothing was recorded.</Empty>;
+          const go = (number: number): void => choose(to(number) ?? at);
+          return list ? <LanesList lanes={drawn} at={row} choose={go} />
+            : <LanesScroller lanes={drawn} at={row} choose={go} need={(number) => ask({ from: windowAt(number) })} />;
         }}
       </Awaited>
     </div>
@@ -63,11 +86,7 @@ export function LanesView(
 }
 
 function windowAt(number: number): number {
-  return Math.max(0, Math.floor(number / STEP) * STEP - AROUND);
-}
-
-function inside(number: number, from: number): boolean {
-  return number >= from + (from === 0 ? 0 : STEP / 2) && number < from + 2 * AROUND;
+  return Math.max(0, Math.floor((number - COUNT / 2) / STEP) * STEP);
 }
 
 function Legend() {

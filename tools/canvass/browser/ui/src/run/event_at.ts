@@ -9,10 +9,12 @@ const WINDOW = 50;
 /** The event, from the window of lanes that it is in: stepping mostly stays in one window. */
 export function useEventAt(
   runId: string, at: number,
-): { event: LaneEvent | undefined; error: Error | undefined } {
+): { event: LaneEvent | undefined; next: LaneEvent | undefined; error: Error | undefined } {
   const from = Math.floor(at / WINDOW) * WINDOW;
   const lanes = useQuery<Lanes>(apiPath(["run", runId, "lanes"], { from, count: WINDOW }));
-  return { event: lanes.data?.events.find((event) => event.number === at), error: lanes.error };
+  const numbered = (number: number): LaneEvent | undefined =>
+    lanes.data?.events.find((event) => event.number === number);
+  return { event: numbered(at), next: numbered(at + 1), error: lanes.error };
 }
 
 /** Member and step of an event, of its reference `member:step`. */

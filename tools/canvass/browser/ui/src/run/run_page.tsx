@@ -17,7 +17,7 @@ import { ExplainedView } from "./explained_view";
 import { CompareView } from "./compare_view";
 import { RunFindView } from "./find_view";
 import { InGraphView } from "./in_graph";
-import { LanesView } from "../lanes/lanes_view";
+import { LanesView, type Along } from "../lanes/lanes_view";
 import { OverviewView } from "./overview_view";
 import { StepPane } from "./step_pane";
 import { Timeline } from "./timeline";
@@ -73,8 +73,8 @@ function Loaded(
   useLinkToStep(run, rest, view, setBroken);
 
   const where = query["where"] ?? "";
-  const show = (change: { at?: number; view?: string; where?: string; other?: string; quiet?: string }, replace = true): void => {
-    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], quiet: query["quiet"], ...change }), replace);
+  const show = (change: { at?: number; view?: string; where?: string; other?: string; show?: string }, replace = true): void => {
+    go(formatRoute(["run", run.id], { at, view, where, other: query["other"], show: query["show"], ...change }), replace);
   };
   const toChange = (member: number, field: string): void => {
     askOnce<NextChange>(apiPath(["run", run.id, "change"], { member, field, at })).then(
@@ -86,7 +86,8 @@ function Loaded(
     );
   };
 
-  const move = (by: number): void => show({ at: clamp(at + by, 0, last) });
+  const along = useRef<Along | null>(null);
+  const move = (by: number): void => show({ at: along.current?.(by) ?? clamp(at + by, 0, last) });
   // Of the newest address: the view may have been changed since the timer was set.
   const next = useRef(() => move(1));
   next.current = () => move(1);
@@ -167,7 +168,7 @@ function Loaded(
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${view}`}>
-          {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} quiet={query["quiet"] === "1"} setQuiet={(quiet) => show({ quiet: quiet ? "1" : "" })} />
+          {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} show={query["show"] ?? ""} setShow={(one) => show({ show: one })} along={along} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "compare" ? <CompareView run={run} runs={runs} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />

@@ -19,9 +19,9 @@ export function StepPane(
     toChange: (member: number, field: string) => void;
   },
 ) {
-  const { event, error } = useEventAt(run.id, at);
+  const { event, next, error } = useEventAt(run.id, at);
   const place = event ? stepOf(event) : null;
-  const step = useStep(run.id, event);
+  const step = useStep(run.id, event, next);
   return (
     <aside class="inspector" aria-label="The step">
       {error ? <Failed error={error} />

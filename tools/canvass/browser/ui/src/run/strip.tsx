@@ -1,5 +1,6 @@
 // The election state of each member over the run, as coloured bars with signs.
 
+import { useMemo } from "preact/hooks";
 import type { MemberStrip, RunStrip, RunView } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import type { TimeScale } from "./time_scale";
@@ -29,8 +30,9 @@ export function Strip(
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
     show(Math.floor(scale.number(event.clientX - left)));
   };
-  return (
-    <svg class="strip-picture" width={width} height={height} onClick={clicked} aria-hidden="true">
+  // All but the line of the place that is looked at stays as it is from key to key.
+  const still = useMemo(() => (
+    <g>
       <Axis strip={strip} width={width} middle={middle} />
       <Bands strip={strip} scale={scale} />
       {strip.members.map((member, row) => (
@@ -46,8 +48,15 @@ export function Strip(
         </line>
       ))}
       {diverges === undefined ? null : (
-        <line class="strip-mark is-diverges" x1={middle(diverges)} x2={middle(diverges)} y1={0} y2={height} />
+        <line class="strip-mark is-diverges" x1={middle(diverges)} x2={middle(diverges)} y1={0} y2={height}>
+          <title>{`the first step that diverges: event ${diverges + 1}`}</title>
+        </line>
       )}
+    </g>
+  ), [strip, scale, width, diverges]);
+  return (
+    <svg class="strip-picture" width={width} height={height} onClick={clicked} aria-hidden="true">
+      {still}
       <line class="strip-now" x1={middle(at)} x2={middle(at)} y1={0} y2={height} />
     </svg>
   );

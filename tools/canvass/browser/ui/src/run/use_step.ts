@@ -3,21 +3,34 @@
 import { useEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { LaneEvent, StepView } from "../api/types";
-import { useQuery, type Answer } from "../api/use_query";
+import { askOnce, useQuery, type Answer } from "../api/use_query";
 import { stepOf } from "./event_at";
 
 const AGAIN_MS = 500;
 
-export function useStep(runId: string, event: LaneEvent | undefined): Answer<StepView> {
+/** The step of an event. That of the next event is asked for ahead, so that a key finds it here. */
+export function useStep(
+  runId: string, event: LaneEvent | undefined, next?: LaneEvent | undefined,
+): Answer<StepView> {
   const [asked, setAsked] = useState(0);
-  const place = event ? stepOf(event) : null;
-  const path = place ? apiPath(["run", runId, "step", place.member, place.step]) : null;
+  const path = pathOf(runId, event);
   const step = useQuery<StepView>(path, asked);
-  const pending = step.data?.graphPending === true && step.path === path;
+  const answered = step.data !== undefined && step.path === path;
+  const pending = answered && step.data.graphPending;
+  const ahead = answered && !pending ? pathOf(runId, next) : null;
   useEffect(() => {
     if (!pending) return undefined;
     const timer = setTimeout(() => setAsked((before) => before + 1), AGAIN_MS);
     return () => clearTimeout(timer);
   }, [pending, asked, path]);
+  useEffect(() => {
+    // What fails is said when it is looked at.
+    if (ahead !== null) askOnce(ahead).catch(() => undefined);
+  }, [ahead]);
   return step;
+}
+
+function pathOf(runId: string, event: LaneEvent | undefined): string | null {
+  const place = event ? stepOf(event) : null;
+  return place ? apiPath(["run", runId, "step", place.member, place.step]) : null;
 }

@@ -18,15 +18,20 @@ export function visible(text: string): string {
   );
 }
 
-/** The same for every text of an answer, names of fields included. */
-export function visibleJson(value: unknown): unknown {
+const ESCAPED = /\\[bfnrtu]/; // Of JSON: a character that cannot be seen may hide behind it.
+
+/** An answer of the server with every text made visible, names of fields included. */
+export function visibleAnswer(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return MAYBE_HIDDEN.test(text) || ESCAPED.test(text) ? visibleJson(value) : value;
+}
+
+function visibleJson(value: unknown): unknown {
   if (typeof value === "string") return visible(value);
   if (Array.isArray(value)) return value.map(visibleJson);
   if (value !== null && typeof value === "object") {
-    // No prototype: a field may be called __proto__.
-    const made = Object.create(null) as Record<string, unknown>;
-    for (const [name, inner] of Object.entries(value)) made[visible(name)] = visibleJson(inner);
-    return made;
+    // As JSON.parse does it: a field may be called __proto__.
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [visible(name), visibleJson(inner)]));
   }
   return value;
 }
