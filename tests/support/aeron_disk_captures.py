@@ -7,19 +7,18 @@ import json
 import re
 from pathlib import Path
 
+from support.aeron_runs import more_captures
+
 _ROOT = Path(__file__).parents[2]
 COMMITTED = _ROOT / "tests" / "captures" / "disks"
-OTHERS = _ROOT.parent / "shared" / "aeron-captures"
-"""More captures, on machines that have them."""
 
 
 def captures() -> list[Path]:
     """The folder of each capture that holds the disks of all members."""
     found: dict[str, Path] = {}
-    for folder in (COMMITTED, OTHERS):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if (path / "raw-0").is_dir() and (path / "client.log.gz").is_file():
-                found.setdefault(path.name, path)
+    for path in (*sorted(COMMITTED.iterdir()), *more_captures()):
+        if (path / "raw-0").is_dir() and (path / "client.log.gz").is_file():
+            found.setdefault(path.name, path)
     return list(found.values())
 
 

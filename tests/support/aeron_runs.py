@@ -5,6 +5,7 @@ checker: each step against the core, each receipt against its send.
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -47,6 +48,21 @@ def captures() -> list[Path]:
             if (path / "config.json").is_file():
                 found.setdefault(path.name, path)
     return list(found.values())
+
+
+def more_captures() -> list[Path]:
+    """Captured clusters that are in no checkout: beside it, and in the folders that the variable
+    CANVASS_CAPTURES names, as PATH does.
+    """
+    named = os.environ.get("CANVASS_CAPTURES", "").split(os.pathsep)
+    folders = [MORE_RELEASES, *(Path(name) for name in named if name)]
+    return [
+        path
+        for folder in folders
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+        if (path / "config.json").is_file()
+    ]
 
 
 def with_truth(name: str) -> list[Path]:

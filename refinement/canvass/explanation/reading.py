@@ -14,7 +14,9 @@ from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.live import LiveMember
 from canvass.traces.alignment.run_events import MemberCounts
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RUN_FILE, RunFolder
+from canvass.traces.timeouts import SettingFault, beside, timeouts_of
 
 
 def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, str]:
@@ -38,17 +40,24 @@ def read(path: Path, *, infer: bool = True) -> tuple[Timeline, States | None, st
         If logs cannot be read.
     TraceError
         If the run is none.
+    SettingFault
+        If ``config.json`` beside the logs names a timeout that is none.
     """
     if (path / RUN_FILE).is_file():
         folder = RunFolder(path)
         run = folder.load()
         names = {member_id: stream.name for member_id, stream in folder.streams.items()}
         absent = tuple(k for k in range(run.run.member_count) if k not in names)
-        timeline = make_timeline(logs_of_run(run, names), absent)
+        try:
+            timeouts = timeouts_of(run.run)
+        except SettingFault as fault:
+            raise TraceError(Code.BAD_VALUE, str(path / RUN_FILE), 0, 0, str(fault)) from None
+        timeline = make_timeline(logs_of_run(run, names), absent, timeouts)
         offsets = {member_id: one.offset_ns for member_id, one in timeline.members.items()}
         return timeline, states_of_run(run, offsets), ""
     logs = read_cluster([path])
-    timeline = make_timeline(logs.members, logs.missing)
+    timeouts = beside(path if path.is_dir() else path.parent)
+    timeline = make_timeline(logs.members, logs.missing, timeouts)
     if not infer:
         return timeline, None, "the logs were not imported"
     states, why = infer_states(logs, timeline)

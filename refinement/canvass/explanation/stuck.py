@@ -32,7 +32,8 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
     ----------
     kind
         ``phase`` (one state for longer than its timeout), ``loop`` (the same states again and
-        again) or ``start`` (the process ends before it takes part).
+        again), ``start`` (the process ends before it takes part) or ``silent`` (no line in an
+        election for longer than the timeout: the member hears nobody, or its process has ended).
     state
         The election state; of a loop the one in which it fails.
     from_ns, until_ns
@@ -64,6 +65,8 @@ def find_stuck(
             report = _loop(timeline, one, attempt, timeouts, states)
             if report is None:
                 report = _phase(timeline, one, attempt, timeouts, states)
+            if report is None:
+                report = _silent(timeline, one, attempt, timeouts, states)
             if report is not None:
                 found.append((report.from_ns + one.offset_ns, report))
         found += [(report.from_ns + one.offset_ns, report) for report in _starts(one)]
@@ -207,6 +210,54 @@ def _phase(
         "phase",
         phase.state,
         one.records[phase.begin].time_ns,
+        until,
+        round(lasted / 1e6, 3),
+        guard.condition,
+        guard.page,
+        sentences,
+    )
+
+
+def _silent(
+    timeline: Timeline,
+    one: MemberTimeline,
+    attempt: Attempt,
+    timeouts: dict[str, Timeout],
+    states: States | None,
+) -> StuckReport | None:
+    """An election whose last line is followed by none for longer than the limit.
+
+    A member that hears nobody writes no line, and nor does one whose process was killed.
+    """
+    if attempt.outcome not in ("process ended", "log ends") or not attempt.phases:
+        return None
+    phase = attempt.phases[-1]
+    last = one.last_before(phase.end)
+    if phase.end < len(one.records):
+        if not isinstance(one.records[phase.end], LifeStart):
+            return None
+        then, how = one.evidence(phase.end), "until its next process started"
+        until, end_ns = then.time_ns, one.times[phase.end]
+    else:
+        other = max(timeline.members.values(), key=lambda each: each.times[-1])
+        then, how = other.evidence(len(other.records) - 1), f"and member {other.member_id} went on"
+        until, end_ns = None, other.times[-1]
+    lasted = end_ns - one.times[last]
+    setting, limit = _limit(attempt, phase, timeouts)
+    if lasted <= limit + limit // 4:
+        return None
+    guard = unmet_guard(timeline, one, phase, states)
+    text = (
+        f"Member {one.member_id} wrote no line in {phase.state} for {shown_ns(lasted)} {how}: it"
+        f" heard nobody, or its process had ended; {setting} is {shown_ns(limit)}"
+        f" ({timeouts[setting].source})."
+    )
+    sentences = (Sentence(text, (one.evidence(last), then)), *guard.sentences)
+    return StuckReport(
+        one.member_id,
+        "silent",
+        phase.state,
+        one.records[last].time_ns,
         until,
         round(lasted / 1e6, 3),
         guard.condition,

@@ -155,11 +155,14 @@ class Timeline:
         Of the members that the logs name, those without a log included.
     missing
         Members without a log.
+    timeouts
+        Those that come with the logs or the run, in ns by property.
     """
 
     members: dict[int, MemberTimeline]
     ids: tuple[int, ...]
     missing: tuple[int, ...]
+    timeouts: Mapping[str, int] = field(default_factory=dict)
     _merged: dict[tuple[type[Line], ...], list[tuple[int, int, int]]] = field(
         default_factory=dict, repr=False
     )
@@ -205,7 +208,11 @@ class Timeline:
             yield from one.attempts
 
 
-def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) -> Timeline:
+def make_timeline(
+    logs: Mapping[int, MemberLog],
+    missing: tuple[int, ...] = (),
+    timeouts: Mapping[str, int] | None = None,
+) -> Timeline:
     """Put the members' records on one clock, and take their elections apart.
 
     Parameters
@@ -214,6 +221,8 @@ def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) 
         By member id.
     missing
         Members that others name, and whose logs are not there.
+    timeouts
+        As far as they are known beside the logs, in ns by property.
     """
     found = {member_id: _lines_of(log) for member_id, log in logs.items()}
     known = {member_id: lines for member_id, lines in found.items() if lines}
@@ -228,7 +237,8 @@ def make_timeline(logs: Mapping[int, MemberLog], missing: tuple[int, ...] = ()) 
         members[member_id] = timeline
     silent = set(logs) - set(known)
     ids = tuple(sorted({*logs, *missing} - {NULL_VALUE}))
-    return Timeline(members, ids, tuple(sorted({*missing, *silent} - {NULL_VALUE})))
+    absent = tuple(sorted({*missing, *silent} - {NULL_VALUE}))
+    return Timeline(members, ids, absent, timeouts or {})
 
 
 def _lines_of(log: MemberLog) -> list[Line]:

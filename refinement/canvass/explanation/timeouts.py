@@ -1,4 +1,4 @@
-"""The cluster's timeouts: set by the user, measured in the logs, or Aeron's defaults.
+"""The cluster's timeouts: given, measured in the logs, or Aeron's defaults.
 
 The logs do not print them, but some lines are written exactly when one has passed.
 """
@@ -47,17 +47,18 @@ class Timeout(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def find_timeouts(timeline: Timeline, given: Mapping[str, int]) -> dict[str, Timeout]:
-    """Give each timeout, what the user says first, then what the lines show."""
+    """Give each timeout: what the user says, else what comes with the logs, else what they show."""
+    named = {**timeline.timeouts, **given}
     measured = {
         ELECTION: _least(_ballots(timeline)),
         HEARTBEAT_TIMEOUT: _least(_silences(timeline)),
         STARTUP_CANVASS: _least(_canvasses(timeline)),
     }
-    found = {}
+    found: dict[str, Timeout] = {}
     for setting in _SHOWN:
         sample = measured.get(setting)
-        if setting in given:
-            found[setting] = Timeout(setting, given[setting], "given")
+        if setting in named:
+            found[setting] = Timeout(setting, named[setting], "given")
         elif sample is not None:
             found[setting] = Timeout(setting, sample[0], "measured", sample[1])
         else:

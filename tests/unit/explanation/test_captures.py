@@ -21,19 +21,15 @@ from canvass.explanation.timeline import make_timeline
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
-from support.aeron_runs import OTHERS, captures, truth_of
+from canvass.traces.timeouts import DEFAULTS, STARTUP_CANVASS, beside
+from support.aeron_runs import MORE_RELEASES, captures, more_captures, truth_of
 
-MORE = OTHERS.parent / "aeron-captures"
-"""Captures of four releases, on machines that have them."""
+ABSENT = pytest.param(MORE_RELEASES, marks=pytest.mark.skip("the captures are not on this machine"))
+NIGHT = pytest.mark.parametrize("path", more_captures() or [ABSENT], ids=lambda path: path.name)
 DROPPED = (records.CanvassPosition, records.AppendPosition, records.CommitPosition)
 """Events that clusters in production do not log."""
 RESOLUTION_NS = 500_000_000
 """From the line that closes a leader's election until its service has the term's first entry."""
-
-
-def more_captures() -> list[Path]:
-    folders = sorted(MORE.iterdir()) if MORE.is_dir() else []
-    return [path for path in folders if (path / "config.json").is_file()]
 
 
 def truth_at(path: Path, name: str) -> Path:
@@ -45,16 +41,7 @@ def each(truth: str = "member-0.log.gz") -> pytest.MarkDecorator:
     """Every capture of which there is some file."""
     small = [path for path in captures() if truth_at(path, truth).is_file()]
     more = [pytest.param(path, marks=pytest.mark.night) for path in more_captures()]
-    absent = pytest.param(MORE, marks=pytest.mark.skip("the captures are not on this machine"))
-    return pytest.mark.parametrize("path", [*small, *more] or [absent], ids=lambda path: path.name)
-
-
-NIGHT = pytest.mark.parametrize(
-    "path",
-    more_captures()
-    or [pytest.param(MORE, marks=pytest.mark.skip("the captures are not on this machine"))],
-    ids=lambda path: path.name,
-)
+    return pytest.mark.parametrize("path", [*small, *more] or [ABSENT], ids=lambda path: path.name)
 
 
 @cache
@@ -250,6 +237,8 @@ KNOWN = {
 @pytest.mark.night
 @NIGHT
 def test_a_danger_is_named_where_there_was_one_and_nowhere_else(path: Path) -> None:
+    if path.parent != MORE_RELEASES:
+        pytest.skip("what was at risk in it is not written down")
     dangers = {
         (risk.kind, risk.page) for risk in explained(path).risks if risk.severity == "danger"
     }
@@ -257,19 +246,42 @@ def test_a_danger_is_named_where_there_was_one_and_nowhere_else(path: Path) -> N
     assert (KNOWN[path.name] in dangers) if path.name in KNOWN else not dangers
 
 
-STUCK = {
-    "1.52.2-chaos-100": (1, "start"),
-    "1.52.2-wipe-241": (0, "loop"),
-}
-"""Captures whose timeline says that the cluster did not settle, and why not."""
+def unsettled(path: Path) -> set[int]:
+    """The members that had run for long where the harness gave up waiting for a settled cluster,
+    and were in an election still.
+    """
+    timeouts = beside(path)
+    long_s = 3 * timeouts.get(STARTUP_CANVASS, DEFAULTS[STARTUP_CANVASS]) / 1e9
+    found, began = set[int](), dict[int, float]()
+    for line in (path / "timeline.jsonl").read_text().splitlines():
+        step = json.loads(line)
+        action, member = step["action"], step.get("member", -1)
+        if action == "start":
+            began[member] = float(step["monotonic"])
+        elif action in ("kill -9", "exited", "exited by itself"):
+            began.pop(member, None)
+        elif action == "no settled cluster":
+            now = float(step["monotonic"])
+            states = dict(enumerate(step["states"]))
+            found |= {k for k, at in began.items() if states[k] != "CLOSED" and now - at > long_s}
+    return found
 
 
 @pytest.mark.night
 @NIGHT
 def test_a_member_that_did_not_settle_is_stuck(path: Path) -> None:
-    steps = [json.loads(line) for line in (path / "timeline.jsonl").read_text().splitlines()]
-    settled = steps[-1].get("settled", True)
-    stuck = {(one.member_id, one.kind) for one in explained(path).stuck}
+    logs = logs_of(path)
+    found = explain(make_timeline(logs.members, logs.missing, beside(path)))
 
-    assert settled == (path.name not in STUCK)
-    assert path.name not in STUCK or STUCK[path.name] in stuck
+    assert unsettled(path) <= {one.member_id for one in found.stuck}
+
+
+@pytest.mark.night
+def test_what_is_known_to_have_been_stuck_is_among_the_captures() -> None:
+    known = {path.name: path for path in more_captures()}
+    if not known:
+        pytest.skip("the captures are not on this machine")
+    stuck = explained(known["1.52.2-chaos-100"]).stuck
+
+    assert unsettled(known["1.52.2-wipe-241"]) == {0}
+    assert (1, "start") in {(one.member_id, one.kind) for one in stuck}

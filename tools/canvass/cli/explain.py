@@ -46,7 +46,7 @@ def explain(
             "--set",
             metavar="PROPERTY=TIME",
             help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s. Default:"
-            " measured in the logs, else Aeron's default.",
+            " of run.json or config.json, else measured in the logs, else Aeron's own.",
         ),
     ] = None,
     infer: Annotated[
@@ -79,7 +79,10 @@ def explain(
         settings = dict(parse_setting(text) for text in setting or ())
     except SettingFault as fault:
         raise CommandError(f"--set: {fault}") from None
-    timeline, states, why = read(source, infer=infer)
+    try:
+        timeline, states, why = read(source, infer=infer)
+    except SettingFault as fault:
+        raise CommandError(str(fault)) from None
     if not timeline.members:
         raise CommandError(f"{source}: no log has a line of the cluster")
     if why and infer:

@@ -118,12 +118,13 @@ def watch(
     from canvass.cli.live_check import LiveCheck
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
-    from canvass.traces.timeouts import SettingFault, parse_setting
+    from canvass.traces.timeouts import SettingFault, beside, parse_setting
 
     try:
-        settings = dict(parse_setting(text) for text in setting or ())
+        settings = beside(logs)
+        settings |= dict(map(parse_setting, setting or ()))
     except SettingFault as fault:
-        raise CommandError(f"--set: {fault}") from None
+        raise CommandError(str(fault)) from None
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
             raise CommandError(f"{logs}: there is no member-<id>.log")
