@@ -10,7 +10,7 @@
 (* one of Rarity states, picked by some digits of the state.  (A draw of   *)
 (* TLC's own would do too, but it cannot rebuild a trace with one.)        *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 CONSTANT Rarity
 

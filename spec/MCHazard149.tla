@@ -19,7 +19,7 @@
 (* other, of which member 0 may stand, while member 1, which is otherwise  *)
 (* absent, replays, or processes what it takes for committed.              *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 MCBefore(n) == Elected(0, <<1, 2>>, 0)
 

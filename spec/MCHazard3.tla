@@ -14,7 +14,7 @@
 (* member 0 has nothing more to say, and no more than two messages are     *)
 (* under way besides.                                                      *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 MCStory ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o EnterElections(<<0, 1>>)

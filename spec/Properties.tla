@@ -265,6 +265,97 @@ AckedIsDurable == [][RestartsKeepTheLog]_vars
 ServiceBehindCommit == [][ServicesFollow]_vars
 
 (***************************************************************************)
+(* Lemmas: invariants that no property needs.  Each says why a guard that  *)
+(* a member's rule has is never needed in a cluster.  The box names the    *)
+(* guard; what breaks the lemma is in mutants/.                            *)
+(***************************************************************************)
+UnderWay(i, j) == {channel[i][j][k] : k \in DOMAIN channel[i][j]}
+
+Serves(s) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED"
+
+(***************************************************************************)
+(* INV: VotesReachTheirCandidate.  A vote is on its way to the candidate   *)
+(* that it names and to nobody else.                                       *)
+(* Guard: OnVote asks for whom the vote is.                                *)
+(***************************************************************************)
+VotesReachTheirCandidate ==
+    \A i, j \in Members :
+        \A m \in UnderWay(i, j) : m.type = "Vote" => m.candidateMemberId = j
+
+(***************************************************************************)
+(* INV: NomineesHaveNoVotes.  Who is about to open a ballot has noted no   *)
+(* vote of anybody: votes are noted in CANDIDATE_BALLOT alone, and the way *)
+(* back from there leads through CANVASS, which forgets them.              *)
+(* Guard: BecomeCandidate forgets what the others have voted before.       *)
+(***************************************************************************)
+NomineesHaveNoVotes ==
+    \A i \in Members :
+        At(member[i], "NOMINATE") => \A j \in Members : member[i].members[j].vote = NULL_VALUE
+
+(***************************************************************************)
+(* INV: PromisesAreKnown.  In an election that has begun no candidate term *)
+(* on disk is above the one in memory: an election begins with the greater *)
+(* of what is on disk and the own term, and what raises the one raises the *)
+(* other.  A request that is above the one in memory is above both.        *)
+(* Guard: OnRequestVote keeps the greater term on disk.                    *)
+(***************************************************************************)
+PromisesAreKnown ==
+    \A i \in Members :
+        LET s == member[i]
+        IN  InElection(s) /\ s.electionState # "INIT"
+                => s.persistedCandidateTermId <= s.candidateTermId
+
+(***************************************************************************)
+(* INV: OwnTermIsAnnouncedByItsLeader.  A member that serves hears its own *)
+(* term announced by the leader that it follows and by nobody else, and a  *)
+(* leader never does: a term has one leader, which does not announce it to *)
+(* itself.                                                                 *)
+(* Guard: OnNewLeadershipTerm starts an election only for a newer term.    *)
+(***************************************************************************)
+OwnTermIsAnnouncedByItsLeader ==
+    \A i, j \in Members :
+        LET s == member[j]
+        IN  \A m \in UnderWay(i, j) :
+                /\ m.type = "NewLeadershipTerm" /\ Serves(s)
+                /\ m.leadershipTermId = s.moduleLeadershipTermId
+                => s.role = "FOLLOWER" /\ m.leaderMemberId = s.leaderMemberId
+
+(***************************************************************************)
+(* INV: NoNewerTermIsReported.  Nobody reports to a closed leader in a     *)
+(* term above the leader's own: a report goes to the leader of the term    *)
+(* that is followed, in that term or in an older one, and a member that    *)
+(* has led a term leads no older one again.                                *)
+(* Guard: OnAppendPosition compares the terms outside elections.           *)
+(***************************************************************************)
+NoNewerTermIsReported ==
+    \A i, j \in Members :
+        LET s == member[j]
+        IN  \A m \in UnderWay(i, j) :
+                m.type = "AppendPosition" /\ Closed(s, "LEADER")
+                    => m.leadershipTermId <= s.moduleLeadershipTermId
+
+(***************************************************************************)
+(* INV: OnlyTheRecordedIsProcessed.  What a consensus module may process   *)
+(* next is in its own archive: the log that it reads is the recorded one.  *)
+(* Guard: ConsumeBound of a follower ends at what is recorded.             *)
+(***************************************************************************)
+OnlyTheRecordedIsProcessed ==
+    \A i \in Members :
+        member[i].commitPosition < Len(log[i])
+            => Consume1(Now, i).position <= member[i].recordedPosition
+
+(***************************************************************************)
+(* INV: OnlyTheWrittenIsRecorded.  What the archive of a leader may record *)
+(* next the leader has written.                                            *)
+(* Guard: RecordLog of a leader ends at what it has written.               *)
+(***************************************************************************)
+OnlyTheWrittenIsRecorded ==
+    \A i \in Members :
+        Closed(member[i], "LEADER") /\ NextEntry(Now, i) # -1
+            => Record1(Now, i).position <= member[i].publicationPosition
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
 (* Liveness, under the fairness that a model states (MCLive): members and  *)
 (* links that are up stay up, and messages are faster than deadlines.      *)
 (*                                                                         *)

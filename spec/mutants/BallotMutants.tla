@@ -10,7 +10,7 @@
 (* From here everything is explored that comes of these ballots; members   *)
 (* restart as they like, nobody canvasses, and a leader does nothing more. *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 TellsAll(i) ==
     LET Hears(j) == Arrival(i, j)

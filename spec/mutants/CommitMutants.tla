@@ -12,7 +12,7 @@
 (* after which they stay away; when all is committed, the cluster may be   *)
 (* shut down.                                                              *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 Steady == Elected(2, <<0, 1>>, 0) \o Dies(0) \o Records(2)
 

@@ -13,7 +13,7 @@
 (* counts, when they have recorded them all: they are committed in one     *)
 (* step, and no shorter log is ever seen to be committed.                  *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 Forgotten ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o Records(1)

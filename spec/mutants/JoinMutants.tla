@@ -12,7 +12,7 @@
 (* writes up to MaxPosition.  Terms are opened before their first byte is  *)
 (* recorded (hardening HZ2): else RecordedTermIsKnown does not hold.       *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 Late ==
     Elected(2, <<1>>, 0) \o Records(2) \o Records(1)

@@ -21,7 +21,7 @@
 (* From here everything is explored up to the point where the next leader  *)
 (* would write, or, if it has an empty log, has written.                   *)
 (***************************************************************************)
-EXTENDS MCBounds, Equivalents
+EXTENDS MCBounds
 
 LeaderLost ==
     Elected(2, <<0, 1>>, 0) \o Records(2) \o Records(1)

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from canvass.cli.models import SCRIPT_STACK_MIB, Settings, config_of, run_model
-from canvass.spec import Expected, load_manifest, spec_root
+from canvass.spec import Expected, find_file, load_manifest, module_folders, spec_root
 from canvass.tlc import Event, UserOutput, check, find_jar, find_java
 from canvass.tlc.dump import DumpEdge, read_dump
 from support.spec_branches import Branch, hit_by, mark
@@ -115,11 +115,11 @@ def steps_in_the_graph_of(name: str, folder: Path) -> set[str]:
     entry = MODELS[name]
     dump = folder / f"{name}.dot"
     result = check(
-        spec_root() / f"{entry.module}.tla",
+        find_file(f"{entry.module}.tla"),
         config_of(spec_root(), entry),
         check_deadlock=False,
         stack_mib=SCRIPT_STACK_MIB,
-        library=(spec_root(),),
+        library=module_folders(),
         dump=dump,
     )
     assert result.ok, f"{name}: {result.message}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from canvass.cli.comparison import Standing
-from canvass.spec import ModelEntry, ModelSet, load_manifest, spec_root
+from canvass.spec import ModelEntry, ModelSet, load_manifest, module_folders
 from support.findings import run_of
 
 pytestmark = pytest.mark.tlc
@@ -35,7 +35,10 @@ def test_an_exhaustive_model_of_a_push_has_its_number_of_states_on_record() -> N
 
 def test_every_configuration_of_the_spec_is_in_the_manifest() -> None:
     """A model that is in no list is never run."""
-    folder = spec_root()
-    configurations = {path.relative_to(folder).as_posix() for path in folder.rglob("*.cfg")}
+    configurations = {
+        path.relative_to(folder).as_posix()
+        for folder in module_folders()
+        for path in folder.rglob("*.cfg")
+    }
 
     assert configurations == {model.config for model in MODELS}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cli import models
-from canvass.spec import Expected, ModelEntry, load_manifest, spec_root
+from canvass.spec import Expected, ModelEntry, find_file, load_manifest, spec_root
 from canvass.tlc.config import TlcConfig
 
 MODELS = load_manifest().models
@@ -23,7 +23,7 @@ MUTANTS = [model for model in MODELS if model.name.startswith("MUT_")]
 FAMILIES = {
     model.module: model
     for model in MODELS
-    if model.module.startswith("mutants/") and model not in MUTANTS
+    if model.module.endswith("Mutants") and model not in MUTANTS
 }
 
 UNBROKEN = {
@@ -123,7 +123,7 @@ def test_a_mutant_replaces_an_operator_of_the_protocol_by_one_of_its_family(
     for module in spec_root().glob("*.tla"):
         if not module.stem.startswith("MC"):
             protocol |= definitions(module)
-    family = definitions(spec_root() / f"{mutant.module}.tla")
+    family = definitions(find_file(f"{mutant.module}.tla"))
 
     assert protocol[name] == family[by]
 
@@ -132,7 +132,7 @@ def test_a_mutant_replaces_an_operator_of_the_protocol_by_one_of_its_family(
 def test_the_box_above_the_operator_names_its_mutant(mutant: ModelEntry) -> None:
     _, by = override(mutant)
 
-    assert f"{mutant.name}:" in box_above(spec_root() / f"{mutant.module}.tla", by)
+    assert f"{mutant.name}:" in box_above(find_file(f"{mutant.module}.tla"), by)
 
 
 def test_models_that_hold_discharge_what_the_member_graph_assumes() -> None:
@@ -158,7 +158,7 @@ def test_every_operator_of_a_mutant_has_its_mutant() -> None:
     written = {
         (module, name)
         for module in FAMILIES
-        for name in definitions(spec_root() / f"{module}.tla")
+        for name in definitions(find_file(f"{module}.tla"))
         if name.startswith("Mut")
     }
     used = Counter((mutant.module, override(mutant)[1]) for mutant in MUTANTS)

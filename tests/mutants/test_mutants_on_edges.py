@@ -58,8 +58,8 @@ FACTS: Final[dict[str, Callable[[int, Member, Input], bool]]] = {
         not isinstance(x.message, Vote) or x.message.candidate_member_id == i
     ),
 }
-"""What Equivalents.tla says, of one input in one state; what it says of a state alone every state
-of the graphs satisfies."""
+"""What the lemmas of Properties.tla say, of one input in one state; what they say of a state alone
+every state of the graphs satisfies."""
 
 
 def within(fact: Callable[[int, Member, Input], bool], broken: Handler, sound: Handler) -> Handler:

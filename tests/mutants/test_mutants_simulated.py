@@ -59,8 +59,8 @@ Each mutant comes to one of these ends:
 * `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never asks for what
   the mutant allows, or all hardenings together leave it nothing to do. `canvass.selftest.core_clusters` drives cores without these as `Cluster.tla` lets it
   happen, operators that end the cluster included, records what they do and has it verified; the seeds counted are of such runs;
-* `equal`, because no behaviour shows it: {equal}. For each the table names the invariant of `Equivalents.tla` that says why. TLC checks the
-  invariants in the models that claim them ([the facts](../../spec/README.md#the-facts)), within their bounds; that the mutant does what the core
+* `equal`, because no behaviour shows it: {equal}. For each the table names the lemma of `Properties.tla` that says why. TLC checks the
+  invariants in the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds; that the mutant does what the core
   does where its invariant holds is tried on all edges of the member's graphs. Nor does a step of one differ in the runs of whole members and of
   cores alone that `tests/mutants/test_equal_mutants.py` looks at.
 

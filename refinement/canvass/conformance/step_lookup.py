@@ -21,7 +21,7 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.guards import failing_parts
 from canvass.conformance.steps import Example
-from canvass.spec.files import spec_root
+from canvass.spec.files import find_file
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import Answer, Ruleset
 from canvass.steps.oracle import ask as ask_oracle
@@ -74,7 +74,7 @@ def spec_digest() -> str:
     """Name the spec's rules by their content."""
     found = hashlib.sha256()
     for name in ORACLE_MODULES:
-        found.update((spec_root() / f"{name}.tla").read_bytes())
+        found.update(find_file(f"{name}.tla").read_bytes())
     return found.hexdigest()
 
 

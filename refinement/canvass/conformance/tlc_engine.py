@@ -28,7 +28,7 @@ from canvass.conformance.tlc_engine_runs import (
     rules_of,
 )
 from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict, Verdict
-from canvass.spec.files import spec_root
+from canvass.spec.files import module_folders
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run
 from canvass.traces.errors import TraceError
 
@@ -185,7 +185,7 @@ def _ask(rules: Rules, traces: Sequence[TraceRun], options: EngineOptions) -> li
             stack_mib=512,
             timeout_s=options.timeout_s,
             check_deadlock=False,
-            library=(spec_root(),),
+            library=module_folders(),
         )
         with run(module, config_of(rules), limits) as tlc:
             answers = read_answers(tlc.printed_values(), len(traces))

@@ -34,7 +34,7 @@ from canvass.graph.folders import alone, made_aside, need_place
 from canvass.graph.manifests import MANIFEST_FILE, file_digest, write_manifest
 from canvass.graph.ordering import arrange
 from canvass.graph.printed import PrintedGraph
-from canvass.spec.files import spec_root
+from canvass.spec.files import HARNESS, find_file, module_folders
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.lookup import KeyTable
 from canvass.steps.rules_digest import rules_digest
@@ -133,7 +133,7 @@ class Model:
 
 def models() -> list[str]:
     """Name the models that a graph can be built of."""
-    return sorted(path.stem for path in spec_root().glob(f"{MODULE}*.cfg"))
+    return sorted(path.stem for path in HARNESS.glob(f"{MODULE}*.cfg"))
 
 
 def load_model(name: str) -> Model:
@@ -146,7 +146,7 @@ def load_model(name: str) -> Model:
     """
     if name not in models():
         raise GraphError(f"no model is called {ascii(name)[:60]}: there are {', '.join(models())}")
-    path = spec_root() / f"{name}.cfg"
+    path = HARNESS / f"{name}.cfg"
     return Model(name, parse_config(path.read_text(encoding="utf-8"), path.name), path)
 
 
@@ -187,8 +187,8 @@ def build_graph(
     options = replace(options or TlcOptions(heap_mib=3072), workers=1, stack_mib=64)
     jar = options.jar if isinstance(options.jar, Jar) else find_jar(options.jar)
     printed = PrintedGraph(model.rules.member_count)
-    module = spec_root() / f"{MODULE}.tla"
-    with run(module, model.printing(), replace(options, jar=jar)) as tlc:
+    module = HARNESS / f"{MODULE}.tla"
+    with run(module, model.printing(), replace(options, jar=jar, library=module_folders())) as tlc:
         for event in tlc:
             if isinstance(event, UserOutput):
                 printed.feed(event.line)
@@ -254,7 +254,7 @@ def modules_of(root: str) -> list[Path]:
     waiting = [root]
     while waiting:
         name = waiting.pop()
-        path = spec_root() / f"{name}.tla"
+        path = find_file(f"{name}.tla")
         if name in found or not path.is_file():
             continue  # Of TLA+'s own library.
         found[name] = path

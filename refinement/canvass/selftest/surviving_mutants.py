@@ -35,7 +35,7 @@ class Equal:
     """Why no behaviour shows a mutant."""
 
     fact: str
-    """The invariant of Equivalents.tla that says so; TLC checks it."""
+    """The lemma of Properties.tla that says so; TLC checks it."""
     reason: str
     """The same in words."""
 

@@ -5,7 +5,7 @@ written.
 """
 
 from canvass.spec.errors import SpecError
-from canvass.spec.files import spec_root
+from canvass.spec.files import find_file, module_folders, spec_root
 from canvass.spec.manifest import (
     Expected,
     Manifest,
@@ -22,6 +22,8 @@ __all__ = [
     "ModelEntry",
     "ModelSet",
     "SpecError",
+    "find_file",
     "load_manifest",
+    "module_folders",
     "spec_root",
 ]

@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from canvass.spec.errors import SpecError
-from canvass.spec.files import MANIFEST_NAME, spec_root
+from canvass.spec.files import MANIFEST_NAME, find_file, spec_root
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_.-]*\Z")]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -161,6 +161,6 @@ def load_manifest(folder: Path | None = None) -> Manifest:
 
     for model in manifest.models:
         for wanted in (f"{model.module}.tla", model.config):
-            if not (root / wanted).is_file():
+            if not find_file(wanted, root).is_file():
                 raise SpecError(f"{path}: model {model.name!r} needs {wanted}, which is not there")
     return manifest

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from canvass.spec.files import module_folders
+
 _EXTENDS: Final = re.compile(r"^\s*EXTENDS\s+((?:\w+\s*,\s*)*\w+)", re.MULTILINE)
 _INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
 _TEXT_LINE: Final = re.compile(r"^\s*(?:\(\*+(.*?)\*+\)|\\\*(.*))\s*$")
@@ -77,7 +79,7 @@ def _closure(root: Path, module: Path) -> Iterator[tuple[Path, str]]:
         named = [word for found in _EXTENDS.finditer(text) for word in found[1].split(",")]
         for word in (*named, *_INSTANCE.findall(text)):
             stem = word.strip()
-            places = (folder / f"{stem}.tla" for folder in (file.parent, root))
+            places = (folder / f"{stem}.tla" for folder in (file.parent, *module_folders(root)))
             place = next((path for path in places if path.is_file()), None)
             if place is not None and stem not in seen:
                 seen.add(stem)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import MESSAGE_TYPES, Message
-from canvass.spec.files import spec_root
+from canvass.spec.files import module_folders
 from canvass.steps.step import (
     Sends,
     Step,
@@ -113,7 +113,7 @@ def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Ans
     with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(steps), encoding="utf-8")
-        options = TlcOptions(heap_mib=heap_mib, stack_mib=512, library=(spec_root(),))
+        options = TlcOptions(heap_mib=heap_mib, stack_mib=512, library=module_folders())
         with run(module, rules.config(), options) as tlc:
             for value in tlc.printed_values():
                 number, answer = _answer(value, rules.member_count)

@@ -8,7 +8,7 @@ import pytest
 
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
-from canvass.spec.files import spec_root
+from canvass.spec.files import find_file
 from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.oracle import DIGITS, OracleError, to_digits
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS
@@ -23,7 +23,7 @@ from canvass.traces.layout import (
 
 
 def module(name: str) -> str:
-    return (spec_root() / f"{name}.tla").read_text(encoding="utf-8")
+    return find_file(f"{name}.tla").read_text(encoding="utf-8")
 
 
 def definition(name: str, of: str = "Encoding") -> str:

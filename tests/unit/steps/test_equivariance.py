@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.spec import load_manifest, spec_root
+from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.oracle import Ruleset, ask
@@ -58,8 +58,7 @@ def test_spec_a_step_its_form_and_its_renaming_have_one_verdict(rules: Rules) ->
 
 def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> None:
     """Let the oracle decide by the spec with one operator replaced, as a mutant's model does."""
-    folder = spec_root() / "mutants"
-    family = folder.joinpath(f"{module}.tla").read_text(encoding="utf-8")
+    family = find_file(f"{module}.tla").read_text(encoding="utf-8")
     (entry,) = (model for model in load_manifest().models if model.name == mutant)
     ((name, value),) = entry.constants.items()
     by = value.removeprefix("<- ")

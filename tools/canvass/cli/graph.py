@@ -116,14 +116,14 @@ def _of_manifest(model: str, options: Any) -> tuple[Path, TlcConfig, Any]:
     from dataclasses import replace
 
     from canvass.cli.models import config_of, select
-    from canvass.spec import Mode, load_manifest, spec_root
+    from canvass.spec import Mode, find_file, load_manifest, module_folders, spec_root
 
     root = spec_root()
     entry = select(load_manifest(), [model], frozenset())[0]
     if entry.mode is not Mode.CHECK:
         raise CommandError(f"{model} is simulated, not searched: it has no state graph")
-    options = replace(options, check_deadlock=entry.deadlock_check, library=(root,))
-    return root / f"{entry.module}.tla", config_of(root, entry), options
+    options = replace(options, check_deadlock=entry.deadlock_check, library=module_folders())
+    return find_file(f"{entry.module}.tla"), config_of(root, entry), options
 
 
 def _progress() -> Callable[[int, int], None]:

@@ -17,7 +17,7 @@ import msgspec
 
 from canvass.cli.comparison import Comparison, Standing, compare
 from canvass.cli.output import CommandError
-from canvass.spec import Manifest, Mode, ModelEntry, ModelSet
+from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, find_file, module_folders
 
 if TYPE_CHECKING:
     from canvass.cli.counterexample import Counterexample
@@ -207,7 +207,7 @@ def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     """
     from canvass.tlc import parse_config
 
-    config = parse_config((root / entry.config).read_text("utf-8"), entry.config)
+    config = parse_config(find_file(entry.config, root).read_text("utf-8"), entry.config)
     config = replace(config, constants={**config.constants, **entry.constants})
     return config if entry.claims is None else config.with_claims(entry.claims)
 
@@ -254,10 +254,10 @@ def run_model(
         depth=entry.trace_depth if simulates else None,
         seed=settings.seed,
         coverage=settings.coverage,
-        library=(root,),
+        library=module_folders(root),
         jvm_args=("-XX:TieredStopAtLevel=1",) if is_short else (),
     )
-    module = root / f"{entry.module}.tla"
+    module = find_file(f"{entry.module}.tla", root)
     result = check_with_tlc(module, config_of(root, entry), options=options, on_event=on_event)
     compared = compare(entry, result, workers=workers, as_listed=mode is entry.mode)
     shown = None
