@@ -18,10 +18,19 @@
 (* describes, whether or not a committed entry is lost later.  "Lost" and  *)
 (* "Replaced" are the ends that matter.  The others are goals: situations  *)
 (* that walks must reach to mean something where no hazard is found.       *)
+(*                                                                         *)
+(* What few walks come upon is searched in stages (Course): goals on the   *)
+(* way are noted as well, and the next stage begins where a walk has come  *)
+(* upon one.                                                               *)
 (***************************************************************************)
 EXTENDS MCHazard5
 
-CONSTANTS Seed, Walks, Length
+CONSTANTS
+    Seed,
+    Walks,     \* Walks numbered from 1.
+    Length,    \* The steps of each.
+    Course     \* What all walks have in common, as a sequence of <<walk, until>>: the dice
+               \* of that walk are rolled until that step.
 
 VARIABLES
     auxWalk,   \* the number of the walk
@@ -223,24 +232,81 @@ Sightings(i, try) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
+(* Goals on the way to a sighting, each harder to reach than those before. *)
+(*                                                                         *)
+(* Towards figure 8: a member has an entry that no quorum has; another,    *)
+(* without it, has opened a later term of which the rest knows nothing;    *)
+(* the first is a candidate after that; it has won.                        *)
+(***************************************************************************)
+Goals(i) == {}    \* redefined by configurations
+
+HasMore(i) == log'[i] # <<>> /\ Cardinality({m \in Members : IsPrefix(log'[i], log'[m])}) < Quorum
+
+OpenedApart(i, j) ==
+    LET open == [m \in Members |-> LastTerm(member'[m].recordingLog)]
+    IN  /\ ~IsPrefix(log'[i], log'[j])
+        /\ \A m \in Members : (open[m] > log'[i][Len(log'[i])]) <=> (m = j)
+
+TowardsFigure8(step) ==
+    LET more  == {i \in Members : HasMore(i)}
+        apart == {p \in more \X Members : OpenedApart(p[1], p[2])}
+        bids  == {p \in apart : /\ member'[p[1]].electionState \notin {"CLOSED", "CANVASS", "NOMINATE"}
+                                /\ member'[p[1]].role \in {"CANDIDATE", "LEADER"}
+                                /\ member'[p[1]].candidateTermId > LastTerm(member'[p[2]].recordingLog)}
+    IN  (IF more # {} THEN {"HasMore"} ELSE {})
+        \cup (IF apart # {} THEN {"OpenedApart"} ELSE {})
+        \cup (IF bids # {} THEN {"IsCandidate"} ELSE {})
+        \cup (IF \E p \in bids : member'[p[1]].role = "LEADER" THEN {"Wins"} ELSE {})
+
+(***************************************************************************)
+(* Towards HZ6: an entry is committed; a log has entries of two terms; its *)
+(* member is to replay all of them; its replay will end before the last    *)
+(* term begins.                                                            *)
+(***************************************************************************)
+TowardsHZ6(step) ==
+    LET two     == {i \in Members : \E k \in DOMAIN log'[i] : log'[i][k] # log'[i][1]}
+        replays == {i \in two : At(member'[i], "FOLLOWER_REPLAY") /\ member'[i].commitPosition = 0}
+        short   == {i \in replays : member'[i].replayStopPosition \in
+                       {k \in DOMAIN log'[i] : log'[i][k] < LastTerm(member'[i].recordingLog)}}
+    IN  (IF hist'.committed # <<>> THEN {"Committed"} ELSE {})
+        \cup (IF two # {} THEN {"TwoTerms"} ELSE {})
+        \cup (IF replays # {} THEN {"ReplaysTwo"} ELSE {})
+        \cup (IF short # {} THEN {"ReplaysLess"} ELSE {})
+
+(***************************************************************************)
 (* Walks begin at the first start, or where a script ends.  NearFigure8:   *)
 (* before figure 8, when a leader has opened its term and no other member  *)
 (* knows of it (MCHazard5).                                                *)
 (***************************************************************************)
 Opening(n) == <<>>    \* redefined by configurations
 
+NoCourse == <<>>
+
 NearFigure8(n) == MCBefore(0) \o Wins \o Opens \o Silence
+
+(***************************************************************************)
+(* Rolling(step, walk): whose dice may be rolled after that step, the walk *)
+(* being the one whose were.  A course ends in all walks.                  *)
+(***************************************************************************)
+Rolling(step, walk) ==
+    LET ended == {k \in DOMAIN Course : Course[k][2] <= step}
+        next  == Cardinality(ended) + 1
+    IN  IF next <= Len(Course) THEN {Course[next][1]}
+        ELSE IF step = 0 \/ \E k \in ended : Course[k][2] = step THEN 1 .. Walks
+        ELSE {walk}
+
+Turns(step) == step = 0 \/ \E k \in DOMAIN Course : Course[k][2] = step
 
 WalkInit ==
     /\ Starts(After(Opening(0)))
-    /\ auxWalk \in 1 .. Walks /\ auxDice = FirstDice(auxWalk) /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
+    /\ auxWalk \in Rolling(0, 0) /\ auxDice = FirstDice(auxWalk) /\ auxStep = 0 /\ auxCut = -1 /\ auxSeen = {}
 
 (***************************************************************************)
 (* Each choice is bound once.                                              *)
 (***************************************************************************)
 WalkNext ==
-    /\ auxStep < Length /\ auxStep' = auxStep + 1 /\ auxWalk' = auxWalk
-    /\ auxDice' = Turned(DRAWS)
+    /\ auxStep < Length /\ auxStep' = auxStep + 1 /\ auxWalk' \in Rolling(auxStep', auxWalk)
+    /\ auxDice' = IF Turns(auxStep') THEN FirstDice(auxWalk') ELSE Turned(DRAWS)
     /\ \E i \in {Drawn(0, MemberCount)}, roll \in {Drawn(1, 100) + 1},
           dice \in {Drawn(2, 12) + 1}, flip \in {Drawn(3, 2) = 1},
           late \in {Drawn(4, 4) = 1}, moves \in {Drawn(5, 80) + 1},
@@ -253,7 +319,13 @@ WalkNext ==
                /\ IF after = {} THEN UNCHANGED <<member, channel, log, hist, auxSeen>>
                   ELSE \E c \in after :
                        /\ Becomes(c)
-                       /\ LET new == Sightings(i, try) \ auxSeen
+                       /\ LET new == (Sightings(i, try) \cup Goals(i)) \ auxSeen
                           IN  /\ auxSeen' = auxSeen \cup new
                               /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)
+
+(***************************************************************************)
+(* What a course comes upon, as a counterexample.                          *)
+(***************************************************************************)
+NotFigure8 == "Figure8" \notin auxSeen
+NotHZ6 == "HZ6" \notin auxSeen
 =============================================================================

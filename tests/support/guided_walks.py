@@ -1,0 +1,95 @@
+"""Look for a course of walks to a rare sighting: `python -m support.guided_walks NAME...`.
+
+The search goes in stages, each one run of `MCWalk`. Its walks begin where the course so far ends,
+and it ends when one of them comes upon the next goal; the course then follows that walk. A stage
+that comes upon nothing begins again from another walk of the stage before it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import structs
+
+from canvass.cli.models import config_of
+from canvass.spec import load_manifest, spec_root
+from canvass.tlc import TlcOptions, run, to_python
+
+Course = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A sighting, the operator of `MCWalk` that notes the way there, and its goals in order."""
+
+    operator: str
+    goals: tuple[str, ...]
+
+
+AIMS: Final = {
+    "Figure8": Aim("TowardsFigure8", ("HasMore", "OpenedApart", "IsCandidate", "Wins", "Figure8")),
+    "HZ6": Aim("TowardsHZ6", ("Committed", "TwoTerms", "ReplaysTwo", "ReplaysLess", "HZ6")),
+}
+WALKS: Final = 100
+"""Walks of a stage."""
+STEPS: Final = 400
+"""Steps of a stage's walks beyond the course so far."""
+CANDIDATES: Final = 3
+"""Walks of a stage from which the next one is tried."""
+
+
+def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, int]]:
+    """Give the first walks that come upon the goal, each with the step after which it has."""
+    entry = next(model for model in load_manifest().models if model.name == "MCWalk")
+    begin = course[-1][1] if course else 0
+    constants = {
+        "Goals": f"<- {aim.operator}",
+        "Walks": f"= {walks}",
+        "Length": f"= {begin + STEPS}",
+    }
+    entry = structs.replace(entry, constants={**entry.constants, **constants})
+    config = config_of(spec_root(), entry)
+    options = TlcOptions(check_deadlock=False, workers=1, heap_mib=512, stack_mib=16)
+    module = spec_root() / f"{entry.module}.tla"
+    found: list[tuple[int, int]] = []
+    with run(module, config, options, constants={"Course": course}) as tlc:
+        for value in tlc.printed_values():
+            _, name, walk, step = to_python(value)
+            if name == goal and step >= begin:
+                found.append((walk, step + 1))
+                if len(found) == CANDIDATES:
+                    break
+        else:
+            assert tlc.wait().ok
+    return found
+
+
+def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[Course | None, int]:
+    """Give a course that comes upon the last goal, and how many stages were run to find it."""
+    goal = aim.goals[len(course)]
+    found = stage(aim, course, goal, walks)
+    stages += 1
+    sys.stdout.write(f"{goal}: {found} after {course}\n")
+    for walk, until in found:
+        longer = (*course, (walk, until))
+        if goal == aim.goals[-1]:
+            return longer, stages
+        result, stages = search(aim, walks, longer, stages)
+        if result is not None:
+            return result, stages
+    return None, stages
+
+
+def main(names: list[str]) -> None:
+    """Search for each of these sightings, and print the courses."""
+    for name in names:
+        course, stages = search(AIMS[name], WALKS)
+        sys.stdout.write(
+            f"{name}: {course}, {stages} stages of {WALKS} walks, {STEPS} steps each\n"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(AIMS))
