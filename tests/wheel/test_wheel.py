@@ -75,7 +75,8 @@ def test_the_wheel_holds_the_three_roots_and_the_spec(installed: Installed) -> N
     wanted = {
         path.relative_to(ROOT / root).as_posix()
         for root in ("impl", "refinement", "tools")
-        for path in (ROOT / root / "canvass").rglob("*.py")
+        for suffix in ("py", "tla", "cfg")
+        for path in (ROOT / root / "canvass").rglob(f"*.{suffix}")
     }
     spec = {
         f"canvass/spec/modules/{path.relative_to(ROOT / 'spec').as_posix()}"
