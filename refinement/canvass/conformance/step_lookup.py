@@ -84,6 +84,11 @@ def default_cache() -> Path:
     return Path(base) / "canvass"
 
 
+def cache_file(folder: Path, digest: str) -> Path:
+    """Name the file of the answers that rest on a spec."""
+    return folder / f"steps-{_CACHE_VERSION}-{digest[:32]}.npz"
+
+
 @dataclass(slots=True)
 class StepLookup:
     """Decides canonical steps.
@@ -177,7 +182,7 @@ class StepLookup:
     def _file(self) -> Path | None:
         if self.cache is None:
             return None
-        return self.cache / f"steps-{_CACHE_VERSION}-{self.digest[:32]}.npz"
+        return cache_file(self.cache, self.digest)
 
     def cached(self) -> KeyTable:
         """Give the answers that are kept."""

@@ -8,22 +8,33 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
 from canvass.conformance.known_steps import shipped_steps
 from canvass.conformance.screen import RunState, Screening
-from canvass.conformance.step_lookup import REFUSED, StepLookup, ask_tlc, default_cache, spec_digest
+from canvass.conformance.step_lookup import (
+    REFUSED,
+    StepLookup,
+    ask_tlc,
+    cache_file,
+    default_cache,
+    spec_digest,
+)
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.job import PROGRESS
+from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.parts import (
     join_parts,
     part_file,
@@ -42,6 +53,15 @@ from canvass.corpus.result_rows import (
     with_import,
 )
 from canvass.corpus.rows import Row, RowKind
+from canvass.corpus.storage import (
+    Place,
+    absolute,
+    download,
+    entry_of,
+    local_folder,
+    place_of,
+    writing,
+)
 from canvass.corpus.stored import store
 from canvass.graph.artifact import open_keys
 from canvass.steps.lookup import KeyTable
@@ -68,13 +88,13 @@ class ConformanceChecker:
     Parameters
     ----------
     graphs
-        Folders of graph artifacts.
+        Folders of graph artifacts, by path or URL.
     cache
-        The user's folder of the oracle's answers.
+        The user's folder of the oracle's answers, likewise.
     digest
         Names the spec that answers rest on.
     shared
-        A folder that all workers can read; set by `prepare`.
+        A folder that all workers can read, likewise; set by `prepare`.
     generation
         How often `learn` was called: workers that hold an older one forget what they know.
     """
@@ -86,36 +106,61 @@ class ConformanceChecker:
     generation: int = 0
 
     @classmethod
-    def of(cls, *, graph: Path | None = None, cache: Path | None = None) -> ConformanceChecker:
+    def of(cls, *, graph: Place | None = None, cache: Place | None = None) -> ConformanceChecker:
         """Make a checker from what a command line says."""
-        graphs = () if graph is None else (str(graph.absolute()),)
+        graphs = () if graph is None else (str(absolute(graph)),)
         folder = default_cache() if cache is None else cache
-        return cls(graphs, str(folder.absolute()), spec_digest())
+        return cls(graphs, str(absolute(folder)), spec_digest())
 
     # --- on the driver ----------------------------------------------------------------------------
 
-    def prepare(self, folder: Path) -> None:
+    def prepare(self, folder: Place) -> None:
         """Take a folder that all workers can read, and put there what is known."""
         self.shared = str(folder)
         for name in (PARTS, PROGRESS):
             (folder / name).mkdir(parents=True)
-        self._share(StepLookup(cache=Path(self.cache), digest=self.digest))
+        with self._local_cache() as cache:
+            self._share(StepLookup(cache=cache, digest=self.digest))
 
     def learn(self, answers: Iterable[tuple[bytes, bytes]]) -> None:
         """Keep answers for the workers of this job, and for later ones."""
         found = list(answers)
         keys = np.array([key_of(key) for key, _ in found], dtype=np.uint64).reshape(-1, 2)
         codes = np.array([answer[0] for _, answer in found], dtype=np.int8)
-        lookup = StepLookup(cache=Path(self.cache), digest=self.digest)
-        lookup.remember(keys, codes)
+        with self._local_cache(keep=True) as cache:
+            lookup = StepLookup(cache=cache, digest=self.digest)
+            lookup.remember(keys, codes)
         self.generation += 1
         self._share(lookup)
 
+    @contextmanager
+    def _local_cache(self, *, keep: bool = False) -> Iterator[Path]:
+        """Give the folder of answers on this machine; put it back in its store, if it is to."""
+        place = place_of(self.cache)
+        if isinstance(place, Path):
+            yield place
+            return
+        with tempfile.TemporaryDirectory(prefix="canvass-cache-") as name:
+            file = cache_file(Path(name), self.digest)
+            if entry_of(place / file.name) is not None:
+                download(place / file.name, file)
+            yield Path(name)
+            if keep:
+                (place / file.name).write_bytes(file.read_bytes())
+
     def _share(self, lookup: StepLookup) -> None:
         """Write the known answers as arrays that the workers of a machine map, and share."""
-        folder = Path(self.shared) / f"{ANSWERS}-{self.generation}"
+        folder = self._answers
         folder.mkdir()
-        lookup.cached().save(folder)
+        with tempfile.TemporaryDirectory(prefix="canvass-answers-") as name:
+            lookup.cached().save(Path(name))
+            for file in Path(name).iterdir():
+                with writing(folder / file.name) as path:
+                    shutil.copyfile(file, path)
+
+    @property
+    def _answers(self) -> Place:
+        return place_of(self.shared) / f"{ANSWERS}-{self.generation}"
 
     def forbids(self, answer: bytes) -> bool:
         """Tell whether an answer says that the step is not allowed."""
@@ -135,15 +180,14 @@ class ConformanceChecker:
         screening = self._screening()
         screening.forget_seen()
         before = screening.events
-        whole = [unit for unit in task if unit.part is None and unit.kind is not UnitKind.JOIN]
         try:
-            with tempfile.TemporaryDirectory(prefix="canvass-units-") as scratch:
-                yield from self._check(whole, screening, Path(scratch))
-                for unit in task:
-                    if unit.part is not None:
-                        yield from self._check_part(unit, unit.part, screening)
-                    elif unit.kind is UnitKind.JOIN:
-                        yield from self._join(unit, screening)
+            with (
+                tempfile.TemporaryDirectory(prefix="canvass-import-") as scratch,
+                on_this_machine(task) as units,
+            ):
+                copies = {unit.path: unit.copy for unit in units if unit.copy}
+                for row in self._rows(units, screening, Path(scratch)):
+                    yield _in_store(row, copies)
         except BaseException:
             _memo.clear()
             raise
@@ -151,6 +195,15 @@ class ConformanceChecker:
         screening.runs.clear()
         yield from self._edges(screening)
         self._tell_progress(task, screening.events - before, wrong)
+
+    def _rows(self, units: list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
+        whole = [unit for unit in units if unit.part is None and unit.kind is not UnitKind.JOIN]
+        yield from self._check(whole, screening, scratch)
+        for unit in units:
+            if unit.part is not None:
+                yield from self._check_part(unit, unit.part, screening)
+            elif unit.kind is UnitKind.JOIN:
+                yield from self._join(unit, screening)
 
     def _screening(self) -> Screening:
         token = (self.shared, self.generation, self.graphs, self.digest)
@@ -160,14 +213,16 @@ class ConformanceChecker:
         return _memo[token]
 
     def _lookup(self) -> StepLookup:
-        graphs = {name: open_keys(Path(name)) for name in self.graphs}
+        graphs = {name: open_keys(local_folder(place_of(name))) for name in self.graphs}
         lookup = StepLookup(
             _ask_alone, graphs=graphs, digest=self.digest, shipped=shipped_steps(self.digest)
         )
         if self.shared:
-            lookup.answers = KeyTable.open(Path(self.shared) / f"{ANSWERS}-{self.generation}")
+            lookup.answers = KeyTable.open(local_folder(self._answers))
         else:
-            lookup.cache = Path(self.cache)
+            with self._local_cache() as cache:
+                lookup.answers = StepLookup(cache=cache, digest=self.digest).cached()
+            lookup.cache = cache if cache.is_dir() else None
         return lookup
 
     def _tell_progress(self, task: Task, events: int, wrong: int) -> None:
@@ -177,7 +232,7 @@ class ConformanceChecker:
         """
         if self.shared:
             name = blake2b(encode(task), digest_size=16).hexdigest()
-            (Path(self.shared) / PROGRESS / f"{events}-{wrong}-{name}").touch()
+            (place_of(self.shared) / PROGRESS / f"{events}-{wrong}-{name}").touch()
 
     def _edges(self, screening: Screening) -> Iterator[Row]:
         """Tell which edges of each graph were taken since it was last forgotten what was seen."""
@@ -188,17 +243,17 @@ class ConformanceChecker:
             if len(edges):
                 yield Row(kind=RowKind.EDGES, name=name, payload=edges.astype("<i8").tobytes())
 
-    def _check(self, task: Task | list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
+    def _check(self, task: list[Unit], screening: Screening, scratch: Path) -> Iterator[Row]:
         units: dict[Path, tuple[Unit, ImportSummary | None]] = {}
         for number, unit in enumerate(task):
-            path, imported = Path(unit.path), None
+            path, imported = unit.location, None
             if unit.kind is UnitKind.REFUSED:
                 yield malformed_row(unit, f"{unit.path}: {unit.code}: {unit.reason}")
                 continue
             if unit.kind is UnitKind.AERON_LOGS:
                 path = scratch / str(number) / path.name
                 try:
-                    imported = import_logs([Path(unit.path)], path)
+                    imported = import_logs([unit.location], path)
                 except (AeronLogError, ImportFault) as error:
                     yield malformed_row(unit, str(error))
                     continue
@@ -239,7 +294,8 @@ class ConformanceChecker:
             store(part_file(folder, unit, part.number, state.run_id), kept, sequence)
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number, run_id=state.run_id)
         if unit.kind is UnitKind.FILE:
-            seen_file(folder, unit, part.number).write_text("\n".join(sorted(found.seen)))
+            seen = "\n".join(sorted(found.seen))
+            seen_file(folder, unit, part.number).write_bytes(seen.encode())
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number)
 
     def _join(self, unit: Unit, screening: Screening) -> Iterator[Row]:
@@ -253,8 +309,16 @@ class ConformanceChecker:
             yield from coverage_rows([(found.run, found.actions)], unit)
 
     @property
-    def _parts(self) -> Path:
-        return Path(self.shared) / PARTS
+    def _parts(self) -> Place:
+        return place_of(self.shared) / PARTS
+
+
+def _in_store(row: Row, copies: Mapping[str, str]) -> Row:
+    """Name the unit in its store where a reason names its copy on this machine."""
+    copy = copies.get(row.source or "")
+    if copy is None or row.source is None or row.reason is None:
+        return row
+    return replace(row, reason=row.reason.replace(copy, row.source))
 
 
 def _questions(

@@ -7,12 +7,12 @@ here the numbers are brought together, and counted by action.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from canvass.corpus.storage import local_folder, place_of
 from canvass.graph.artifact import open_graph, open_keys
 from canvass.traces.layout import ACTION_NAMES
 
@@ -61,7 +61,7 @@ class EdgeCounter:
 
     def result(self) -> GraphCoverage:
         """Count by action."""
-        folder = Path(self.folder)
+        folder = local_folder(place_of(self.folder))
         graph = open_graph(folder, verify=False)
         actions = graph.input_action[graph.input]
         edges, met = np.asarray(open_keys(folder).edges), self._met()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,15 +21,26 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from msgspec import Struct
 
 from canvass.conformance.verdict import Verdict
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import COVERAGE_SCHEMA, DIVERGENCE_COLUMNS, ROW_SCHEMA, VERDICT_COLUMNS
-from canvass.corpus.storage import Storage
+from canvass.corpus.storage import (
+    Entry,
+    Place,
+    UrlPath,
+    entry_of,
+    files_below,
+    remove_folder,
+    storage_errors,
+    writing,
+)
 from canvass.corpus.tables import read_table
 
 TABLES: Final = ("verdicts", "divergences", "coverage", "quarantine", "inputs")
@@ -39,6 +49,7 @@ _STAGING: Final = "_staging"
 _COMMIT: Final = "_COMMIT"
 _LOCK: Final = "_lock"
 _HASH_THREADS: Final = 2
+_PIECE: Final = 1 << 20
 _QUIET_S: Final = 2.0
 """A file that changed less than this before it was read may change again within its time stamp."""
 
@@ -123,12 +134,13 @@ class History:
 
     Parameters
     ----------
-    storage
+    folder
         The folder.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, folder: Place) -> None:
+        self._folder = folder
+        self._staging = folder / _STAGING
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -139,8 +151,8 @@ class History:
         HistoryInUse
             If another verification is adding to the tables.
         """
-        folder = self._storage.local
-        if folder is None:  # Object stores have no locks: one verification at a time, please.
+        folder = self._folder
+        if isinstance(folder, UrlPath):  # Object stores have no locks: one at a time, please.
             self._recover()
             yield
             return
@@ -156,21 +168,28 @@ class History:
 
     def _recover(self) -> None:
         """Put in place what was committed; remove what was not."""
-        names = self._storage.files(_STAGING)
-        committed = {name.split("/")[1] for name in names if name.endswith(f"/{_COMMIT}")}
+        names = [file.name for file in files_below(self._staging)]
+        committed = {name.split("/")[0] for name in names if name.endswith(f"/{_COMMIT}")}
         for identity in sorted(committed):
             self._put_in_place(identity)
         if names:
-            self._storage.remove_folder(_STAGING)
+            remove_folder(self._staging)
 
     def _put_in_place(self, identity: str) -> None:
-        folder = f"{_STAGING}/{identity}/"
-        staged = {name.removeprefix(folder) for name in self._storage.files(folder.rstrip("/"))}
+        folder = self._staging / identity
+        staged = [file.name for file in files_below(folder)]
         for table in TABLES:
-            for name in sorted(staged):
+            for name in staged:
                 if name.startswith(f"{table}/"):
-                    self._storage.move(f"{folder}{name}", name)
-        self._storage.remove(f"{folder}{_COMMIT}")
+                    _move(folder / name, self._folder / name)
+        (folder / _COMMIT).unlink()
+
+    @contextmanager
+    def report_folder(self) -> Iterator[Place]:
+        """Give a folder for a report beside the tables, where workers see it as well."""
+        folder = self._staging / f"report-{uuid4().hex}"
+        yield folder
+        remove_folder(folder)
 
     # --- what is due ------------------------------------------------------------------------------
 
@@ -194,7 +213,7 @@ class History:
     def _known(self, sources: set[str]) -> Mapping[str, Mapping[str, Any]]:
         """Give the latest row of each unit."""
         latest: dict[str, Mapping[str, Any]] = {}
-        for batch in self._storage.batches("inputs", list(_KNOWN)):
+        for batch in self._batches("inputs", _KNOWN):
             for row in batch.to_pylist():
                 before = latest.get(row["source"])
                 if row["source"] in sources and (
@@ -205,16 +224,25 @@ class History:
 
     def divergences(self) -> set[tuple[str, str]]:
         """Give the kinds of divergences that the tables have: class, and action or property."""
-        names = ["divergence_class", "name"]
+        names = ("divergence_class", "name")
         return {
             kind
-            for batch in self._storage.batches("divergences", names)
+            for batch in self._batches("divergences", names)
             for kind in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
         }
 
+    def _batches(self, table: str, columns: Sequence[str]) -> Iterator[Any]:
+        """Read the files of a table; a missing table has none."""
+        folder = self._folder / table
+        for file in files_below(folder):
+            if file.name.endswith(".parquet"):
+                place = folder / file.name
+                with storage_errors(place), place.open("rb") as opened:
+                    yield from pq.ParquetFile(opened).iter_batches(columns=list(columns))
+
     # --- what was found ---------------------------------------------------------------------------
 
-    def append(self, report: Path, inputs: Sequence[Input], stamp: Stamp) -> None:
+    def append(self, report: Place, inputs: Sequence[Input], stamp: Stamp) -> None:
         """Add the tables of a report; all of them or, if the driver dies, none.
 
         Parameters
@@ -226,13 +254,26 @@ class History:
         stamp
             Of the verification. One that is there already is replaced.
         """
-        staged = f"{_STAGING}/{stamp.verification_id}"
+        staged = self._staging / stamp.verification_id
         for name, table in _tables(report, inputs):
-            place = f"{staged}/{name}/{stamp.day}/{stamp.verification_id}.parquet"
-            self._storage.write_table(place, _stamped(table, stamp))
-        self._storage.mark(f"{staged}/{_COMMIT}")
+            _write(staged / name / stamp.day, f"{stamp.verification_id}.parquet", table, stamp)
+        (staged / _COMMIT).touch()
         self._put_in_place(stamp.verification_id)
-        self._storage.remove_folder(_STAGING)
+        remove_folder(self._staging)
+
+
+def _write(folder: Place, name: str, table: Any, stamp: Stamp) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder / name) as path:
+        pq.write_table(_stamped(table, stamp), path, compression="zstd")
+
+
+def _move(source: Place, target: Place) -> None:
+    if isinstance(source, UrlPath) and isinstance(target, UrlPath):
+        source.replace(target)
+    elif isinstance(source, Path) and isinstance(target, Path):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target)
 
 
 def make_stamp(inputs: Iterable[Input], version: str, spec_digest: str, now: datetime) -> Stamp:
@@ -248,6 +289,8 @@ def _compare(unit: Unit, before: Mapping[str, Any] | None, again: bool) -> Input
     stat = _stat_of(unit)
     if before is not None and stat is not None and stat == before["stat"]:
         digest = before["digest"]
+    elif _stands_for_contents(unit, stat) and (before is None or before["stat"] is not None):
+        digest = str(stat)
     else:
         digest = _digest_of(unit)
     if before is None:
@@ -264,40 +307,41 @@ def _with_spec(each: Input, known: Mapping[str, Mapping[str, Any]], spec_digest:
     return Input(each.unit, "spec", each.digest, each.stat)
 
 
-def _files_of(unit: Unit) -> list[Path]:
-    path = unit.location
+def _files_of(unit: Unit) -> list[tuple[Place, Entry]]:
+    place = unit.place
     if unit.kind is UnitKind.REFUSED:
         return []
-    if not path.is_dir():
-        return [path]
-    found = (Path(folder) / name for folder, _, names in os.walk(path) for name in names)
-    return sorted(each for each in found if not each.name.startswith("."))
+    if unit.kind is UnitKind.FILE:
+        entry = entry_of(place)
+        return [] if entry is None else [(place, entry)]
+    return [(place / file.name, file) for file in files_below(place) if "/." not in f"/{file.name}"]
 
 
 def _stat_of(unit: Unit) -> str | None:
     """Describe sizes and times of a unit's files; None if a file may change within its time."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
     now = datetime.now(UTC).timestamp()
-    try:
-        for path in _files_of(unit):
-            stat = path.lstat()
-            if now - stat.st_mtime < _QUIET_S:
-                return None
-            found.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
-    except OSError:
-        return None
+    for place, entry in _files_of(unit):
+        if now - entry.modified_ns / 1e9 < _QUIET_S:
+            return None
+        found.update(f"{place}\0{entry.size}\0{entry.modified_ns}\n".encode())
     return found.hexdigest()
+
+
+def _stands_for_contents(unit: Unit, stat: str | None) -> bool:
+    """Tell whether sizes and times do: a store replaces files whole, and reading them costs."""
+    return stat is not None and isinstance(unit.place, UrlPath)
 
 
 def _digest_of(unit: Unit) -> str:
     """Hash the contents of a unit's files; what cannot be read counts by its name."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
-    for path in _files_of(unit):
-        found.update(f"{path.relative_to(unit.path)}\0".encode())
+    for place, entry in _files_of(unit):
+        found.update(f"{'.' if unit.kind is UnitKind.FILE else entry.name}\0".encode())
         try:
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
-                found.update(content.digest())
+            with place.open("rb") as file:
+                while data := file.read(_PIECE):
+                    found.update(data)
         except OSError as error:
             found.update(repr(error.errno).encode())
     return found.hexdigest()
@@ -306,7 +350,7 @@ def _digest_of(unit: Unit) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _tables(report: Path, inputs: Sequence[Input]) -> Iterator[tuple[str, Any]]:
+def _tables(report: Place, inputs: Sequence[Input]) -> Iterator[tuple[str, Any]]:
     digests = {each.unit.path: each.digest for each in inputs}
     verdicts = _read(report / "verdicts", VERDICT_COLUMNS)
     yield "verdicts", verdicts
@@ -319,7 +363,7 @@ def _tables(report: Path, inputs: Sequence[Input]) -> Iterator[tuple[str, Any]]:
     yield "inputs", _input_rows(inputs, verdicts)
 
 
-def _read(folder: Path, columns: Sequence[str], schema: Any = ROW_SCHEMA) -> Any:
+def _read(folder: Place, columns: Sequence[str], schema: Any = ROW_SCHEMA) -> Any:
     fields = pa.schema([schema.field(name) for name in columns])
     return pa.Table.from_batches(
         [batch.select(fields.names) for batch in read_table(folder, columns)], schema=fields

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple, Protocol
+from uuid import uuid4
 
 import msgspec
 
@@ -30,8 +30,16 @@ from canvass.corpus.engine import STEPS_PER_BATCH, Engine, count_distinct_steps
 from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
+from canvass.corpus.storage import Place, absolute, entries, remove_folder
 from canvass.corpus.tables import Gone, TaskResults, write_tables
-from canvass.corpus.task_files import Stage, log_tasks, read_task, stage_of, write_rows, write_tasks
+from canvass.corpus.task_files import (
+    Stage,
+    read_task,
+    stage_of,
+    task_lines,
+    write_rows,
+    write_tasks,
+)
 
 _WORK: Final = "work"
 _STAGES: Final = {"first": "check", "second": "check again", "third": "join parts"}
@@ -50,7 +58,7 @@ _Place = tuple[str, int | None]
 class Checker(Protocol):
     """What the job needs to know of checking; an object of it travels to the workers."""
 
-    def prepare(self, folder: Path) -> None:
+    def prepare(self, folder: Place) -> None:
         """Take a folder, on the driver, that all workers can read, for the time of the job."""
         ...
 
@@ -98,7 +106,10 @@ class CorpusJob:
     checker
         How units are checked.
     out
-        Folder of the results, on a file system that driver and workers share; new or empty.
+        Folder of the results; new or empty.
+    work
+        Folder of what the stages leave for each other, which driver and workers reach; else one
+        in ``out``.
     partitions
         Number of tasks; chosen from sizes and cores if not given.
     oracles
@@ -113,20 +124,24 @@ class CorpusJob:
         self,
         engine: Engine,
         checker: Checker,
-        out: Path,
+        out: Place,
         *,
+        work: Place | None = None,
         partitions: int | None = None,
         oracles: int = 1,
         task_cost: int = TASK_COST,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if out.is_dir() and any(out.iterdir()):
+        if out.is_dir() and any(entries(out)):
             raise OutputExists(f"{out} is not empty: each verification has a folder of its own")
         out.mkdir(parents=True, exist_ok=True)
-        checker.prepare(out.absolute() / _WORK)
+        self._out = absolute(out)
+        own = None if work is None else absolute(work) / f"work-{uuid4().hex}"
+        self._work = own or self._out / _WORK
+        checker.prepare(self._work)
         self._engine = engine
         self._checker = checker
-        self._out = out.absolute()
+        self._log = b""
         self._partitions = partitions
         self._oracles = oracles
         self._say = say
@@ -163,7 +178,7 @@ class CorpusJob:
         if self._at_the_end is not None:
             return self._at_the_end
         try:
-            names = [path.name for path in (self._out / _WORK / PROGRESS).iterdir()]
+            names = [entry.name for entry in entries(self._work / PROGRESS)]
         except OSError:
             names = []
         counts = [name.split("-") for name in names]
@@ -174,28 +189,27 @@ class CorpusJob:
             diverging=sum(int(count[1]) for count in counts),
         )
 
-    def table(self, name: str) -> Path:
+    def table(self, name: str) -> Place:
         """Give the folder of one of the tables: verdicts, divergences or coverage."""
         return self._out / name
 
     def clean(self) -> None:
         """Remove what only the stages needed."""
-        import shutil
-
         self._at_the_end = self.so_far()
-        shutil.rmtree(self._out / _WORK, ignore_errors=True)
+        remove_folder(self._work)
 
     # --- the stages -------------------------------------------------------------------------------
 
     def _checked(self, units: Sequence[Unit], name: str) -> Stage:
         tasks = pack(units, tasks=self._partitions, parallelism=self._engine.parallelism)
         self._tasks_before, self._tasks = self._tasks_before + self._tasks, len(tasks)
-        folder = self._out / _WORK / name
+        folder = self._work / name
         write_tasks(folder, tasks)
         run_task = partial(_run_task, self._checker, folder)
         stage = _STAGES[name]
         found = stage_of(folder, self._engine.run_tasks(run_task, len(tasks), stage))
-        log_tasks(self._out / TASK_LOG, stage, found, [len(task) for task in tasks])
+        self._log += b"".join(task_lines(stage, found, [len(task) for task in tasks]))
+        (self._out / TASK_LOG).write_bytes(self._log)
         return found
 
     def _ask(self, first: Stage) -> list[bytes]:
@@ -261,6 +275,6 @@ class CorpusJob:
         return joins
 
 
-def _run_task(checker: Checker, folder: Path, number: int) -> bytes:
+def _run_task(checker: Checker, folder: Place, number: int) -> bytes:
     """Check the units of a task; runs in a worker."""
     return write_rows(folder, number, checker.check(read_task(folder, number)))

@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
 from canvass.corpus.selection import Selection, partition_names, partition_values
 from canvass.corpus.source import TaskPartition, path_of, whole_number
@@ -103,7 +104,8 @@ class LinesReader(DataSourceReader):
         for unit in msgspec.json.decode(partition.value, type=Task):
             if unit.kind is not UnitKind.AERON_LOGS:
                 raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
-            yield from self._lines(unit)
+            with on_this_machine([unit]) as (here,):
+                yield from self._lines(here)
 
     def _lines(self, unit: Unit) -> Iterator[Any]:
         shared = {"cluster": unit.path, **partition_values(unit.partition)}
@@ -111,7 +113,11 @@ class LinesReader(DataSourceReader):
             name = parse_log_name(path.name)
             if name is None or not self._selection.has_member(name.member_id):
                 continue
-            about = shared | {"file": str(path), "member": name.member_id, "part": name.part}
+            about = shared | {
+                "file": f"{unit.path}/{path.name}",
+                "member": name.member_id,
+                "part": name.part,
+            }
             rows = (about | row for row in log_lines(path))
             while some := list(islice(rows, _ROWS_AT_ONCE)):
                 kinds = {each.name: each.type for each in SCHEMA}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from canvass.conformance.batch import Batch, join
 from canvass.conformance.diagnose import divergences_of, known_codes, rows_of_run, wrong_rows
@@ -22,8 +22,10 @@ from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
 from canvass.conformance.steps import StepChecker, rules_of, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.corpus.byterange import RangeReader
-from canvass.corpus.plan import Part, Unit
+from canvass.corpus.local_units import on_this_machine
+from canvass.corpus.plan import Part, Unit, UnitKind
 from canvass.corpus.questions import key_of
+from canvass.corpus.storage import Place
 from canvass.corpus.stored import PartOfRun, joined, stored_part
 from canvass.steps.step import Step
 from canvass.traces.facts import Fact, FactKind
@@ -33,13 +35,13 @@ from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run
 
 
-def part_file(folder: Path, unit: Unit, number: int, run_id: str) -> Path:
+def part_file(folder: Place, unit: Unit, number: int, run_id: str) -> Place:
     """Name the file of a part of a run."""
     name = hashlib.sha256(f"{unit.path}\0{run_id}".encode()).hexdigest()[:24]
     return folder / f"{name}-{number}.part"
 
 
-def seen_file(folder: Path, unit: Unit, number: int) -> Path:
+def seen_file(folder: Place, unit: Unit, number: int) -> Place:
     """Name the file that tells of which runs a part of a unit has events."""
     name = hashlib.sha256(unit.path.encode()).hexdigest()[:24]
     return folder / f"{name}-{number}.seen"
@@ -185,7 +187,7 @@ class JoinedRun:
     actions: tuple[int, ...]
 
 
-def join_parts(unit: Unit, folder: Path, lookup: StepLookup) -> JoinedRun:
+def join_parts(unit: Unit, folder: Place, lookup: StepLookup) -> JoinedRun:
     """Give the verdict on a run from its stored parts; all its steps are decided.
 
     Raises
@@ -309,22 +311,25 @@ def _wrong_steps(
 
 def _batches(unit: Unit, run: Run, part: Part) -> Iterator[Batch]:
     """Give the events of a run in a part."""
-    if part.member >= 0:
-        with _range(RunFolder(unit.location), part) as opened:
-            for columns in opened.batches():
-                yield join([({run.run_id: run}, columns)])
-        return
-    with DatasetFile(unit.location) as file:
-        for columns in file.batches(range(part.first, part.end)):
-            for own in rows_of_run(columns, run.run_id):
-                yield join([({run.run_id: run}, own)])
+    kind = UnitKind.RUN if part.member >= 0 else UnitKind.FILE
+    with on_this_machine([replace(unit, kind=kind, part=part, copy="")]) as (here,):
+        if part.member >= 0:
+            with _range(RunFolder(here.location), part) as opened:
+                for columns in opened.batches():
+                    yield join([({run.run_id: run}, columns)])
+            return
+        with DatasetFile(here.location) as file:
+            for columns in file.batches(range(part.first, part.end)):
+                for own in rows_of_run(columns, run.run_id):
+                    yield join([({run.run_id: run}, own)])
 
 
-def runs_without_events(unit: Unit, folder: Path) -> list[RunState]:
+def runs_without_events(unit: Unit, folder: Place) -> list[RunState]:
     """Give the runs of a file that none of its parts has seen."""
     seen = set[str]()
     for part in unit.joined:
-        seen.update(seen_file(folder, unit, part.number).read_text().split("\n"))
+        data = seen_file(folder, unit, part.number).read_bytes()
+        seen.update(data.decode().split("\n"))
     states = []
     with DatasetFile(unit.location) as file:
         for run_id, entry in file.runs.items():

@@ -1,15 +1,14 @@
 """What there is to check, and how it is cut into tasks: names and sizes only, no file is opened.
 
 A `Unit` is what one task must have whole: a run folder, a folder of Aeron's logs, or one file of a
-Parquet data set. Units
-are packed into tasks of like cost, so that neither a thousand small runs nor one large one leaves
-the other tasks waiting. What is no run becomes a refused unit and stops nothing else.
+Parquet data set. Units are packed into tasks of like cost, so that neither a thousand small runs
+nor one large one leaves the other tasks waiting. What is no run becomes a refused unit and stops
+nothing else.
 """
 
 from __future__ import annotations
 
 import heapq
-import os
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -20,6 +19,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
+from canvass.corpus.storage import Entry, Place, UrlPath, absolute, entries, entry_of, place_of
 from canvass.traces.aeron_log.naming import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUNS
@@ -80,6 +80,7 @@ class Unit(Struct, frozen=True):
 
     kind: UnitKind
     path: str
+    """Its path or URL."""
     cost: int
     """Its size as bytes of plain NDJSON, about."""
     code: str = ""
@@ -95,18 +96,25 @@ class Unit(Struct, frozen=True):
     """If it joins parts: which, in order."""
     partition: Partition = ()
     """Names and values of the partitions that it is in, as Hive writes them in folder names."""
+    copy: str = ""
+    """Of a unit in a store: where its files are on this machine for now."""
 
     @property
     def location(self) -> Path:
-        """Its path."""
-        return Path(self.path)
+        """Where its files are on this machine."""
+        return Path(self.copy or self.path)
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return place_of(self.path)
 
 
 Task = tuple[Unit, ...]
 """Units that one Spark task checks, one after the other."""
 
 
-def list_units(corpora: Iterable[Path]) -> list[Unit]:
+def list_units(corpora: Iterable[Place]) -> list[Unit]:
     """List what is to be checked, each once, in the order of the corpora and of the names in them.
 
     Parameters
@@ -120,40 +128,96 @@ def list_units(corpora: Iterable[Path]) -> list[Unit]:
     TraceError
         If a corpus cannot be listed, or holds nothing to check, or is of both forms.
     """
-    units = [unit for corpus in corpora for unit in _units_of(corpus.absolute())]
+    units = [unit for corpus in corpora for unit in _Lister(corpus).units()]
     return list({unit.path: unit for unit in units}.values())
 
 
-def unit_at(path: Path) -> Unit | None:
+def unit_at(place: Place) -> Unit | None:
     """Give what one folder or file of a corpus is, on its own; None if it is no part of a run."""
-    if path.is_dir():
-        return _folder_unit(path)
-    return _file_unit(path) if path.suffix == ".parquet" and path.is_file() else None
+    if place.is_dir():
+        return _folder_unit(place, _entries_or_none(place))
+    return _file_unit(place) if place.suffix == ".parquet" and place.is_file() else None
 
 
-def _units_of(path: Path, partition: Partition = ()) -> list[Unit]:
-    if path.suffix == ".parquet" and path.is_file():
-        return [_file_unit(path)]
-    entries = _entries(path)
-    if any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in entries):
-        return [_folder_unit(path)]
-    units = [unit for entry in entries for unit in _units_at(entry, path)]
-    kinds = {unit.kind for unit in units if not unit.partition}
-    if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
-        raise TraceError(Code.AMBIGUOUS, str(path), 0, 0, "run folders and Parquet files")
-    if not units and not partition:
-        raise TraceError(Code.NOT_FOUND, str(path), 0, 0, "neither runs nor a data set")
-    return units
+class _Lister:
+    """Lists a corpus; of one in a store all names are asked for at once."""
+
+    def __init__(self, root: Place) -> None:
+        self._root = absolute(root)
+        self._found: dict[str, list[Entry]] = {}
+        if isinstance(root, UrlPath):
+            for entry in root.entries(recursive=True):
+                parent, _, name = f"/{entry.name}".rpartition("/")
+                if not name.startswith("."):
+                    self._found.setdefault(parent, []).append(entry._replace(name=name))
+
+    def units(self) -> list[Unit]:
+        """Give what there is to check."""
+        return self._units_of(self._root, ())
+
+    def _units_of(self, place: Place, partition: Partition) -> list[Unit]:
+        if place.suffix == ".parquet" and place.is_file():
+            return [_file_unit(place)]
+        found = self._entries(place)
+        if any(entry.name == RUN_FILE or is_log_name(entry.name) for entry in found):
+            return [_folder_unit(place, found)]
+        units = [unit for entry in found for unit in self._units_at(entry, place)]
+        kinds = {unit.kind for unit in units if not unit.partition}
+        if UnitKind.FILE in kinds and kinds & {UnitKind.RUN, UnitKind.AERON_LOGS}:
+            raise TraceError(Code.AMBIGUOUS, str(place), 0, 0, "run folders and Parquet files")
+        if not units and not partition:
+            raise TraceError(Code.NOT_FOUND, str(place), 0, 0, "neither runs nor a data set")
+        return units
+
+    def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:
+        """Give the units that an entry of a corpus is or, if it is a partition, has."""
+        place = parent / entry.name
+        found = partition_of(entry.name)
+        if found is not None and entry.folder:
+            units = self._units_of(place, (found,))
+            return [msgspec.structs.replace(u, partition=(found, *u.partition)) for u in units]
+        if entry.link:
+            return [_refused(place, "a symbolic link")]
+        if entry.folder:
+            if not _RUN_FOLDER.fullmatch(entry.name):
+                return [_refused(place, "no name for a run folder")]
+            try:
+                return [_folder_unit(place, self._entries(place))]
+            except TraceError:
+                return [_folder_unit(place, None)]
+        return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
+
+    def _entries(self, place: Place) -> list[Entry]:
+        if isinstance(place, UrlPath):
+            found = sorted(self._found.get(place.url.removeprefix(str(self._root)), []))
+            if not found and place == self._root:
+                raise _absent(place)
+        else:
+            found = _local_entries(place)
+        if len(found) > MAX_RUNS:
+            raise TraceError(Code.TOO_LARGE, str(place), 0, 0, f"more than {MAX_RUNS} files")
+        return found
 
 
-def _units_at(entry: os.DirEntry[str], parent: Path) -> list[Unit]:
-    """Give the units that an entry of a corpus is or, if it is a partition, has."""
-    found = partition_of(entry.name)
-    if found is not None and entry.is_dir(follow_symlinks=False):
-        units = _units_of(parent / entry.name, (found,))
-        return [msgspec.structs.replace(u, partition=(found, *u.partition)) for u in units]
-    unit = _unit_of(entry, parent)
-    return [] if unit is None else [unit]
+def _local_entries(path: Place) -> list[Entry]:
+    try:
+        return entries(path)
+    except FileNotFoundError:
+        raise _absent(path) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TraceError(Code.UNREADABLE, str(path), 0, 0, reason) from None
+
+
+def _entries_or_none(place: Place) -> list[Entry] | None:
+    try:
+        return entries(place)
+    except OSError:
+        return None
+
+
+def _absent(place: Place) -> TraceError:
+    return TraceError(Code.NOT_FOUND, str(place), 0, 0, "there is no such file or folder")
 
 
 def partition_of(name: str) -> tuple[str, str] | None:
@@ -162,53 +226,25 @@ def partition_of(name: str) -> tuple[str, str] | None:
     return (unquote(key), unquote(value)) if key and separator else None
 
 
-def _entries(path: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(path) as listed:
-            entries = [entry for entry in listed if not entry.name.startswith(".")]
-    except FileNotFoundError:
-        raise TraceError(
-            Code.NOT_FOUND, str(path), 0, 0, "there is no such file or folder"
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TraceError(Code.UNREADABLE, str(path), 0, 0, reason) from None
-    if len(entries) > MAX_RUNS:
-        raise TraceError(Code.TOO_LARGE, str(path), 0, 0, f"more than {MAX_RUNS} files")
-    return sorted(entries, key=lambda entry: entry.name)
+def _refused(place: Place, reason: str) -> Unit:
+    return Unit(UnitKind.REFUSED, str(place), 0, Code.BAD_NAME.value, reason)
 
 
-def _unit_of(entry: os.DirEntry[str], parent: Path) -> Unit | None:
-    path = parent / entry.name
-    if entry.is_symlink():
-        return _refused(path, "a symbolic link")
-    if entry.is_dir(follow_symlinks=False):
-        if not _RUN_FOLDER.fullmatch(entry.name):
-            return _refused(path, "no name for a run folder")
-        return _folder_unit(path)
-    return _file_unit(path) if entry.name.endswith(".parquet") else None
+def _file_unit(place: Place, entry: Entry | None = None) -> Unit:
+    if entry is None:
+        entry = entry_of(place)
+    size = 0 if entry is None else entry.size
+    return Unit(UnitKind.FILE, str(place), cost_of(place.name, size))
 
 
-def _refused(path: Path, reason: str) -> Unit:
-    return Unit(UnitKind.REFUSED, str(path), 0, Code.BAD_NAME.value, reason)
-
-
-def _file_unit(path: Path) -> Unit:
-    return Unit(UnitKind.FILE, str(path), cost_of(path.name, path.lstat().st_size))
-
-
-def _folder_unit(path: Path) -> Unit:
-    cost, kind = 0, UnitKind.RUN
-    try:
-        with os.scandir(path) as entries:
-            found = list(entries)
-            cost = sum(cost_of(e.name, e.stat(follow_symlinks=False).st_size) for e in found)
-    except OSError:
-        found = []  # Its reader says what is wrong with it.
-    names = [entry.name for entry in found]
+def _folder_unit(place: Place, found: list[Entry] | None) -> Unit:
+    """Give the unit of a folder; if it cannot be listed, its reader says what is wrong with it."""
+    listed = found or []
+    cost, kind = sum(cost_of(e.name, e.size) for e in listed), UnitKind.RUN
+    names = [entry.name for entry in listed]
     if RUN_FILE not in names and any(map(is_log_name, names)):
         kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
-    return Unit(kind, str(path), cost)
+    return Unit(kind, str(place), cost)
 
 
 def cost_of(name: str, size: int) -> int:

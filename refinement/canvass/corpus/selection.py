@@ -7,16 +7,15 @@ DataFrame: a later query on the same DataFrame, without that filter, would get t
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from canvass.corpus.plan import Partition, partition_of
+from canvass.corpus.storage import Place, entries
 
 RUN: Final = "run"
 MEMBER: Final = "member"
@@ -84,16 +83,15 @@ def partition_values(partition: Partition) -> dict[str, str | None]:
     return {name: None if value == _NULL else value for name, value in partition}
 
 
-def partition_names(path: Path) -> list[str]:
+def partition_names(place: Place) -> list[str]:
     """Give the names of the partitions below a folder, looking into the first one of each level."""
     names: list[str] = []
-    while path.is_dir():
-        with os.scandir(path) as entries:
-            found = sorted(e.name for e in entries if partition_of(e.name) and e.is_dir())
+    while place.is_dir():
+        found = [each.name for each in entries(place) if partition_of(each.name) and each.folder]
         if not found:
             break
         key = partition_of(found[0])
         assert key is not None
         names.append(key[0])
-        path /= found[0]
+        place = place / found[0]
     return names

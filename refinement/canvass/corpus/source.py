@@ -29,8 +29,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
 from canvass.corpus.selection import BadOption, Selection, partition_names, partition_values
+from canvass.corpus.storage import Place, place_of
 from canvass.corpus.where import select_units
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
@@ -156,7 +158,8 @@ class EventsReader(DataSourceReader):
         """Give the events of a partition as Arrow batches; the first malformed unit is an error."""
         with tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch:
             for number, unit in enumerate(msgspec.json.decode(partition.value, type=Task)):
-                yield from self._read_unit(unit, Path(scratch) / str(number))
+                with on_this_machine([unit]) as (here,):
+                    yield from self._read_unit(here, Path(scratch) / str(number))
 
     def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
         schema = plain_schema(self._member_count)
@@ -274,11 +277,11 @@ def _table(columns: EventColumns) -> Any:
     return to_table(columns).slice(columns.context)
 
 
-def path_of(options: Mapping[str, str]) -> Path:
-    """Give the path that a table is read from."""
+def path_of(options: Mapping[str, str]) -> Place:
+    """Give the path or URL that a table is read from."""
     if "path" not in options:
         raise BadOption("the data source needs a path")
-    return Path(options["path"].removeprefix("file:"))
+    return place_of(options["path"].removeprefix("file:"))
 
 
 def whole_number(options: Mapping[str, str], name: str, default: int) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import TASK_COST, Part, Unit, UnitKind, cost_of
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetFile
@@ -27,7 +28,8 @@ def _parts(unit: Unit, cost: int) -> list[Unit]:
         return [unit]
     places = _row_groups if unit.kind is UnitKind.FILE else _byte_ranges
     try:
-        found = list(places(unit, cost))
+        with on_this_machine([unit], outline=True) as (here,):
+            found = list(places(here, cost))
     except (TraceError, OSError):
         return [unit]
     if len(found) < 2:

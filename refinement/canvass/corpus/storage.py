@@ -1,140 +1,342 @@
-"""A folder on any file system that pyarrow reads, named by a path or a URL.
+"""Folders and files by path or by URL: `pathlib.Path` on this machine, `UrlPath` in a store.
 
-Credentials come from the environment, as the client library of each store reads them. A URL with
-credentials in it is refused, so that no report or log can hold them.
+A `UrlPath` has those methods of a path that the package uses, on each file system that pyarrow
+reads. Credentials, region and endpoint come from the environment, as the client library of each
+store reads them. A URL with more than a place in it is refused, so that no report or log can hold
+a secret.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import stat
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Final, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of file systems, and pyarrow's."""
+_CONTAINERS: Final = ("abfs", "abfss")
+"""Schemes whose URLs have a container's name where others have a user's."""
+_REGION: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_ENDPOINT: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_PIECE: Final = 1 << 22
+_KEEP_COPIES_S: Final = 86_400
 
 
 class StorageError(Exception):
     """A store cannot be read or written; the message is one line."""
 
 
-def is_url(text: str) -> bool:
-    """Tell whether a place is named by a URL, not by a path."""
-    return "://" in text
+class Entry(NamedTuple):
+    """A file or folder in a folder."""
+
+    name: str
+    size: int
+    modified_ns: int
+    folder: bool
+    link: bool = False
+    """Whether it is a symbolic link, which is not followed."""
 
 
-class Storage:
-    """A folder; names below are relative to it, with ``/`` between their parts.
+@dataclass(frozen=True, order=True)
+class UrlPath:
+    """A file or folder in a store; each method raises `StorageError` if the store refuses it.
 
     Parameters
     ----------
-    filesystem
-        Whose it is.
-    root
-        The folder, as that file system names it.
+    url
+        Its URL, without a slash at the end. Names in it are as the store has them, not quoted.
     """
 
-    def __init__(self, filesystem: Any, root: str) -> None:
-        self._fs = filesystem
-        self._root = root.rstrip("/")
+    url: str
 
-    @classmethod
-    def of(cls, place: str) -> Storage:
-        """Open a folder by its path or URL; it need not exist.
+    def __str__(self) -> str:
+        """Give the URL."""
+        return self.url
 
-        Raises
-        ------
-        StorageError
-            If the URL has credentials in it, or pyarrow has no such file system.
-        """
-        if not is_url(place):
-            return cls(fs.LocalFileSystem(), str(Path(place).absolute()))
-        found = urlsplit(place)
-        shown = f"{found.scheme}://{found.hostname or ''}{found.path}"
-        if found.username or found.password or "_key=" in found.query:
-            reason = "credentials come from the environment, not from a URL"
-            raise StorageError(f"{shown}: {reason}")
-        scheme = _SCHEMES.get(found.scheme, found.scheme)
-        try:
-            filesystem, root = fs.FileSystem.from_uri(place.replace(found.scheme, scheme, 1))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise StorageError(f"{shown}: {_one_line(error)}") from None
-        return cls(filesystem, root)
+    def __truediv__(self, name: str) -> UrlPath:
+        """Give what has a name in this folder."""
+        return UrlPath(f"{self.url}/{name}")
 
     @property
-    def local(self) -> Path | None:
-        """The folder as a path, if it is on this machine."""
-        return Path(self._root) if isinstance(self._fs, fs.LocalFileSystem) else None
+    def name(self) -> str:
+        """The last part."""
+        return self.url.rpartition("/")[2]
 
-    def files(self, folder: str) -> list[str]:
-        """List the files in a folder and its subfolders, sorted; a missing folder has none."""
-        selector = fs.FileSelector(self._path(folder), allow_not_found=True, recursive=True)
-        start = len(self._root) + 1
-        with self._errors(folder):
-            found = self._fs.get_file_info(selector)
-        return sorted(each.path[start:] for each in found if each.type == fs.FileType.File)
+    @property
+    def suffix(self) -> str:
+        """The end of the name from its last dot on."""
+        return PurePosixPath(self.name).suffix
 
-    def write_table(self, name: str, table: Any) -> None:
-        """Write a table as a Parquet file; its folders are made."""
-        with self._errors(name):
-            self._make_folder_of(name)
-            pq.write_table(table, self._path(name), filesystem=self._fs, compression="zstd")
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """Open a file for reading, at any place in it."""
+        assert mode == "rb"
+        with storage_errors(self):
+            opened: IO[bytes] = self._fs.open_input_file(self._path)
+        return opened
 
-    def mark(self, name: str) -> None:
-        """Write an empty file: it exists from one moment to the next."""
-        with self._errors(name):
-            self._make_folder_of(name)
-            self._fs.open_output_stream(self._path(name)).close()
+    def read_bytes(self) -> bytes:
+        """Read a file."""
+        with storage_errors(self), self.open() as file:
+            return file.read()
 
-    def move(self, name: str, target: str) -> None:
+    def write_bytes(self, data: bytes) -> int:
+        """Write a file; whoever finds it finds it whole."""
+        with storage_errors(self), self._fs.open_output_stream(self._path) as stream:
+            stream.write(data)
+        return len(data)
+
+    def touch(self) -> None:
+        """Write an empty file."""
+        self.write_bytes(b"")
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: ARG002 - as `Path` has it
+        """Make a folder, where a store has folders at all."""
+        if self.url.startswith("hdfs:"):
+            with storage_errors(self):
+                self._fs.create_dir(self._path, recursive=True)
+
+    def is_dir(self) -> bool:
+        """Tell whether it is a folder."""
+        return bool(self._info().type == fs.FileType.Directory)
+
+    def is_file(self) -> bool:
+        """Tell whether it is a file."""
+        return bool(self._info().type == fs.FileType.File)
+
+    def replace(self, target: UrlPath) -> None:
         """Move a file; one that stands there is replaced."""
-        with self._errors(target):
-            self._make_folder_of(target)
-            self._fs.move(self._path(name), self._path(target))
+        with storage_errors(target):
+            self._fs.move(self._path, target._path)
 
-    def remove(self, name: str) -> None:
+    def unlink(self) -> None:
         """Remove a file."""
-        with self._errors(name):
-            self._fs.delete_file(self._path(name))
+        with storage_errors(self):
+            self._fs.delete_file(self._path)
 
-    def remove_folder(self, folder: str) -> None:
+    def remove(self) -> None:
         """Remove a folder and all that is in it; a missing folder stays missing."""
-        with self._errors(folder):
-            self._fs.delete_dir_contents(self._path(folder), missing_dir_ok=True)
+        with storage_errors(self):
+            self._fs.delete_dir_contents(self._path, missing_dir_ok=True)
 
-    def batches(self, folder: str, columns: list[str], where: Any = None) -> Iterator[Any]:
-        """Read the Parquet files in a folder with Hive's partitions; a missing folder has none."""
-        import pyarrow.dataset as ds
+    def entries(self, *, recursive: bool = False) -> list[Entry]:
+        """List a folder; names are relative to it. A missing folder has none."""
+        selector = fs.FileSelector(self._path, allow_not_found=True, recursive=recursive)
+        with storage_errors(self):
+            found = self._fs.get_file_info(selector)
+        start = len(self._path.strip("/")) + 1
+        return [_entry(each, each.path.strip("/")[start:]) for each in found]
 
-        paths = [self._path(name) for name in self.files(folder) if name.endswith(".parquet")]
-        if paths:
-            base = self._path(folder)
-            options = {"partition_base_dir": base, "partitioning": "hive"}
-            with self._errors(folder):
-                dataset = ds.dataset(paths, filesystem=self._fs, format="parquet", **options)
-                yield from dataset.to_batches(columns=columns, filter=where)
+    def entry(self) -> Entry | None:
+        """Describe it; None if there is nothing."""
+        info = self._info()
+        return None if info.type == fs.FileType.NotFound else _entry(info, self.name)
 
-    @contextmanager
-    def _errors(self, name: str) -> Iterator[None]:
-        """Turn what a store says into one line that names the file."""
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            raise StorageError(f"{self._path(name)}: {_one_line(error)}") from None
+    def _info(self) -> Any:
+        with storage_errors(self):
+            return self._fs.get_file_info(self._path)
 
-    def _make_folder_of(self, name: str) -> None:
-        if self.local is not None:  # Object stores have no folders.
-            self._fs.create_dir(self._path(name).rpartition("/")[0], recursive=True)
+    @property
+    def _fs(self) -> Any:
+        return _opened(self.url.split("/", 3)[0], self.url.split("/", 3)[2])[0]
 
-    def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+    @property
+    def _path(self) -> str:
+        scheme, _, host, *rest = self.url.split("/", 3)
+        return "/".join([_opened(scheme, host)[1].rstrip("/"), *rest])
+
+
+def _entry(info: Any, name: str) -> Entry:
+    return Entry(name, info.size or 0, info.mtime_ns or 0, info.type == fs.FileType.Directory)
+
+
+Place = Path | UrlPath
+"""A file or folder, wherever it is."""
+
+
+@lru_cache
+def _opened(scheme: str, host: str) -> tuple[Any, str]:
+    """Open a file system; give the path of what its URLs name without a path, too."""
+    scheme = scheme.rstrip(":")
+    scheme = _SCHEMES.get(scheme, scheme)
+    url = f"{scheme}://{host}/"
+    try:
+        filesystem, root = fs.FileSystem.from_uri(url + (_region() if scheme == "s3" else ""))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StorageError(f"{url}: {_one_line(error)}") from None
+    return filesystem, root
+
+
+def _region() -> str:
+    """Name the region of S3; pyarrow reads the endpoint from the environment, but not this."""
+    named = next(filter(None, map(os.environ.get, _REGION)), "")
+    if not named and any(map(os.environ.get, _ENDPOINT)):
+        named = "us-east-1"  # Else Amazon would be asked.
+    return f"?region={named}" if named else ""
+
+
+def place_of(text: str | Place) -> Place:
+    """Give the place that a path or a URL names; nothing need be there.
+
+    Raises
+    ------
+    StorageError
+        If the URL has credentials or settings in it, or pyarrow has no such file system.
+    """
+    if not isinstance(text, str):
+        return text
+    text = text.removeprefix("file://") if text.startswith("file:///") else text
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        return Path(text)
+    host, _, path = rest.partition("/")
+    user, at, server = host.rpartition("@")
+    settings = "?" in rest or "#" in rest
+    if settings or (at and (scheme not in _CONTAINERS or ":" in user)):
+        shown = f"{scheme}://{server}/{path}".partition("?")[0].partition("#")[0]
+        reason = "credentials and settings come from the environment, not from a URL"
+        raise StorageError(f"{shown}: {reason}")
+    place = UrlPath(text.rstrip("/"))
+    _opened(f"{scheme}:", host)
+    return place
+
+
+def absolute(place: Place) -> Place:
+    """Name a place in the same way for every process."""
+    return place.absolute() if isinstance(place, Path) else place
+
+
+@contextmanager
+def storage_errors(place: Place) -> Iterator[None]:
+    """Turn what a store says into one line that names the place."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(f"{place}: {_one_line(error)}") from None
 
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
+
+
+# --- what paths and URLs have in common -----------------------------------------------------------
+
+
+def entries(folder: Place) -> list[Entry]:
+    """List what is in a folder, hidden names left out, by name.
+
+    Raises
+    ------
+    OSError
+        If a folder on this machine cannot be listed.
+    """
+    if isinstance(folder, UrlPath):
+        found = folder.entries()
+    else:
+        found = [each for path in folder.iterdir() if (each := entry_of(path)) is not None]
+    return sorted(each for each in found if not each.name.startswith("."))
+
+
+def entry_of(place: Place) -> Entry | None:
+    """Describe a file or folder; None if there is nothing."""
+    if isinstance(place, UrlPath):
+        return place.entry()
+    try:
+        found = place.lstat()
+    except FileNotFoundError:
+        return None
+    folder, link = stat.S_ISDIR(found.st_mode), stat.S_ISLNK(found.st_mode)
+    return Entry(place.name, found.st_size, found.st_mtime_ns, folder, link)
+
+
+def files_below(folder: Place) -> list[Entry]:
+    """List the files in a folder and its subfolders, by their names relative to it."""
+    if isinstance(folder, UrlPath):
+        return sorted(each for each in folder.entries(recursive=True) if not each.folder)
+    found = []
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            entry = entry_of(path)
+            if entry is not None:
+                found.append(entry._replace(name=path.relative_to(folder).as_posix()))
+    return sorted(found)
+
+
+def remove_folder(folder: Place) -> None:
+    """Remove a folder and all that is in it; a missing folder stays missing."""
+    if isinstance(folder, UrlPath):
+        folder.remove()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def writing(place: Place) -> Iterator[Path]:
+    """Give a new file on this machine to write to; at the end it is put in place, whole.
+
+    Nothing is put in place if the block raises.
+    """
+    if isinstance(place, UrlPath):
+        with tempfile.TemporaryDirectory(prefix="canvass-upload-") as folder:
+            aside = Path(folder) / "file"
+            yield aside
+            with storage_errors(place):
+                fs.copy_files(
+                    str(aside),
+                    place._path,
+                    source_filesystem=fs.LocalFileSystem(),
+                    destination_filesystem=place._fs,
+                )
+        return
+    aside = place.with_name(f".{place.name}.{uuid4().hex}")
+    yield aside
+    aside.replace(place)
+
+
+def download(place: Place, target: Path) -> None:
+    """Copy a file to this machine."""
+    with storage_errors(place), place.open("rb") as source, target.open("wb") as file:
+        shutil.copyfileobj(source, file, _PIECE)
+
+
+def local_folder(folder: Place) -> Path:
+    """Give a folder on this machine with the same files, for files that are mapped into memory.
+
+    All processes of a user on a machine share one copy of a folder in a store. Copies that are
+    older than a day are removed when another one is made.
+    """
+    if isinstance(folder, Path):
+        return folder
+    files = files_below(folder)
+    if not files:
+        raise StorageError(f"{folder}: there is no such folder")
+    base = Path(tempfile.gettempdir()) / f"canvass-{os.getuid()}"
+    base.mkdir(mode=0o700, exist_ok=True)
+    if base.lstat().st_uid != os.getuid():
+        raise StorageError(f"{base}: it is another user's")
+    copy = base / blake2b(f"{folder}\n{files}".encode(), digest_size=16).hexdigest()
+    if not copy.is_dir():
+        for old in base.iterdir():
+            if time.time() - old.lstat().st_mtime > _KEEP_COPIES_S:
+                shutil.rmtree(old, ignore_errors=True)
+        aside = Path(tempfile.mkdtemp(dir=base))
+        for file in files:
+            (aside / file.name).parent.mkdir(parents=True, exist_ok=True)
+            download(folder / file.name, aside / file.name)
+        try:
+            aside.rename(copy)
+        except OSError:  # Another process was faster.
+            shutil.rmtree(aside)
+    return copy

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import count
 from math import prod
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from canvass.conformance.sequence import Sequence, Spans
+from canvass.corpus.storage import Place, writing
 from canvass.traces.columns import Ints
 from canvass.traces.facts import Fact
 
@@ -75,7 +75,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Head)
 
 
-def store(path: Path, part: PartOfRun, sequence: Sequence | None) -> None:
+def store(path: Place, part: PartOfRun, sequence: Sequence | None) -> None:
     """Write a part; whoever finds the file finds it whole."""
     codec = pa.Codec(_CODEC)
     columns: dict[str, _Column] = {}
@@ -86,11 +86,9 @@ def store(path: Path, part: PartOfRun, sequence: Sequence | None) -> None:
         columns[name] = _Column(cells.dtype.str, cells.shape, start, len(packed[-1]))
         start += len(packed[-1])
     head = _ENCODER.encode(_Head(part, columns))
-    aside = path.with_name(f".{path.name}")
-    with aside.open("wb") as file:
+    with writing(path) as aside, aside.open("wb") as file:
         file.write(len(head).to_bytes(_LENGTH_BYTES, "big"))
         file.writelines([head, *packed])
-    aside.replace(path)
 
 
 def _columns_of(sequence: Sequence) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -121,12 +119,12 @@ def _narrow(cells: Ints) -> NDArray[Any]:
     return cells
 
 
-def stored_part(path: Path) -> PartOfRun:
+def stored_part(path: Place) -> PartOfRun:
     """Read a part without its events."""
     return _head(path)[0].part
 
 
-def _head(path: Path) -> tuple[_Head, int]:
+def _head(path: Place) -> tuple[_Head, int]:
     """Read what a file begins with; give where its columns begin, too."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "big")
@@ -140,9 +138,9 @@ class StoredSequence(Sequence):
 
     _count: int
     _held: dict[str, NDArray[Any]]
-    _parts: list[tuple[Path, dict[str, _Column], int]]
+    _parts: list[tuple[Place, dict[str, _Column], int]]
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Place]) -> None:
         # The fields of a `Sequence` are left unset: `__getattr__` is then asked for them.
         found = [(path, *_head(path)) for path in paths]
         parts = [(path, head.columns, base) for path, head, base in found if head.part.events]
@@ -217,10 +215,10 @@ class StoredSequence(Sequence):
         return cells
 
 
-def _unpacked(path: Path, base: int, column: _Column) -> NDArray[Any]:
+def _unpacked(path: Place, base: int, column: _Column) -> NDArray[Any]:
     """Read a column of a part."""
     kind = np.dtype(column.kind)
-    with path.open("rb", buffering=0) as file:
+    with path.open("rb") as file:
         file.seek(base + column.start)
         packed = file.read(column.size)
     size = prod(column.shape) * kind.itemsize
@@ -228,7 +226,7 @@ def _unpacked(path: Path, base: int, column: _Column) -> NDArray[Any]:
     return np.frombuffer(unpacked, dtype=kind).reshape(column.shape)
 
 
-def joined(paths: Iterable[Path]) -> Sequence | None:
+def joined(paths: Iterable[Place]) -> Sequence | None:
     """Bring the sequences of parts together; None if there are no events."""
     sequence = StoredSequence(paths)
     return sequence if len(sequence) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -19,6 +18,7 @@ from msgspec import Struct
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.storage import Place
 from canvass.corpus.tables import read_table
 
 if TYPE_CHECKING:
@@ -156,12 +156,12 @@ def summarise(
     )
 
 
-def _rows(folder: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
+def _rows(folder: Place, *columns: str) -> Iterator[tuple[Any, ...]]:
     for batch in read_table(folder, columns):
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-def _verdicts(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
+def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
     """Count runs and events by verdict; list the first runs that do not conform."""
     counted = dict.fromkeys(VERDICTS, (0, 0))
     failing: list[Listed] = []
@@ -180,7 +180,7 @@ def _place(listed: Listed) -> tuple[str, str, str]:
     return listed.verdict, listed.source, listed.run_id or ""
 
 
-def _shared_ids(folder: Path) -> list[SharedId]:
+def _shared_ids(folder: Place) -> list[SharedId]:
     """Give the ids that several runs have.
 
     Hashes of ids are compared first, so that of each run the driver keeps eight bytes.
@@ -209,7 +209,7 @@ def _shared_ids(folder: Path) -> list[SharedId]:
 _EXAMPLE: Final = ("run_id", "source", "member_id", "step", "reason")
 
 
-def _kinds(folder: Path) -> list[Cluster]:
+def _kinds(folder: Place) -> list[Cluster]:
     """Bring like divergences together, the most frequent kind first."""
     counts: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()
@@ -229,7 +229,7 @@ def _kinds(folder: Path) -> list[Cluster]:
     ]
 
 
-def _coverage(folder: Path) -> Counter[str]:
+def _coverage(folder: Place) -> Counter[str]:
     """Count the events of each action."""
     counts: Counter[str] = Counter()
     for graph, name, events in _rows(folder, "graph", "name", "events"):
@@ -242,7 +242,7 @@ class BadBaseline(Exception):
     """An earlier report cannot be read."""
 
 
-def read_summary(folder: Path) -> Summary:
+def read_summary(folder: Place) -> Summary:
     """Read the summary in a report folder, or a summary file.
 
     Raises

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from canvass.corpus.rows import (
     VERDICT_COLUMNS,
     RowKind,
 )
+from canvass.corpus.storage import Place, writing
 from canvass.corpus.task_files import Stage
 
 _FILE: Final = "part-00000.parquet"
@@ -67,7 +67,7 @@ class TaskResults:
             yield from stage.batches(kinds, columns)
 
 
-def write_tables(results: TaskResults, out: Path) -> list[GraphCoverage]:
+def write_tables(results: TaskResults, out: Place) -> list[GraphCoverage]:
     """Write verdicts, divergences and coverage; give what is covered of the graphs."""
     verdicts = results.batches([RowKind.VERDICT], VERDICT_COLUMNS)
     _write(out / "verdicts", _of(VERDICT_COLUMNS), verdicts)
@@ -78,10 +78,10 @@ def write_tables(results: TaskResults, out: Path) -> list[GraphCoverage]:
     return graphs
 
 
-def read_table(folder: Path, columns: Sequence[str]) -> Iterator[Any]:
+def read_table(folder: Place, columns: Sequence[str]) -> Iterator[Any]:
     """Give the rows of a table that was written, as Arrow batches."""
-    with pq.ParquetFile(folder / _FILE) as file:
-        yield from file.iter_batches(columns=list(columns))
+    with (folder / _FILE).open("rb") as file:
+        yield from pq.ParquetFile(file).iter_batches(columns=list(columns))
 
 
 def _of(columns: Sequence[str]) -> Any:
@@ -89,14 +89,13 @@ def _of(columns: Sequence[str]) -> Any:
     return pa.schema([ROW_SCHEMA.field(name) for name in columns])
 
 
-def _write(folder: Path, schema: Any, batches: Iterable[Any]) -> None:
+def _write(folder: Place, schema: Any, batches: Iterable[Any]) -> None:
     """Write a table; whoever finds the file finds it whole."""
     folder.mkdir()
-    with pq.ParquetWriter(folder / f".{_FILE}", schema) as writer:
+    with writing(folder / _FILE) as path, pq.ParquetWriter(path, schema) as writer:
         for batch in batches:
             if len(batch):
                 writer.write_batch(batch.select(schema.names))
-    (folder / f".{_FILE}").replace(folder / _FILE)
 
 
 # --- coverage -------------------------------------------------------------------------------------
@@ -111,7 +110,7 @@ def _graph_coverage(results: TaskResults) -> list[GraphCoverage]:
     return [counters[name].result() for name in sorted(counters)]
 
 
-def _write_coverage(folder: Path, results: TaskResults, graphs: list[GraphCoverage]) -> None:
+def _write_coverage(folder: Place, results: TaskResults, graphs: list[GraphCoverage]) -> None:
     """Write the events by action, and the steps of graphs by action."""
     counts: Counter[tuple[str, int, str]] = Counter()
     for batch in results.batches([RowKind.COVERAGE], _COVERAGE):

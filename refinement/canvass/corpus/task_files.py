@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from socket import gethostname
 from time import monotonic
 from typing import Any, Final
-from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +25,7 @@ from msgspec import Struct
 
 from canvass.corpus.plan import Task
 from canvass.corpus.rows import ROW_SCHEMA, Row, RowKind, to_batch
+from canvass.corpus.storage import Place, writing
 
 METRICS: Final = ("events", "runs", "diverging", "open_steps")
 """Sums that Spark shows of a stage: events and runs that have a verdict, runs that diverge, and
@@ -74,7 +73,7 @@ class Receipt(Struct, frozen=True, array_like=True):
 class Stage(Struct, frozen=True):
     """The tasks of a stage that are done."""
 
-    folder: Path
+    folder: Place
     receipts: tuple[Receipt, ...]
 
     def count(self, kind: RowKind) -> int:
@@ -95,16 +94,21 @@ class Stage(Struct, frozen=True):
         for receipt in self.receipts:
             if not any(kind.value in receipt.counts for kind in kinds):
                 continue
-            with pq.ParquetFile(self.folder / ROWS / receipt.file) as file:
-                for batch in file.iter_batches(columns=["kind", *columns]):
-                    yield batch.filter(pc.is_in(batch.column("kind"), wanted))
+            yield from read_rows(self.folder, receipt.file, wanted, columns)
+
+
+def read_rows(folder: Place, file: str, kinds: Any, columns: Sequence[str]) -> Iterator[Any]:
+    """Give the rows of some kinds that a task has left."""
+    with (folder / ROWS / file).open("rb") as opened:
+        for batch in pq.ParquetFile(opened).iter_batches(columns=["kind", *columns]):
+            yield batch.filter(pc.is_in(batch.column("kind"), kinds))
 
 
 _TASK: Final = msgspec.json.Decoder(Task)
 _RECEIPT: Final = msgspec.json.Decoder(Receipt)
 
 
-def write_tasks(folder: Path, tasks: Sequence[Task]) -> None:
+def write_tasks(folder: Place, tasks: Sequence[Task]) -> None:
     """Write what each task of a stage is to check, each in a file: a worker reads only its own."""
     (folder / _TASKS).mkdir(parents=True)
     (folder / ROWS).mkdir()
@@ -112,12 +116,12 @@ def write_tasks(folder: Path, tasks: Sequence[Task]) -> None:
         (folder / _TASKS / f"{number}.json").write_bytes(msgspec.json.encode(task))
 
 
-def read_task(folder: Path, number: int) -> Task:
+def read_task(folder: Place, number: int) -> Task:
     """Read one of the tasks that were written."""
     return _TASK.decode((folder / _TASKS / f"{number}.json").read_bytes())
 
 
-def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
+def write_rows(folder: Place, number: int, rows: Iterable[Row]) -> bytes:
     """Write the rows of a task; give the receipt.
 
     Whoever finds the file finds it whole. A task that is done twice gives the same rows twice.
@@ -127,9 +131,11 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
     verdicts: Counter[str] = Counter()
     parts: list[PartRow] = []
     events, started = 0, monotonic()
-    aside = folder / ROWS / f".{name}.{uuid4().hex}"
     left = iter(rows)
-    with pq.ParquetWriter(aside, ROW_SCHEMA, compression="lz4") as writer:
+    with (
+        writing(folder / ROWS / name) as path,
+        pq.ParquetWriter(path, ROW_SCHEMA, compression="lz4") as writer,
+    ):
         while some := list(islice(left, _ROWS_AT_ONCE)):
             counts.update(row.kind.value for row in some)
             for row in some:
@@ -138,7 +144,6 @@ def write_rows(folder: Path, number: int, rows: Iterable[Row]) -> bytes:
                     events += row.events or 0
             parts += (_part_row(row) for row in some if row.kind is RowKind.PART)
             writer.write_batch(to_batch(some))
-    aside.replace(folder / ROWS / name)
     taken = round(monotonic() - started, 3)
     receipt = Receipt(
         name,
@@ -158,13 +163,11 @@ def read_receipt(receipt: bytes) -> Receipt:
     return _RECEIPT.decode(receipt)
 
 
-def log_tasks(log: Path, stage: str, found: Stage, units: Sequence[int]) -> None:
-    """Add a line of JSON for each task of a stage to a log.
+def task_lines(stage: str, found: Stage, units: Sequence[int]) -> Iterator[bytes]:
+    """Give a line of JSON for each task of a stage.
 
     Parameters
     ----------
-    log
-        The file.
     stage
         What the stage is called.
     found
@@ -173,21 +176,20 @@ def log_tasks(log: Path, stage: str, found: Stage, units: Sequence[int]) -> None
         How many units each task had.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    with log.open("ab") as file:
-        for number, (receipt, count) in enumerate(zip(found.receipts, units, strict=True)):
-            entry = {
-                "time": now,
-                "stage": stage,
-                "task": number,
-                "units": count,
-                "events": receipt.events,
-                "verdicts": receipt.verdicts,
-                "openSteps": receipt.counts.get(RowKind.STEP.value, 0),
-                "seconds": receipt.seconds,
-                "host": receipt.host,
-                "python": receipt.python,
-            }
-            file.write(msgspec.json.encode(entry) + b"\n")
+    for number, (receipt, count) in enumerate(zip(found.receipts, units, strict=True)):
+        entry = {
+            "time": now,
+            "stage": stage,
+            "task": number,
+            "units": count,
+            "events": receipt.events,
+            "verdicts": receipt.verdicts,
+            "openSteps": receipt.counts.get(RowKind.STEP.value, 0),
+            "seconds": receipt.seconds,
+            "host": receipt.host,
+            "python": receipt.python,
+        }
+        yield msgspec.json.encode(entry) + b"\n"
 
 
 def _part_row(row: Row) -> PartRow:
@@ -196,7 +198,7 @@ def _part_row(row: Row) -> PartRow:
     return PartRow(row.source, row.part, row.run_id, row.reason)
 
 
-def stage_of(folder: Path, receipts: Iterable[bytes]) -> Stage:
+def stage_of(folder: Place, receipts: Iterable[bytes]) -> Stage:
     """Bring the receipts of all tasks together, in the order of the tasks."""
     found = [_RECEIPT.decode(receipt) for receipt in receipts]
     return Stage(folder, tuple(sorted(found, key=lambda receipt: receipt.file)))

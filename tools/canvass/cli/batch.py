@@ -42,13 +42,14 @@ def register(app: typer.Typer) -> None:
     @batch.command("verify")
     def verify(
         corpora: Annotated[
-            list[Path],
+            list[str],
             typer.Argument(
-                metavar="CORPUS...", help="Runs, folders of runs, Parquet data sets or files."
+                metavar="CORPUS...",
+                help="Runs, folders of runs, Parquet data sets or files, by path or URL.",
             ),
         ],
         out: Annotated[
-            Path | None,
+            str | None,
             typer.Option("--out", help="A new or empty folder for tables and report."),
         ] = None,
         append: Annotated[
@@ -79,10 +80,10 @@ def register(app: typer.Typer) -> None:
             int | None, typer.Option(min=1, help="Number of tasks; else chosen from the sizes.")
         ] = None,
         graph: Annotated[
-            Path | None, typer.Option(help="A graph artifact; else all steps go to the oracle.")
+            str | None, typer.Option(help="A graph artifact; else all steps go to the oracle.")
         ] = None,
         cache: Annotated[
-            Path | None, typer.Option(help="Folder that keeps the oracle's answers.")
+            str | None, typer.Option(help="Folder that keeps the oracle's answers.")
         ] = None,
         oracles: Annotated[
             int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
@@ -95,8 +96,12 @@ def register(app: typer.Typer) -> None:
             FailOn,
             typer.Option(help="Fail on any divergence, or on new ones (--baseline, --append)."),
         ] = FailOn.ANY,
+        work: Annotated[
+            str | None,
+            typer.Option(help="Folder of work files that driver and workers reach; else in --out."),
+        ] = None,
         baseline: Annotated[
-            Path | None, typer.Option(help="The folder of an earlier report.")
+            str | None, typer.Option(help="The folder of an earlier report.")
         ] = None,
         output: Annotated[
             Format, typer.Option("--format", help="For a person or a machine.")
@@ -116,8 +121,11 @@ def register(app: typer.Typer) -> None:
 
         canvass batch verify LAKE --where "date = '2026-11-20'" --append TABLES --fail-on new
 
+        canvass batch verify s3://lake/runs --append s3://lake/verdicts
+
         canvass batch verify CORPUS --out REPORT --fail-on new --baseline YESTERDAY
         """
+        from canvass.corpus.storage import place_of
         from canvass.corpus.summary import exit_code, new_clusters, read_summary
 
         if out is None and append is None:
@@ -129,25 +137,29 @@ def register(app: typer.Typer) -> None:
         if again and append is None:
             raise CommandError("--again and --append go together")
         known = (
-            None if baseline is None else {one.identity for one in read_summary(baseline).clusters}
+            None
+            if baseline is None
+            else {one.identity for one in read_summary(place_of(baseline)).clusters}
         )
+        answers = None if cache is None else place_of(cache)
         request = Request(
-            corpora=tuple(corpora),
+            corpora=tuple(map(place_of, corpora)),
             engine=engine,
             master=master,
             partitions=partitions,
-            graph=graph,
-            cache=cache,
+            graph=None if graph is None else place_of(graph),
+            cache=answers,
             oracles=oracles,
+            work=None if work is None else place_of(work),
             where=where,
         )
-        report = None if out is None else Report(out, cache, examples, known)
+        report = None if out is None else Report(place_of(out), answers, examples, known)
         if append is None:
             assert report is not None
             summary = verify_all(request, report.out)
             report.write(summary)
         else:
-            summary, before = verify_new(request, append, report, again=again)
+            summary, before = verify_new(request, place_of(append), report, again=again)
             if fail_on is FailOn.NEW:
                 known = (known or set()) | before
         new = None if known is None else new_clusters(summary, known)
@@ -158,7 +170,7 @@ def register(app: typer.Typer) -> None:
     register_submit(batch)
 
 
-def _show(summary: Summary, new: list[Cluster] | None, out: Path | None) -> None:
+def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     """Write the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
 
@@ -192,7 +204,7 @@ def _show(summary: Summary, new: list[Cluster] | None, out: Path | None) -> None
         before = ", ".join(f"{n:,} {name}" for name, n in summary.earlier.items() if n)
         console.print(f"verified before and unchanged: {before or 'none'}")
     if summary.runs:
-        report = "" if out is None else f"; report: {out / 'report.html'}"
+        report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
         console.print(f"{summary.events_per_second:,.0f} events/s{report}")
 
 

@@ -5,10 +5,9 @@ The command line and what it prints are in `canvass.cli.batch`.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from canvass.cli.stages import Stages
     from canvass.corpus.engine import Engine
     from canvass.corpus.plan import Unit
+    from canvass.corpus.storage import Place
     from canvass.corpus.summary import Kind, Summary
 
 
@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 class Request:
     """What is verified, and where."""
 
-    corpora: tuple[Path, ...]
+    corpora: tuple[Place, ...]
     engine: EngineName
     master: str | None
     partitions: int | None
-    graph: Path | None
-    cache: Path | None
+    graph: Place | None
+    cache: Place | None
     oracles: int
+    work: Place | None = None
+    """Folder of what tasks leave for each other; else one beside the results."""
     where: str | None = None
     """A condition on the partitions of units."""
 
@@ -42,8 +44,8 @@ class Request:
 class Report:
     """The folder of a report for a person."""
 
-    out: Path
-    cache: Path | None
+    out: Place
+    cache: Place | None
     examples: int
     """Kinds of divergences of which a page shows an example."""
     known: set[Kind] | None
@@ -56,17 +58,18 @@ class Report:
         from canvass.cli.lookup_options import make_lookup
         from canvass.corpus.examples import write_examples
         from canvass.corpus.report import REPORT_FILE, render
+        from canvass.corpus.storage import UrlPath
         from canvass.corpus.summary import SUMMARY_FILE, new_clusters
 
         encoded = msgspec.json.format(msgspec.json.encode(summary), indent=2)
         (self.out / SUMMARY_FILE).write_bytes(encoded + b"\n")
-        lookup = make_lookup([], self.cache)
+        lookup = make_lookup([], None if isinstance(self.cache, UrlPath) else self.cache)
         pages = write_examples(summary.clusters, self.out, lookup, self.examples)
         new = None if self.known is None else new_clusters(summary, self.known)
-        (self.out / REPORT_FILE).write_text(render(summary, new, pages), encoding="utf-8")
+        (self.out / REPORT_FILE).write_bytes(render(summary, new, pages).encode())
 
 
-def verify(request: Request, out: Path) -> Summary:
+def verify(request: Request, out: Place) -> Summary:
     """Verify all units of the corpora; the tables go to a new folder."""
     from canvass.cli.stages import Stages
 
@@ -77,7 +80,7 @@ def verify(request: Request, out: Path) -> Summary:
 
 
 def verify_new(
-    request: Request, tables: str, report: Report | None, *, again: bool
+    request: Request, tables: Place, report: Report | None, *, again: bool
 ) -> tuple[Summary, set[Kind]]:
     """Verify the units that are new to some tables, and add the results to them.
 
@@ -105,11 +108,9 @@ def verify_new(
     from canvass.cli.stages import Stages
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import History, make_stamp
-    from canvass.corpus.storage import Storage
     from canvass.corpus.summary import nothing_new
 
-    storage = Storage.of(tables)
-    history, digest, ours = History(storage), spec_digest(), version("canvass")
+    history, digest, ours = History(tables), spec_digest(), version("canvass")
     units = _list_units(request)
     with Stages(each=True) as progress, history.opened():
         progress.stage(f"{len(units):,} units listed; comparing them with {tables}")
@@ -121,7 +122,7 @@ def verify_new(
             summary = nothing_new(ours, [str(corpus) for corpus in request.corpora])
             return msgspec.structs.replace(summary, earlier=inputs.earlier()), known
         stamp = make_stamp(due, ours, digest, datetime.now(UTC))
-        with _report_folder(report, storage.local) as out:
+        with history.report_folder() if report is None else nullcontext(report.out) as out:
             summary = _verify_units(request, [each.unit for each in due], out, progress)
             summary = msgspec.structs.replace(summary, earlier=inputs.earlier())
             if report is not None:
@@ -145,37 +146,24 @@ def _causes(counts: dict[str, int]) -> str:
     return "units: " + ", ".join(parts)
 
 
-@contextmanager
-def _report_folder(report: Report | None, tables: Path | None) -> Iterator[Path]:
-    """Give the folder that the job writes to: beside the tables, so that workers see it as well."""
-    if report is not None:
-        yield report.out
-        return
-    staging = None if tables is None else tables / "_staging"
-    if staging is not None:
-        staging.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix="report-", dir=staging, ignore_cleanup_errors=True
-    ) as out:
-        yield Path(out)
-
-
 def _list_units(request: Request) -> list[Unit]:
     from canvass.cli.given import need_runs
     from canvass.cli.lookup_options import make_lookup
     from canvass.corpus.plan import list_units
+    from canvass.corpus.storage import local_folder
     from canvass.corpus.where import select_units
 
     if request.engine is EngineName.PROCESS and request.master is not None:
         raise CommandError("--engine process and --master exclude each other")
-    need_runs(request.corpora, "canvass batch verify", logs=True)
+    local = [place for place in request.corpora if isinstance(place, Path)]
+    need_runs(local, "canvass batch verify", logs=True)
     if request.graph is not None:
-        make_lookup([request.graph], request.cache)  # Refuses a graph of another spec.
+        make_lookup([local_folder(request.graph)], None)  # Refuses a graph of another spec.
     units = list_units(request.corpora)
     return units if request.where is None else select_units(units, request.where)
 
 
-def _verify_units(request: Request, units: list[Unit], out: Path, progress: Stages) -> Summary:
+def _verify_units(request: Request, units: list[Unit], out: Place, progress: Stages) -> Summary:
     from importlib.metadata import version
 
     from canvass.cli.batch_progress import progress_text
@@ -190,6 +178,7 @@ def _verify_units(request: Request, units: list[Unit], out: Path, progress: Stag
             engine,
             ConformanceChecker.of(graph=request.graph, cache=request.cache),
             out,
+            work=request.work,
             partitions=request.partitions,
             oracles=request.oracles,
             say=progress.stage,

@@ -1,0 +1,162 @@
+"""Corpus, report, tables and cache in an object store: the same verdicts, and no secret shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from canvass.cli.main import run
+from canvass.conformance.check import check_units
+from canvass.conformance.step_lookup import StepLookup
+from canvass.corpus.checker import ConformanceChecker
+from canvass.corpus.engine import ProcessEngine
+from canvass.corpus.job import CorpusJob
+from canvass.corpus.plan import list_units
+from canvass.corpus.selection import partition_names
+from canvass.corpus.storage import Place, StorageError, UrlPath, entries, files_below, place_of
+from canvass.traces.errors import TraceError
+from canvass.traces.parquet import DatasetWriter
+from canvass.traces.run import Corpus, write_dataset
+from support.corpora import record_runs
+from support.object_store import KEY, SECRET, contents, object_store, upload
+from support.spoilt_runs import edit, edit_event, forged_commit
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[UrlPath]:
+    with object_store() as bucket:
+        yield bucket
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs: one diverges, one is malformed; beside them what TLC says of their steps."""
+    folder = record_runs(tmp_path_factory.mktemp("store") / "corpus", 4, 60)
+    edit_event(folder / "run-1" / "member-1.ndjson", -1, forged_commit)
+    check_units(sorted(folder.iterdir()), StepLookup(cache=folder.parent / "cache"))
+    edit(folder / "run-2" / "member-0.ndjson", lambda lines: [*lines[:5], "{no json\n", *lines[5:]])
+    return folder
+
+
+@pytest.fixture
+def place(store: UrlPath) -> UrlPath:
+    """A folder of its own."""
+    return store / f"test-{next(_numbers)}"
+
+
+def results(corpus: Place, out: Place, cache: Place, cost: int) -> dict[str, list[Any]]:
+    """Verify a corpus; give the rows of each table, with sources relative to the corpus."""
+    job = CorpusJob(ProcessEngine(), ConformanceChecker.of(cache=cache), out, task_cost=cost)
+    job.run(list_units([corpus]))
+    found = {}
+    for name in ("verdicts", "divergences", "coverage"):
+        text = json.dumps(rows(out / name), sort_keys=True).replace(str(corpus), "CORPUS")
+        found[name] = sorted(json.loads(text), key=str)
+    return found
+
+
+@pytest.mark.parametrize("cost", [1 << 29, 40_000], ids=["whole", "cut"])
+@pytest.mark.parametrize("form", ["folders", "files"])
+def test_a_corpus_in_a_store_has_the_results_of_one_on_this_machine(
+    corpus: Path, place: UrlPath, tmp_path: Path, form: str, cost: int
+) -> None:
+    cache = corpus.parent / "cache"
+    if form == "files":
+        sound = shutil.copytree(corpus, tmp_path / "sound", ignore=lambda *_: {"run-2"})
+        corpus = tmp_path / "set"
+        with DatasetWriter(corpus, events_per_file=200, events_per_row_group=60) as writer:
+            write_dataset(Corpus(sound), writer)
+    upload(corpus, place / "corpus")
+
+    here = results(corpus, tmp_path / "out", cache, cost)
+    there = results(place / "corpus", place / "out", cache, cost)
+
+    assert there == here
+    assert {row["verdict"] for row in here["verdicts"]} >= {"CONFORMS", "DIVERGES"}
+
+
+def test_the_command_keeps_everything_in_a_store_and_shows_no_secret(
+    corpus: Path, place: UrlPath, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(corpus, place / "corpus" / "date=2026-11-20")
+    upload(corpus.parent / "cache", place / "cache")
+    words = ["batch", "verify", f"{place}/corpus", "--append", f"{place}/tables"]
+    words += ["--cache", f"{place}/cache"]
+
+    first = run([*words, "--out", f"{place}/report", "--where", "date = '2026-11-20'"])
+    again = run(words)
+
+    said = capsys.readouterr()
+    assert first == again == 1
+    assert "2 CONFORMS, 1 DIVERGES, 1 MALFORMED" in said.out
+    assert "nothing was verified" in said.out
+    written = contents(place / "report") | contents(place / "tables") | contents(place / "cache")
+    assert {name.split("/")[0] for name in contents(place / "report")} == {
+        *("coverage", "divergences", "examples", "report.html"),
+        *("summary.json", "tasks.ndjson", "verdicts"),
+    }
+    assert f"{place}/corpus/date=2026-11-20/run-1".encode() in written["examples/1.html"]
+    texts = [said.out.encode(), said.err.encode(), *written.values()]
+    assert not [text for text in texts if KEY.encode() in text or SECRET.encode() in text]
+    (reason,) = [row["reason"] for row in rows(place / "tables" / "quarantine")]
+    assert reason.startswith(f"{place}/corpus/date=2026-11-20/run-2/member-0.ndjson:")
+
+
+def rows(table: Place) -> list[Any]:
+    found: list[Any] = []
+    for file in files_below(table):
+        with (table / file.name).open("rb") as opened:
+            found += pq.read_table(opened).to_pylist()
+    return found
+
+
+def test_what_is_replaced_in_a_store_is_verified_again(
+    corpus: Path, place: UrlPath, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upload(corpus, place / "corpus")
+    words = ["batch", "verify", f"{place}/corpus", "--append", f"{place}/tables"]
+    words += ["--cache", str(corpus.parent / "cache")]
+    run(words)
+
+    stream = place / "corpus" / "run-1" / "member-1.ndjson"
+    stream.write_bytes((corpus / "run-1" / "member-1.ndjson").read_bytes() + b"\n")
+    run(words)
+
+    causes = [row["cause"] for row in rows(place / "tables" / "inputs") if "run-1" in row["source"]]
+    assert sorted(causes) == ["changed", "new"]
+
+
+def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
+    with pytest.raises(TraceError, match=r"s3a://lake/nothing.* no such file"):
+        list_units([store / "nothing"])
+    with pytest.raises(StorageError, match=r"^s3a://lake/nothing/x: ") as caught:
+        (store / "nothing" / "x").read_bytes()
+    assert "\n" not in str(caught.value)
+
+
+def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPath) -> None:
+    (place / "date=2026-11-20" / "region=a b%20c" / "run-0" / "run.json").write_bytes(b"{}")
+
+    assert partition_names(place) == ["date", "region"]
+    (unit,) = list_units([place])
+    assert unit.partition == (("date", "2026-11-20"), ("region", "a b c"))
+    assert [entry.name for entry in entries(place)] == ["date=2026-11-20"]
+
+
+@pytest.mark.parametrize(
+    "url", ["abfss://container@account.dfs.core.windows.net/runs/", "gs://bucket/runs"]
+)
+def test_a_url_of_another_store_is_a_place(url: str) -> None:
+    place = place_of(url)
+
+    assert isinstance(place, UrlPath)
+    assert str(place / "run-0") == f"{url.rstrip('/')}/run-0"
