@@ -13,8 +13,7 @@ from canvass.cluster.member import Member
 from canvass.graph.artifact import Graph
 from canvass.graph.build import edge_keys
 from canvass.steps.canonical import canonical
-from canvass.steps.oracle import Ruleset, ask
-from canvass.steps.rules_digest import rules_digest
+from canvass.steps.oracle import Ruleset, ask, rules_digest
 from canvass.steps.step import RowLayout, Step, to_row
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE

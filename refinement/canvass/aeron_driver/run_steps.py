@@ -26,9 +26,9 @@ from canvass.conformance.batch import join
 from canvass.conformance.renumber import renumbered
 from canvass.conformance.screen import Unit
 from canvass.conformance.steps import StepChecker, StepResults, rules_of, step_at
+from canvass.steps.canonical import map_step
 from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.kernel import Status
-from canvass.steps.renaming import map_step
 from canvass.steps.step import (
     Sends,
     Step,

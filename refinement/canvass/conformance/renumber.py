@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from canvass.cluster.member import Member
-from canvass.steps.renaming import map_message, map_state, map_step, ranks
+from canvass.steps.canonical import map_message, map_state, map_step, ranks
 from canvass.steps.step import Sends, Step
 from canvass.traces.layout import Kind, kind
 

@@ -18,9 +18,9 @@ from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.conformance.batch import Batch, States, rows_to_check, states_before
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
-from canvass.steps.interning import DistinctKeys
+from canvass.steps.distinct import DistinctKeys
 from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.rules_digest import rules_digest
+from canvass.steps.oracle import rules_digest
 from canvass.steps.step import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints

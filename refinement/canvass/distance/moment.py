@@ -17,7 +17,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.simulation.scenario.contents import Log, length
-from canvass.steps.renaming import map_message, map_state, ranks
+from canvass.steps.canonical import map_message, map_state, ranks
 from canvass.traces.layout import Kind, kind
 
 UnderWay = tuple[int, int, Message]

@@ -37,7 +37,7 @@ from canvass.graph.printed import PrintedGraph
 from canvass.spec.files import HARNESS, find_file, module_folders
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.lookup import KeyTable
-from canvass.steps.rules_digest import rules_digest
+from canvass.steps.oracle import rules_digest
 from canvass.steps.tables import tables
 from canvass.tlc import (
     Event,

@@ -28,7 +28,7 @@ from canvass.graph.ids import find_row
 from canvass.graph.member_columns import MemberColumns
 from canvass.graph.ordering import state_id
 from canvass.graph.view import EdgeView, Kind, Tree
-from canvass.steps.rules_digest import rules_digest
+from canvass.steps.oracle import rules_digest
 from canvass.steps.step import entry_cells, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python
 from canvass.traces.layout import ACTION_NAMES, NONE

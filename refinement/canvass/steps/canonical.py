@@ -18,10 +18,12 @@ is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from canvass.cluster.member import (
@@ -36,9 +38,15 @@ from canvass.cluster.member import (
 )
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, CanvassPosition, Message
 from canvass.cluster.rules import Rules
-from canvass.steps.frames import INPUT_FIELDS, NEWER_TERM_FIELD, Frame, frame_of
-from canvass.steps.regimes import LOG, Regime
-from canvass.steps.renaming import map_message, map_step, ranks
+from canvass.steps.frames import (
+    INPUT_FIELDS,
+    LOG,
+    NEWER_TERM_FIELD,
+    Frame,
+    Lookup,
+    Regime,
+    frame_of,
+)
 from canvass.steps.step import (
     ERASED_RECORD,
     ERASED_STATE,
@@ -52,10 +60,126 @@ from canvass.steps.step import (
     record_cells,
     state_cells,
 )
-from canvass.steps.window import window
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, MESSAGE_FIELDS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of
+from canvass.traces.limits import MAX_INT
+
+_Fields = TypeVar("_Fields", bound=Struct)
+
+
+def map_message(message: Message, rename: Callable[[str, int], int]) -> Message:
+    """Rename the numbers of a message, each by the name of its field."""
+    given = {name: getattr(message, name) for name in message.__struct_fields__}
+    values: list[Any] = [
+        value if isinstance(value, bool) else rename(name, value) for name, value in given.items()
+    ]
+    return type(message)(*values)
+
+
+def _map_fields(value: _Fields, rename: Callable[[str, int], int]) -> _Fields:
+    """Rename the numbers among the fields of a state, record, entry or input."""
+    changes: dict[str, Any] = {}
+    for name in value.__struct_fields__:
+        given = getattr(value, name)
+        if type(given) is int:
+            changes[name] = rename(name, given)
+    return replace(value, **changes)
+
+
+def map_state(state: Member, rename: Callable[[str, int], int]) -> Member:
+    """Rename the numbers of a state, each by the name of its field; records stay in place."""
+    return replace(
+        _map_fields(state, rename),
+        members=tuple(_map_fields(record, rename) for record in state.members),
+        recording_log=tuple(_map_fields(entry, rename) for entry in state.recording_log),
+    )
+
+
+def map_step(step: Step, rename: Callable[[str, int], int]) -> Step:
+    """Rename all numbers of a step, each by the name of its field; records stay where they are."""
+    given = _map_fields(step.input, rename)
+    if given.message is not None:
+        given = replace(given, message=map_message(given.message, rename))
+    return replace(
+        step,
+        before=map_state(step.before, rename),
+        after=map_state(step.after, rename),
+        input=given,
+        sends=tuple((to, map_message(message, rename)) for to, message in step.sends),
+    )
+
+
+def ranks(values: Iterable[int], *, terms: bool) -> dict[int, int]:
+    """Give the smallest renaming that keeps the order, and -1 and 0.
+
+    Of terms it keeps which ones follow each other; 0 then stays by itself.
+    """
+    fixed = {NULL_VALUE: NULL_VALUE} if terms else {NULL_VALUE: NULL_VALUE, 0: 0}
+    renamed = dict(fixed)
+    distinct = sorted(set(values) - set(fixed))
+    place = previous = NULL_VALUE if terms else 0
+    for value in (value for value in distinct if value > NULL_VALUE):
+        place += 1 if not terms or value == previous + 1 else 2
+        previous, renamed[value] = value, place
+    place = previous = NULL_VALUE
+    for value in (value for value in reversed(distinct) if value < NULL_VALUE):
+        place -= 1 if not terms or value == previous - 1 else 2
+        previous, renamed[value] = value, place
+    return renamed
+
+
+def _looked_up(step: Step, frame: Frame, rules: Rules) -> Iterator[int]:
+    """Give the terms that the step may look up in the state before it."""
+    s, x = step.before, step.input
+    message_term = getattr(x.message, "log_leadership_term_id", NULL_VALUE)
+    terms = {
+        Lookup.OWN_LOG_TERM: s.log_leadership_term_id,
+        Lookup.AFTER_OWN_LOG_TERM: _next(s.log_leadership_term_id),
+        Lookup.MESSAGE_LOG_TERM: message_term,
+        Lookup.AFTER_MESSAGE_LOG_TERM: _next(message_term),
+        Lookup.MODULE_TERM: s.module_leadership_term_id,
+        Lookup.LEADERSHIP_TERM: s.leadership_term_id,
+        Lookup.REPLICATION_TERM: s.replication_leadership_term_id,
+        Lookup.INPUT_TERM: x.leadership_term_id,
+    }
+    yield from (terms[lookup] for lookup in frame.lookups if lookup is not Lookup.RECORD_TERMS)
+    if Lookup.RECORD_TERMS in frame.lookups and rules.is_hardened("HZ1"):
+        yield from (record.leadership_term_id for record in s.members)
+
+
+def _next(term: int) -> int:
+    return term + 1 if term < MAX_INT else term
+
+
+def _rises(log: Sequence[TermEntry]) -> bool:
+    return all(a.leadership_term_id < b.leadership_term_id for a, b in pairwise(log))
+
+
+def window(
+    step: Step, frame: Frame, rules: Rules
+) -> tuple[Sequence[TermEntry], Sequence[TermEntry]]:
+    """Give the entries kept of the two recording logs: all of them if they differ elsewhere."""
+    before, after = step.before.recording_log, step.after.recording_log
+    if LOG not in frame.after:
+        return (), ()
+    if not (_rises(before) and _rises(after)):
+        return before, after
+    kept = {before[-1].leadership_term_id} if before else set()
+    for term in _looked_up(step, frame, rules):
+        first = next((e for e in before if e.leadership_term_id >= term), None)
+        if first is not None:
+            kept.add(first.leadership_term_id)
+    last = before[-1].leadership_term_id if before else None
+
+    def inside(entry: TermEntry) -> bool:
+        term = entry.leadership_term_id
+        return term in kept or last is None or term > last
+
+    if [e for e in before if not inside(e)] != [e for e in after if not inside(e)]:
+        return before, after
+    return [e for e in before if inside(e)], [e for e in after if inside(e)]
+
 
 _T = TypeVar("_T")
 

@@ -34,10 +34,7 @@ _OWN: Final = Path(__file__).parent
 _TRACES: Final = Path(layout.__file__).parent
 _CLUSTER: Final = Path(member.__file__).parent
 _SOURCES: Final = (
-    *(
-        _OWN / f"{name}.py"
-        for name in ("frame_table", "frames", "jit", "regimes", "step", "tables")
-    ),
+    *(_OWN / f"{name}.py" for name in ("frames", "jit", "step", "tables")),
     *sorted(_OWN.glob("kernel*.py")),
     *sorted((_OWN.parent / "conformance").glob("kernel*.py")),
     *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits")),

@@ -8,14 +8,424 @@ steps only, comes from the plain definition.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import Rules
-from canvass.steps import kernel_loop
-from canvass.steps.step import RowLayout
-from canvass.steps.tables import tables
+from canvass.steps.frames import Regime
+from canvass.steps.jit import compiled, kernel
+from canvass.steps.kernel_parts import (
+    absorb,
+    absorb_messages_to_others,
+    gather,
+    impossible,
+    mention,
+    moved_mask,
+    rank,
+    renamed,
+    same_log,
+    sort_peers,
+    unequal_field,
+    window,
+)
+from canvass.steps.step import FIRST_SEED, SECOND_SEED, RowLayout
+from canvass.steps.tables import REGIMES, tables
+from canvass.traces.actions import Action
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    INPUT_INDEX,
+    MEMBER_COLUMNS,
+    MEMBER_INDEX,
+    MESSAGE_COLUMNS,
+    MESSAGE_INDEX,
+    STATE_COLUMNS,
+    STATE_ENUMS,
+    STATE_INDEX,
+    Kind,
+)
+from canvass.traces.limits import MAX_RECORDING_LOG
+
+KEYED: Final = 0
+UNKNOWN_BEFORE: Final = 1
+FRAME_BROKEN: Final = 2
+OUT_OF_DOMAIN: Final = 3
+LONG: Final = 4
+
+FLAVOUR_149: Final = 1
+FLAVOUR_HZ1: Final = 2
+FLAVOUR_APPOINTED_SHIFT: Final = 2
+
+_TERM: Final = int(Kind.TERM)
+_POSITION: Final = int(Kind.POSITION)
+_MEMBER: Final = int(Kind.MEMBER)
+_MASK: Final = int(Kind.MEMBER_MASK)
+_CODE: Final = int(Kind.CODE)
+_STATES: Final = len(STATE_COLUMNS)
+_RECORDS: Final = len(MEMBER_COLUMNS)
+_MESSAGE: Final = len(MESSAGE_COLUMNS)
+_MODULE_STATE: Final = STATE_INDEX["module_state"]
+_ROLE: Final = STATE_INDEX["role"]
+_ELECTION_STATE: Final = STATE_INDEX["election_state"]
+_MODULE_TERM: Final = STATE_INDEX["module_leadership_term_id"]
+_LEADER_ID: Final = STATE_INDEX["leader_member_id"]
+_GRACEFUL_ID: Final = STATE_INDEX["graceful_closed_leader_id"]
+_GRACEFUL_INPUT: Final = INPUT_INDEX["graceful_closed_leader_id"]
+_ACTIVE_INPUT: Final = INPUT_INDEX["active"]
+_ACCEPTED_INPUT: Final = INPUT_INDEX["accepted"]
+_PEER: Final = MESSAGE_INDEX["peer"]
+_FOLLOWER: Final = MESSAGE_INDEX["follower_member_id"]
+_VOTE: Final = MEMBER_INDEX["vote"]
+_CLOSED: Final = [value.value for value in STATE_ENUMS["election_state"]].index("CLOSED")
+_LEADER: Final = [value.value for value in STATE_ENUMS["role"]].index("LEADER")
+_RESTART: Final = ACTION_NAMES.index(Action.RESTART.value)
+_LEADER_LOG_REPLICATION: Final = ACTION_NAMES.index(Action.LEADER_LOG_REPLICATION.value)
+_ON_CANVASS_POSITION: Final = ACTION_NAMES.index(Action.ON_CANVASS_POSITION.value)
+_CANVASS: Final = ACTION_NAMES.index(Action.CANVASS.value)
+_INACTIVE: Final = int(Regime.INACTIVE)
+_CLOSED_LEADER: Final = int(Regime.CLOSED_LEADER)
+_CLOSED_OTHER: Final = int(Regime.CLOSED_OTHER)
+_CLOSED_NEWER: Final = int(Regime.CLOSED_NEWER)
+_ELECTION_LEADER: Final = int(Regime.ELECTION_LEADER)
+_ELECTION_OTHER: Final = int(Regime.ELECTION_OTHER)
+
+
+@compiled
+def _regime(t: Any, action: int, before: Any, message: Any) -> int:
+    if action == _RESTART or before[_MODULE_STATE] != 0:
+        return _INACTIVE
+    if before[_ELECTION_STATE] == _CLOSED:
+        newer = t.newer[action]
+        if newer >= 0 and message[newer] > before[_MODULE_TERM]:
+            return _CLOSED_NEWER
+        return _CLOSED_LEADER if before[_ROLE] == _LEADER else _CLOSED_OTHER
+    if before[_ROLE] == _LEADER or t.leader_states[before[_ELECTION_STATE]]:
+        return _ELECTION_LEADER
+    return _ELECTION_OTHER
+
+
+@kernel("actions")
+def canonicalise(  # noqa: C901  (see the module)
+    t: Any,
+    flavours: Any,
+    member_of: Any,
+    actions: Any,
+    before_rows: Any,
+    after_rows: Any,
+    inputs: Any,
+    messages: Any,
+    states: Any,
+    records: Any,
+    log_offsets: Any,
+    log: Any,
+    send_offsets: Any,
+    sends: Any,
+    log_capacity: int,
+    send_capacity: int,
+    keys: Any,
+    status: Any,
+    detail: Any,
+) -> None:
+    """Key each step; see `canvass.steps.kernel.canonical_keys`."""
+    members = records.shape[1]
+    cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
+    capacity = 2 * _MESSAGE + 2 * cells + _MESSAGE * send_capacity
+    values = np.empty(capacity, np.int64)
+    kinds = np.empty(capacity, np.int64)
+    terms = np.empty(capacity, np.int64)
+    term_ranks = np.empty(capacity, np.int64)
+    positions = np.empty(capacity, np.int64)
+    position_ranks = np.empty(capacity, np.int64)
+    kept = np.empty((2, MAX_RECORDING_LOG), np.int64)
+    send_start = np.empty(send_capacity + 1, np.int64)
+    single_start = np.empty(3, np.int64)
+    record_start = np.empty(2, np.int64)
+    record_width = np.empty(2, np.int64)
+    log_start = np.empty(2, np.int64)
+    leaders = np.empty((2, 2), np.int64)
+    hashes = np.empty(members, np.uint64)
+    order = np.empty(members, np.int64)
+    place = np.empty(members, np.int64)
+    lanes = np.empty(2, np.uint64)
+    one_message = np.empty(2, np.uint64)
+
+    for row in range(len(actions)):
+        member = member_of[row]
+        before_row, after_row = before_rows[row], after_rows[row]
+        detail[row] = -1
+        if before_row < 0:
+            status[row] = UNKNOWN_BEFORE
+            continue
+        if member >= members:
+            status[row] = OUT_OF_DOMAIN
+            continue
+        action = actions[row]
+        message = messages[row]
+        rules = flavours[row]
+        before = states[before_row]
+        regime = _regime(t, action, before, message)
+        frame = action * REGIMES + regime
+        touched = -1
+        if t.record_of[frame] >= 0:
+            touched = message[t.record_of[frame]]
+            if touched < 0 or touched >= members:
+                status[row] = OUT_OF_DOMAIN
+                continue
+
+        # The frame, and the sizes that the scratch arrays are made for.
+        changed = unequal_field(
+            t.untouched[frame],
+            t.records[frame],
+            touched,
+            before,
+            states[after_row],
+            records[before_row],
+            records[after_row],
+        )
+        a, a_end = log_offsets[before_row], log_offsets[before_row + 1]
+        b, b_end = log_offsets[after_row], log_offsets[after_row + 1]
+        if changed < 0 and not t.log[frame] and not same_log(log, a, a_end, b, b_end):
+            changed = _STATES + _RECORDS
+        if changed >= 0:
+            status[row] = FRAME_BROKEN
+            detail[row] = changed
+            continue
+        first_send, end_send = send_offsets[row], send_offsets[row + 1]
+        long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or (
+            end_send - first_send > send_capacity
+        )
+        if long:
+            status[row] = LONG
+            continue
+
+        # The cells that are kept: input and message, state before, state after, sends.
+        bad = False
+        n = 0
+        active, accepted, graceful = 0, 0, -1
+        for k in range(t.inputs.shape[1]):
+            column = t.inputs[action, k]
+            if column < 0:
+                break
+            value = inputs[row, column]
+            if column == _ACTIVE_INPUT:
+                renewed = member if action == _LEADER_LOG_REPLICATION else -1
+                if action == _ON_CANVASS_POSITION:
+                    renewed = message[_FOLLOWER]
+                if message[0] >= 0 and (rules & FLAVOUR_149 or regime != _ELECTION_LEADER):
+                    value = 0
+                elif rules & FLAVOUR_149:
+                    value = 1 << member
+                elif 0 <= renewed < members:
+                    value |= 1 << renewed
+                active = value
+            elif column == _ACCEPTED_INPUT:
+                accepted = value
+            elif column == _GRACEFUL_INPUT:
+                graceful = value
+            values[n] = value
+            kinds[n] = t.input_kinds[column]
+            bad |= impossible(kinds[n], value, -1, members)
+            n += 1
+        message_start = n
+        if message[0] >= 0:
+            values[n] = message[0]
+            kinds[n] = _CODE
+            n += 1
+            for k in range(t.fields.shape[1]):
+                column = t.fields[message[0], k]
+                if column < 0:
+                    break
+                values[n] = message[column]
+                kinds[n] = t.message_kinds[column]
+                bad |= impossible(kinds[n], values[n], 0, members)
+                n += 1
+        message_end = n
+        if t.log[frame]:
+            window(
+                t.lookups[frame],
+                (rules & FLAVOUR_HZ1) != 0,
+                before,
+                records[before_row],
+                message,
+                inputs[row],
+                log,
+                a,
+                a_end,
+                b,
+                b_end,
+                kept[0],
+                kept[1],
+            )
+        for side in range(2):
+            source = before_row if side == 0 else after_row
+            columns = t.before[frame] if side == 0 else t.after[frame]
+            single_start[side] = n
+            leaders[side, 0] = -1
+            leaders[side, 1] = -1
+            for k in range(len(columns)):
+                column = columns[k]
+                if column < 0:
+                    break
+                value = states[source, column]
+                kind = t.state_kinds[column]
+                values[n] = value
+                kinds[n] = kind
+                n += 1
+                if kind == _MEMBER:
+                    bad |= value < -1 or value >= members
+                    if column == _LEADER_ID:
+                        leaders[side, 0] = value
+                    elif column == _GRACEFUL_ID:
+                        leaders[side, 1] = value
+            record_start[side] = n
+            width = 0
+            for column in range(_RECORDS):
+                width += (t.records[frame, column] >> side) & 1
+            record_width[side] = width
+            if width:
+                for j in range(members):
+                    for column in range(_RECORDS):
+                        if (t.records[frame, column] >> side) & 1:
+                            value = records[source, j, column]
+                            if touched >= 0 and j != touched:
+                                value = t.erased_record[column]
+                            values[n] = value
+                            kinds[n] = t.record_kinds[column]
+                            n += 1
+                            if column == _VOTE:
+                                bad |= value < -1 or value > 1
+            log_start[side] = n
+            if t.log[frame]:
+                start, end = (a, a_end) if side == 0 else (b, b_end)
+                count_at = n
+                kinds[n] = _CODE
+                n += 1
+                entries = 0
+                for k in range(end - start):
+                    if kept[side, k]:
+                        if entries == log_capacity:
+                            long = True
+                            break
+                        entries += 1
+                        for column in range(3):
+                            values[n] = log[start + k, column]
+                            kinds[n] = _TERM if column == 0 else _POSITION
+                            n += 1
+                values[count_at] = entries
+        single_start[2] = n
+        names_others = False
+        for k in range(end_send - first_send):
+            send = sends[first_send + k]
+            bad |= send[_PEER] < 0 or send[_PEER] >= members
+            send_start[k] = n
+            values[n] = send[0]
+            kinds[n] = _CODE
+            n += 1
+            for f in range(t.fields.shape[1]):
+                column = t.fields[send[0], f]
+                if column < 0:
+                    break
+                values[n] = send[column]
+                kinds[n] = t.message_kinds[column]
+                bad |= impossible(kinds[n], values[n], -1, members)
+                names_others |= kinds[n] == _MEMBER and values[n] not in (-1, member, send[_PEER])
+                n += 1
+        send_start[end_send - first_send] = n
+        if bad or long:
+            status[row] = OUT_OF_DOMAIN if bad else LONG
+            continue
+
+        # Terms and positions become their ranks.
+        term_count = 0
+        position_count = 0
+        for k in range(n):
+            value = values[k]
+            if kinds[k] == _TERM:
+                if value != -1:
+                    term_count = gather(terms, term_count, value)
+            elif kinds[k] == _POSITION and value != -1 and value != 0:
+                position_count = gather(positions, position_count, value)
+        rank(terms, term_ranks, term_count, True)
+        rank(positions, position_ranks, position_count, False)
+        for k in range(n):
+            if kinds[k] == _TERM:
+                values[k] = renamed(terms, term_ranks, term_count, values[k])
+            elif kinds[k] == _POSITION:
+                values[k] = renamed(positions, position_ranks, position_count, values[k])
+
+        # Peers are ordered by what the step says of each.
+        for peer in range(members):
+            if peer == member:
+                continue
+            lanes[0] = FIRST_SEED
+            lanes[1] = SECOND_SEED
+            for side in range(2):
+                start = record_start[side] + record_width[side] * peer
+                for k in range(start, start + record_width[side]):
+                    absorb(lanes, values[k])
+                absorb(lanes, int(leaders[side, 0] == peer) + 2 * int(leaders[side, 1] == peer))
+            for k in range(message_start, message_end):
+                value = values[k]
+                absorb(lanes, mention(member, peer, value) if kinds[k] == _MEMBER else value)
+            absorb(lanes, (active >> peer & 1) + 2 * (accepted >> peer & 1))
+            absorb(lanes, int(graceful == peer))
+            for k in range(end_send - first_send):
+                if sends[first_send + k, _PEER] == peer:
+                    for c in range(send_start[k], send_start[k + 1]):
+                        value = values[c]
+                        absorb(
+                            lanes, mention(member, peer, value) if kinds[c] == _MEMBER else value
+                        )
+            if names_others:
+                absorb_messages_to_others(
+                    lanes,
+                    one_message,
+                    member,
+                    peer,
+                    first_send,
+                    end_send,
+                    sends,
+                    send_start,
+                    values,
+                    kinds,
+                )
+            hashes[peer] = lanes[0]
+        sort_peers(member, members, hashes, order, place)
+
+        # The key.
+        lanes[0] = FIRST_SEED
+        lanes[1] = SECOND_SEED
+        absorb(lanes, frame)
+        appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
+        absorb(lanes, int(action == _CANVASS and appointed != -1 and appointed != member))
+        for k in range(n):
+            if kinds[k] == _MEMBER and values[k] >= 0:
+                values[k] = place[values[k]]
+            elif kinds[k] == _MASK:
+                values[k] = moved_mask(values[k], place, members)
+        for k in range(single_start[0]):
+            absorb(lanes, values[k])
+        for side in range(2):
+            for k in range(single_start[side], record_start[side]):
+                absorb(lanes, values[k])
+            if record_width[side]:
+                for j in range(members):
+                    start = record_start[side] + record_width[side] * order[j]
+                    for k in range(start, start + record_width[side]):
+                        absorb(lanes, values[k])
+            for k in range(log_start[side], single_start[side + 1]):
+                absorb(lanes, values[k])
+        for receiver in range(members):
+            for k in range(end_send - first_send):
+                if place[sends[first_send + k, _PEER]] == receiver:
+                    absorb(lanes, receiver)
+                    for c in range(send_start[k], send_start[k + 1]):
+                        absorb(lanes, values[c])
+        keys[row, 0] = lanes[0]
+        keys[row, 1] = lanes[1]
+        status[row] = KEYED
+
 
 Ints = NDArray[np.int64]
 
@@ -23,23 +433,23 @@ Ints = NDArray[np.int64]
 class Status(IntEnum):
     """What the kernel says of a step."""
 
-    KEYED = kernel_loop.KEYED
-    UNKNOWN_BEFORE = kernel_loop.UNKNOWN_BEFORE
+    KEYED = KEYED
+    UNKNOWN_BEFORE = UNKNOWN_BEFORE
     """The state before the step is not known."""
-    FRAME_BROKEN = kernel_loop.FRAME_BROKEN
+    FRAME_BROKEN = FRAME_BROKEN
     """A field that the action does not touch was changed; the detail is its number."""
-    OUT_OF_DOMAIN = kernel_loop.OUT_OF_DOMAIN
+    OUT_OF_DOMAIN = OUT_OF_DOMAIN
     """A field holds an impossible value."""
-    LONG = kernel_loop.LONG
+    LONG = LONG
     """More entries or sends than a canonical step should have: for the plain definition."""
 
 
 def flavour(rules: Rules) -> int:
     """Give what the canonical form needs to know of the rules, as one number."""
     return (
-        kernel_loop.FLAVOUR_149 * rules.is_149
-        + kernel_loop.FLAVOUR_HZ1 * rules.is_hardened("HZ1")
-        + (rules.appointed_leader_id + 1 << kernel_loop.FLAVOUR_APPOINTED_SHIFT)
+        FLAVOUR_149 * rules.is_149
+        + FLAVOUR_HZ1 * rules.is_hardened("HZ1")
+        + (rules.appointed_leader_id + 1 << FLAVOUR_APPOINTED_SHIFT)
     )
 
 
@@ -86,7 +496,7 @@ def canonical_keys(
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
     detail = np.empty(count, dtype=np.int64)
-    kernel_loop.canonicalise(
+    canonicalise(
         tables(),
         flavours,
         member,

@@ -6,6 +6,7 @@ decides a verdict, keeps an answer or knows the Python core.
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import MESSAGE_TYPES, Message
+from canvass.cluster.rules import Rules
 from canvass.spec.files import module_folders
 from canvass.steps.step import (
     Sends,
@@ -27,6 +29,18 @@ from canvass.tlc import Outcome, TlcConfig, TlcError, TlcOptions, run
 from canvass.tlc.values import Function, Seq, Set, Value
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import MEMBER_COLUMNS, STATE_COLUMNS
+
+
+def rules_name(rules: Rules) -> str:
+    """Name the constants that a canonical step is decided under, the appointed leader apart."""
+    hardening = ",".join(sorted(rules.hardening))
+    return f"{rules.member_count}/{rules.revision}/{hardening}"
+
+
+def rules_digest(rules: Rules) -> int:
+    """Give 64 bits that distinguish the canonical steps of different rules."""
+    return int.from_bytes(hashlib.sha256(rules_name(rules).encode()).digest()[:8], "big")
+
 
 BATCH_STEPS: Final = 20_000
 """Steps in one run of TLC: more cost memory, fewer the start of Java and its slow first seconds."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.steps.canonical import LEADER_STATES
-from canvass.steps.frames import INPUT_FIELDS, NEWER_TERM_FIELD, frame_of
-from canvass.steps.regimes import LOG, Lookup, Regime
+from canvass.steps.frames import INPUT_FIELDS, LOG, NEWER_TERM_FIELD, Lookup, Regime, frame_of
 from canvass.steps.step import ERASED_RECORD, ERASED_STATE
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (

@@ -14,15 +14,16 @@ import pytest
 
 from canvass.conformance import check, kernel_content, kernel_logs, kernel_order
 from canvass.conformance.step_lookup import StepLookup
-from canvass.steps import interning, jit, kernel_loop
+from canvass.steps import distinct, jit
+from canvass.steps import kernel as step_kernel
 from canvass.steps.oracle import Answer
 
 KERNELS: dict[ModuleType, tuple[str, ...]] = {
     kernel_content: ("_hash_rows",),
     kernel_logs: ("replay_logs",),
     kernel_order: ("find_sends", "match_receipts", "find_sources", "order_steps"),
-    kernel_loop: ("canonicalise",),
-    interning: ("_intern", "_rehash"),
+    step_kernel: ("canonicalise",),
+    distinct: ("_intern", "_rehash"),
 }
 
 
@@ -47,7 +48,7 @@ def compared(kernel: Callable[..., Any], calls: Counter[str]) -> Callable[..., A
 
 def test_both_forms_of_a_kernel_agree(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Counter[str]()
-    monkeypatch.setattr(interning, "_FIRST_SLOTS", 4)
+    monkeypatch.setattr(distinct, "_FIRST_SLOTS", 4)
     for module, names in KERNELS.items():
         for name in names:
             monkeypatch.setattr(module, name, compared(getattr(module, name), calls))

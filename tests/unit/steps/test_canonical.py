@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.steps.canonical import Canonical, FrameBroken, OutOfDomain, canonical
-from canvass.steps.frames import FIELDS, frame_of
+from canvass.steps.canonical import Canonical, FrameBroken, OutOfDomain, canonical, ranks
+from canvass.steps.frames import FIELDS, Regime, frame_of
 from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.regimes import Regime
-from canvass.steps.renaming import ranks
 from canvass.steps.step import Step, fits, from_row, to_row
 from canvass.traces.actions import Action
 from support.random_steps import allowed, random_rules, random_step, renumbered, shuffled

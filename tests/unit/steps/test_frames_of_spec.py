@@ -18,8 +18,7 @@ from canvass.conformance.check import check_corpus
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
-from canvass.steps.frames import FIELDS, INPUT_FIELDS, REGIME_FIELDS, frame_of
-from canvass.steps.regimes import Regime
+from canvass.steps.frames import FIELDS, INPUT_FIELDS, REGIME_FIELDS, Regime, frame_of
 from canvass.traces.actions import ACTIONS, Action
 from support.core_lookup import core_lookup
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.steps.interning import DistinctKeys
+from canvass.steps.distinct import DistinctKeys
 from canvass.steps.lookup import KeyTable
 
 KEYS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60)
