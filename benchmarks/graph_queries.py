@@ -15,12 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from canvass.graph.around import around
-from canvass.graph.components import components
-from canvass.graph.paths import shortest_path
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
 from canvass.graph.view import StateGraph, open_view
+from canvass.graph.walks import around, components, shortest_path
 
 # The grids are those of the tests: benchmarks measure what tests check.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

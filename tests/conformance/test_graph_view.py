@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from canvass.cluster.member import Member, ModuleState
-from canvass.graph.components import components
 from canvass.graph.diff import diff
 from canvass.graph.export import to_itf
 from canvass.graph.member_view import MemberView
-from canvass.graph.paths import distances, shortest_path
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
+from canvass.graph.walks import components, distances, shortest_path
 from canvass.tlc.convert import from_itf_value
 from canvass.tlc.values import same
 from canvass.traces.layout import NONE
@@ -130,7 +129,7 @@ def test_a_projection_keeps_every_state_and_edge(view: MemberView) -> None:
 
 def test_states_differ_in_more_than_the_numbering_of_peers(view: MemberView) -> None:
     """The hashes by which graphs are compared tell all states apart, and twins not."""
-    from canvass.graph.identity import identities_of
+    from canvass.graph.member_view import identities_of
 
     graph = view.graph
     every = identities_of(graph, np.arange(len(graph.representative)))

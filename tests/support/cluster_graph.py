@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
-from canvass.graph.ids import ID_BYTES
-from canvass.graph.value_builder import ValueBuilder
+from canvass.graph.tabular import ID_BYTES
+from canvass.graph.values import ValueBuilder
 from support.page_material import cluster_state
 
 ACTIONS = ("Lose", "TakeNominate", "TakeOnRequestVote")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from canvass.graph.dump_folder import DumpArrays, DumpManifest, DumpOrigin, write_dump_graph
-from canvass.graph.ids import ID_BYTES
-from canvass.graph.value_builder import ValueBuilder
+from canvass.graph.tabular import ID_BYTES
+from canvass.graph.values import ValueBuilder
 
 
 def write_grid(folder: Path, side: int) -> DumpManifest:

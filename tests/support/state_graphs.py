@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from canvass.graph.dump_folder import DumpOrigin, write_dump_graph
+from canvass.graph.dump_folder import DumpOrigin, DumpView, open_dump_view, write_dump_graph
 from canvass.graph.dump_import import read_graph
-from canvass.graph.dump_view import DumpView, open_dump_view
 from canvass.tlc import format_value, from_python
 
 State = Mapping[str, Any]

@@ -9,3 +9,7 @@ What flows: options in; commands to member processes by stdin, status lines back
 `ClusterReport` out. The package knows `node`, `client`, `archive` and the recorder of
 `canvass.traces`. It must not know the command line or the terminal: a view is passed in.
 """
+
+
+class RunnerError(Exception):
+    """A cluster cannot be run, or a command to it is none; the message is one line."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 
 
 class MemberConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

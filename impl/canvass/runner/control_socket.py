@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 from canvass.runner.fault_script import Command, parse_command
 
 SOCKET: Final = "control.sock"

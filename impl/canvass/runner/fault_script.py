@@ -9,7 +9,7 @@ import random
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 
 MEMBER_ACTIONS: Final = ("kill", "start", "stop", "pause", "resume")
 """SIGKILL; start again; SIGTERM; SIGSTOP; SIGCONT."""

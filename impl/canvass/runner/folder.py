@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 
 
 @dataclass

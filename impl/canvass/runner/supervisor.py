@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
+from canvass.runner import RunnerError
 from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
-from canvass.runner.errors import RunnerError
 from canvass.runner.fault_script import Command
 from canvass.runner.folder import ClusterFolder
 

@@ -7,3 +7,7 @@
 What flows: steps in; outcomes of Aeron, equal or different, out. The package must not know a
 release beyond the class path that the user names, and nothing of Aeron is kept but outcomes.
 """
+
+
+class DriverError(Exception):
+    """Aeron's classes cannot be driven; the message is one line and names what is wrong."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver import DriverError
 
 _MAGIC: Final = 0xCAFEBABE
 _POOL_COUNT: Final = 8

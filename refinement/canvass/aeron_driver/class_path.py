@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver import DriverError
 
 REVISION_149: Final = "1.49"
 REVISION_150: Final = "1.50"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.class_file import without_final
 from canvass.aeron_driver.class_path import ClassPath
-from canvass.aeron_driver.errors import DriverError
 from canvass.graph.folders import alone
 from canvass.tlc.java import clean_environment, find_java
 

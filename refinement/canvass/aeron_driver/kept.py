@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import zstandard
 
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import (
@@ -28,7 +29,6 @@ from canvass.aeron_driver.driving import (
     joined,
     without_obstacles,
 )
-from canvass.aeron_driver.errors import DriverError
 from canvass.aeron_driver.step_keys import (
     OUTCOME_BITS,
     Keys,

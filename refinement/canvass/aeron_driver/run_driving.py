@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.driving import Progress, drive, edge_steps
-from canvass.aeron_driver.errors import DriverError
 from canvass.aeron_driver.report import Group, Part, RulesPart, TraceReport
 from canvass.aeron_driver.run_steps import (
     UNDRIVABLE,

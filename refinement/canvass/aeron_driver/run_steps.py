@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.report import Reason
 from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE

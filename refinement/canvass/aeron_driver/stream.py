@@ -20,8 +20,8 @@ from typing import IO, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.compilation import FIELDS_FILE, Driver
-from canvass.aeron_driver.errors import DriverError
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
 from canvass.tlc.java import clean_environment

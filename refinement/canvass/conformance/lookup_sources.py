@@ -16,9 +16,9 @@ from canvass.conformance.step_lookup import (
     default_cache,
     spec_digest,
 )
+from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
-from canvass.graph.errors import GraphError
-from canvass.graph.manifests import file_digest
+from canvass.graph.folders import file_digest
 from canvass.spec.files import spec_root
 from canvass.steps.lookup import KeyTable
 

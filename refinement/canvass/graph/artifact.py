@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import Input, Member
 from canvass.cluster.rules import Rules
-from canvass.graph import tabular
-from canvass.graph.errors import GraphError
-from canvass.graph.ids import find_row
-from canvass.graph.manifests import decode_manifest, verify_files
+from canvass.graph import GraphError, tabular
+from canvass.graph.folders import decode_manifest, verify_files
+from canvass.graph.tabular import find_row
 from canvass.steps.lookup import EDGES_FILE, KEYS_FILE, KeyTable
 from canvass.steps.step import Sends, Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS, Action

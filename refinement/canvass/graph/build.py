@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.graph import tabular
+from canvass.graph import GraphError, tabular
 from canvass.graph.artifact import (
     FILES,
     SCHEMA,
@@ -29,11 +29,15 @@ from canvass.graph.artifact import (
     Manifest,
     open_graph,
 )
-from canvass.graph.errors import GraphError
-from canvass.graph.folders import alone, made_aside, need_place
-from canvass.graph.manifests import MANIFEST_FILE, file_digest, write_manifest
-from canvass.graph.ordering import arrange
-from canvass.graph.printed import PrintedGraph
+from canvass.graph.folders import (
+    MANIFEST_FILE,
+    alone,
+    file_digest,
+    made_aside,
+    need_place,
+    write_manifest,
+)
+from canvass.graph.printed import PrintedGraph, arrange
 from canvass.spec.files import HARNESS, find_file, module_folders
 from canvass.steps.kernel import Status, canonical_keys, flavour
 from canvass.steps.lookup import KeyTable

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.graph import GraphError
 from canvass.graph.csr import Rows
-from canvass.graph.errors import GraphError
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 

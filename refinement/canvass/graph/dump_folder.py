@@ -6,7 +6,7 @@ file                a row is
 ``states.parquet``  a state: ``id``, ``initial``, ``expanded``, and for each variable ``of.NAME``,
                     the row of its value in ``values.parquet``
 ``values.parquet``  a value, each distinct one once, after its parts: ``kind``, ``scalar``,
-                    ``parts``; `canvass.graph.interned.ValueTable` says what they hold
+                    ``parts``; `canvass.graph.values.ValueTable` says what they hold
 ``texts.parquet``   a string or the name of a model value: ``text``
 ``shapes.parquet``  the names of a record's fields: ``names``
 ``edges.parquet``   an edge: ``source``, ``target``, ``action``, ``arguments``
@@ -18,8 +18,9 @@ label: equal graphs make equal files. Nothing here reads a dump or runs TLC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
 
@@ -29,21 +30,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from canvass.graph import GraphError
 from canvass.graph.artifact import Count, Digest
-from canvass.graph.csr import Rows
-from canvass.graph.errors import GraphError
-from canvass.graph.folders import made_aside
-from canvass.graph.ids import ID_BYTES
-from canvass.graph.interned import Kind, ValueTable
-from canvass.graph.manifests import decode_manifest, file_digest, verify_files, write_manifest
-from canvass.graph.tabular import MISSHAPEN, fixed_bytes
+from canvass.graph.csr import Adjacency, Rows, hash64
+from canvass.graph.folders import (
+    decode_manifest,
+    file_digest,
+    made_aside,
+    verify_files,
+    write_manifest,
+)
+from canvass.graph.tabular import ID_BYTES, MISSHAPEN, find_row, fixed_bytes
+from canvass.graph.values import Columns, ValueTable
+from canvass.graph.values import Kind as ValueKind
+from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.tlc import Value
 
 SCHEMA: Final = "canvass.graph.dump/1"
 MAX_STATES: Final = 5_000_000
 """Larger graphs are refused: what answers questions holds a graph in memory."""
 
 _VARIABLE: Final = "of."
-_KINDS: Final = tuple(kind.name.lower() for kind in Kind)
+_KINDS: Final = tuple(kind.name.lower() for kind in ValueKind)
 
 
 class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -289,3 +297,115 @@ def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
         raise GraphError(f"{folder}: the states are not in the order of their ids")
     if (states, len(arrays.source)) != (manifest.counts.states, manifest.counts.edges):
         raise GraphError(f"{folder}: the tables are not as long as the manifest says")
+
+
+class DumpView(Adjacency):
+    """A `canvass.graph.view.StateGraph` of a TLC dump.
+
+    Parameters
+    ----------
+    manifest, arrays
+        The graph.
+    folder
+        Where it is.
+    """
+
+    kind: Kind = "tlc"
+
+    def __init__(self, manifest: DumpManifest, arrays: DumpArrays, folder: Path) -> None:
+        super().__init__(
+            state_count=len(arrays.ids),
+            source=arrays.source,
+            target=arrays.target,
+            action=arrays.action,
+            number=np.arange(len(arrays.source), dtype=np.int32),
+            action_count=len(arrays.action_names),
+        )
+        self.manifest = manifest
+        self.folder = folder
+        self.values = arrays.values
+        self.fields = manifest.variables
+        self.actions = arrays.action_names
+        self.expanded = arrays.expanded
+        self.ids = arrays.ids
+        self._arrays = arrays
+
+    @property
+    def title(self) -> str:
+        """The name of the model."""
+        return self.manifest.model
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether TLC came to the end; none if nobody knows."""
+        return self.manifest.complete
+
+    @property
+    def detail(self) -> Tree:
+        """Where the graph comes from."""
+        origin: Tree = msgspec.to_builtins(self.manifest.origin)
+        named = {name: value for name, value in origin.items() if isinstance(value, str)}
+        return {"model": self.title, "variables": list(self.fields), **named}
+
+    @cached_property
+    def initial(self) -> Rows:
+        """The rows of the initial states."""
+        return np.flatnonzero(self._arrays.initial).astype(np.int32)
+
+    @property
+    def identities(self) -> NDArray[np.int64]:
+        """The ids as numbers."""
+        return self.ids.view(np.int64)
+
+    def _labels(self) -> NDArray[np.int64]:
+        """Hash the arguments of labels; 0 for none."""
+        hashes = [hash64(text.encode()) for text in self._arrays.argument_texts]
+        # The last one is that of no arguments, whose code is -1.
+        return np.array([*hashes, 0], dtype=np.int64)[self._arrays.arguments]
+
+    def id_of(self, row: int) -> str:
+        """Give the id of a state."""
+        return bytes(self.ids[row]).hex()
+
+    def find(self, prefix: str) -> int | None:
+        """Give the row of the state whose id begins with the text."""
+        return find_row(self.ids, prefix)
+
+    def columns(self, fields: Sequence[str]) -> Columns:
+        """Give the values of some variables in all states."""
+        return Columns(self.values, {name: self._arrays.nodes[name] for name in fields})
+
+    def state(self, row: int) -> dict[str, Value]:
+        """Give a state as values, by the names of its variables."""
+        return {name: self.values.value(int(self._arrays.nodes[name][row])) for name in self.fields}
+
+    def tree(self, row: int) -> Tree:
+        """Give a state as plain JSON values."""
+        return {name: self.values.tree(int(self._arrays.nodes[name][row])) for name in self.fields}
+
+    def edge(self, edge: int) -> EdgeView:
+        """Give one edge; the arguments of its label are text."""
+        arrays = self._arrays
+        if not 0 <= edge < len(arrays.source):
+            raise GraphError(f"{self.title} has no edge {edge}")
+        code = int(arrays.arguments[edge])
+        return EdgeView(
+            edge=edge,
+            source=int(arrays.source[edge]),
+            target=int(arrays.target[edge]),
+            action=arrays.action_names[int(arrays.action[edge])],
+            given={} if code < 0 else {"arguments": arrays.argument_texts[code]},
+            sends=[],
+        )
+
+
+def open_dump_view(folder: Path, *, verify: bool = True) -> DumpView:
+    """Open the folder of a graph that a dump made.
+
+    Raises
+    ------
+    GraphError
+        If there is none, or it is damaged.
+    """
+    manifest, arrays = read_dump_graph(folder, verify=verify)
+    return DumpView(manifest, arrays, folder)

@@ -14,12 +14,10 @@ import msgspec
 import networkx as nx
 import numpy as np
 
-from canvass.graph.actions import allowed_out
-from canvass.graph.around import Arrow, arrows_among
+from canvass.graph import GraphError
 from canvass.graph.csr import Rows
-from canvass.graph.errors import GraphError
-from canvass.graph.paths import Hop
 from canvass.graph.view import StateGraph
+from canvass.graph.walks import Arrow, Hop, allowed_out, arrows_among
 from canvass.tlc import to_itf_trace
 
 MAX_STATES: Final = 100_000

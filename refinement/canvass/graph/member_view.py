@@ -7,10 +7,10 @@ action is no edge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,20 +19,183 @@ from numpy.typing import NDArray
 from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
 from canvass.cluster.transitions import persistent_member
+from canvass.graph import GraphError
 from canvass.graph.artifact import Graph, open_graph
-from canvass.graph.columns import Columns
 from canvass.graph.csr import Adjacency, Rows
-from canvass.graph.errors import GraphError
-from canvass.graph.identity import identities_of
-from canvass.graph.ids import find_row
-from canvass.graph.member_columns import MemberColumns
-from canvass.graph.ordering import state_id
+from canvass.graph.printed import state_id
+from canvass.graph.tabular import find_row
+from canvass.graph.values import ABSENT, Columns, ValueBuilder
 from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.steps.distinct import distinct_rows
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import entry_cells, record_cells, state_cells
 from canvass.tlc import Function, Value, from_python
-from canvass.traces.layout import ACTION_NAMES, NONE
+from canvass.traces.layout import (
+    ACTION_NAMES,
+    FLAG_COLUMNS,
+    LOG_COLUMNS,
+    MEMBER_COLUMNS,
+    NONE,
+    STATE_ENUMS,
+    STATE_INDEX,
+)
 from canvass.traces.schema import to_trace_input
+
+Ints = NDArray[np.int64]
+
+
+class MemberColumns:
+    """Columns of an artifact.
+
+    Parameters
+    ----------
+    graph
+        The artifact.
+    states
+        The rows of the artifact that are asked about.
+    """
+
+    def __init__(self, graph: Graph, states: Ints) -> None:
+        self._graph = graph
+        self._states = states
+        self._builder = ValueBuilder()
+        self._nodes: dict[str, Rows] = {}
+        self._columns = Columns(self._builder.table(), self._nodes)
+        self._makers: dict[str, Callable[[], Rows]] = {
+            wire_name(name): self._single(name) for name in STATE_INDEX
+        }
+        self._makers |= {"members": self._members, "recordingLog": self._recording_log}
+
+    def of(self, fields: Sequence[str]) -> Columns:
+        """Give some columns, and the others that were asked for before."""
+        fresh = [name for name in fields if name not in self._nodes]
+        if fresh:
+            made = {name: self._makers[name]() for name in fresh}
+            self._nodes = {**self._nodes, **made}
+            self._columns = Columns(self._builder.table(), self._nodes)
+        return self._columns
+
+    def _single(self, name: str) -> Callable[[], Rows]:
+        def make() -> Rows:
+            return self._scalars(name, self._graph.state[self._states, STATE_INDEX[name]])
+
+        return make
+
+    def _scalars(self, name: str, cells: Ints) -> Rows:
+        """Give the nodes of codes, flags or numbers."""
+        distinct, places = np.unique(cells, return_inverse=True)
+        builder, numbers = self._builder, distinct.tolist()
+        if name in STATE_ENUMS:
+            nodes = [builder.string(STATE_ENUMS[name][code].value) for code in numbers]
+        elif name in FLAG_COLUMNS:
+            nodes = [builder.boolean(bool(flag)) for flag in numbers]
+        else:
+            nodes = [builder.integer(number) for number in numbers]
+        return np.array(nodes, dtype=np.int32)[places.reshape(-1)]
+
+    def _records(self, names: Sequence[str], cells: Ints) -> Rows:
+        """Give the nodes of records, one for each row of cells."""
+        columns = [self._scalars(name, cells[:, place]) for place, name in enumerate(names)]
+        wired = [wire_name(name) for name in names]
+        return _distinct(
+            np.stack(columns, axis=1),
+            lambda parts: self._builder.record(dict(zip(wired, parts, strict=True))),
+        )
+
+    def _members(self) -> Rows:
+        cells = self._graph.members[self._states]
+        count, width = cells.shape[:2]
+        records = self._records(MEMBER_COLUMNS, cells.reshape(count * width, -1))
+        ids = [self._builder.integer(member) for member in range(width)]
+        return _distinct(
+            records.reshape(count, width),
+            lambda parts: self._builder.function(dict(zip(ids, parts, strict=True))),
+        )
+
+    def _recording_log(self) -> Rows:
+        graph = self._graph
+        entries = self._records(LOG_COLUMNS, graph.log)
+        starts = graph.log_offsets[self._states]
+        lengths = graph.log_offsets[self._states + 1] - starts
+        padded = np.full((len(starts), int(lengths.max(initial=0))), ABSENT, dtype=np.int32)
+        for place in range(padded.shape[1]):
+            long = lengths > place
+            padded[long, place] = entries[starts[long] + place]
+        return _distinct(
+            padded,
+            lambda parts: self._builder.sequence([part for part in parts if part != ABSENT]),
+        )
+
+
+def _distinct(rows: Rows, make: Callable[[list[int]], int]) -> Rows:
+    """Call ``make`` once for each distinct row of numbers; give what it made of each."""
+    first, places = distinct_rows(rows)
+    nodes = [make(parts) for parts in rows[first].tolist()]
+    return np.array(nodes, dtype=np.int32)[places]
+
+
+Words: TypeAlias = NDArray[np.uint64]
+
+_SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
+_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT: Final = np.uint64(29)
+_NAMING: Final = ("leader_member_id", "graceful_closed_leader_id")
+"""Fields that name one member."""
+
+
+def identities_of(graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the hashes of some states, one row of two words for each.
+
+    Parameters
+    ----------
+    graph
+        The artifact.
+    rows
+        Its rows.
+    """
+    return np.stack([_lane(graph, rows, seed) for seed in _SEEDS], axis=1).view(np.int64)
+
+
+def _lane(graph: Graph, rows: NDArray[np.int64], seed: int) -> Words:
+    state, members = graph.state[rows].copy(), graph.members[rows]
+    peers = []
+    for member in range(members.shape[1]):
+        cells = [members[:, member, place] for place in range(members.shape[2])]
+        cells += [state[:, STATE_INDEX[name]] == member for name in _NAMING]
+        peers.append(_mixed(seed, cells, len(rows)))
+    for name in _NAMING:
+        column = state[:, STATE_INDEX[name]]
+        np.minimum(column, 1, out=column)
+    out = _mixed(seed, [*state.T, peers[0]], len(rows))
+    for column in np.sort(np.stack(peers[1:], axis=1), axis=1).T if peers[1:] else ():
+        out = _mix(out, column)
+    return _with_logs(out, graph, rows)
+
+
+def _with_logs(out: Words, graph: Graph, rows: NDArray[np.int64]) -> Words:
+    """Go on with the recording logs: the length, and as many entries as there are."""
+    starts = graph.log_offsets[rows]
+    lengths = graph.log_offsets[rows + 1] - starts
+    out = _mix(out, lengths)
+    for place in range(int(lengths.max(initial=0))):
+        there = lengths > place
+        for field in range(graph.log.shape[1]):
+            out[there] = _mix(out[there], graph.log[starts[there] + place, field])
+    return out
+
+
+def _mixed(seed: int, columns: list[Any], count: int) -> Words:
+    """Hash columns, row by row."""
+    out = np.full(count, seed, dtype=np.uint64)
+    for column in columns:
+        out = _mix(out, column)
+    return out
+
+
+def _mix(out: Words, column: NDArray[Any]) -> Words:
+    mixed = (out ^ column.astype(np.int64, copy=False).view(np.uint64)) * _FACTOR
+    return mixed ^ (mixed >> _SHIFT)
+
 
 _CHUNK: Final = 1 << 17
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.graph.actions import allowed_out
 from canvass.graph.csr import Rows
-from canvass.graph.interned import tree_of
 from canvass.graph.predicate import parse_several
+from canvass.graph.values import tree_of
 from canvass.graph.vectors import Kernel, Nodes, Numbers, Truths, Vector
 from canvass.graph.view import StateGraph
+from canvass.graph.walks import allowed_out
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc import format_value
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph.csr import Rows
-from canvass.graph.interned import ABSENT, Kind, ValueTable
+from canvass.graph.values import ABSENT, Kind, ValueTable
 from canvass.steps.distinct import distinct_rows
 from canvass.tlc import Seq, Set, Value
 

@@ -1,6 +1,6 @@
 """`StateGraph`: a state graph to be asked, whatever made it; `open_view` opens either kind.
 
-Questions (`canvass.graph.predicate`, `paths`, `components`, `project`, `diff`, `around`, `export`)
+Questions (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`)
 know this protocol and nothing of files. A graph is arrays here: opening one makes no Python object
 for a state or an edge, and a state becomes a readable tree when somebody asks for it.
 """
@@ -15,12 +15,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.graph import GraphError
 from canvass.graph.artifact import SCHEMA
-from canvass.graph.columns import Columns
 from canvass.graph.csr import Offsets, Rows
 from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
-from canvass.graph.errors import GraphError
-from canvass.graph.manifests import MANIFEST_FILE, AnyManifest, decode_manifest
+from canvass.graph.folders import MANIFEST_FILE, AnyManifest, decode_manifest
+from canvass.graph.values import Columns
 from canvass.tlc import Value
 
 Kind = Literal["member", "tlc"]
@@ -207,7 +207,7 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
 
         return open_member_view(folder, verify=verify)
     if schema == DUMP_SCHEMA:
-        from canvass.graph.dump_view import open_dump_view
+        from canvass.graph.dump_folder import open_dump_view
 
         return open_dump_view(folder, verify=verify)
     path = folder / MANIFEST_FILE

@@ -76,7 +76,7 @@ class Session:
         """
         if self._lookup is None:
             from canvass.conformance import lookup_sources
-            from canvass.graph.errors import GraphError
+            from canvass.graph import GraphError
 
             options = self._config.option
             graphs = [*options.canvass_graph, *self._config.getini("canvass_graph")]

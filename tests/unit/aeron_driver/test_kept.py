@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.kept import (
     SCHEMA,
     Header,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from canvass.aeron_driver import driving
-from canvass.aeron_driver.errors import DriverError
+from canvass.aeron_driver import DriverError, driving
 from canvass.aeron_driver.run_driving import drive_runs
 from canvass.aeron_driver.run_steps import Collected, as_driven, collect, table_of
 from canvass.aeron_driver.steps import DrivableSteps

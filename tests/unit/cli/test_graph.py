@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from canvass.graph import tabular
+from canvass.graph import GraphError, tabular
 from canvass.graph.artifact import open_graph
-from canvass.graph.errors import GraphError
 from canvass.spec import load_manifest
 
 pytestmark = pytest.mark.tlc

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 from canvass.runner.folder import alone_in
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of

@@ -16,13 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.graph import dump_import
-from canvass.graph.dump_folder import DumpArrays, DumpOrigin, write_dump_graph
+from canvass.graph import GraphError, dump_import
+from canvass.graph.dump_folder import DumpArrays, DumpOrigin, open_dump_view, write_dump_graph
 from canvass.graph.dump_import import import_dump
-from canvass.graph.dump_view import open_dump_view
-from canvass.graph.errors import GraphError
-from canvass.graph.interned import Kind, ValueTable
-from canvass.graph.value_builder import ValueBuilder
+from canvass.graph.values import Kind, ValueBuilder, ValueTable
 from canvass.graph.view import open_view
 from canvass.tlc import (
     DumpEdge,

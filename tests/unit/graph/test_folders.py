@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.graph.errors import GraphError
+from canvass.graph import GraphError
 from canvass.graph.folders import alone, need_place
 from canvass.graph.view import open_view
 

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from canvass.graph.around import around
-from canvass.graph.components import components
-from canvass.graph.paths import distances, shortest_path
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
 from canvass.graph.view import open_view
+from canvass.graph.walks import around, components, distances, shortest_path
 from support.grid_graph import write_grid
 
 OBJECTS = 5_000

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from canvass.graph import quantify
-from canvass.graph.dump_view import DumpView
+from canvass.graph import evaluate
+from canvass.graph.dump_folder import DumpView
 from canvass.graph.predicate import PredicateError, parse
 from canvass.graph.project import values_at
 from canvass.tlc import ModelValue
@@ -257,7 +257,7 @@ def test_quantifiers_that_go_through_too_much_are_refused_before_they_begin(
     cluster: DumpView, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     spent: list[object] = []
-    monkeypatch.setattr(quantify, "_bound_values", lambda *given: spent.append(given))
+    monkeypatch.setattr(evaluate, "_bound_values", lambda *given: spent.append(given))
 
     with pytest.raises(PredicateError, match="go through more than 50,000,000 values"):
         parse(text).mask(cluster)

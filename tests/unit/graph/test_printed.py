@@ -17,10 +17,8 @@ from canvass.cluster.member import (
     ModuleState,
     Role,
 )
-from canvass.graph import tabular
-from canvass.graph.errors import GraphError
-from canvass.graph.ordering import arrange
-from canvass.graph.printed import NO_TARGET, PrintedGraph, cells_of
+from canvass.graph import GraphError, tabular
+from canvass.graph.printed import NO_TARGET, PrintedGraph, arrange, cells_of
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import STATE_INDEX
 from support.printed_lines import INPUTS, RULES, explored, input_lines, state_lines

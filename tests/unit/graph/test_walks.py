@@ -11,15 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from canvass.graph.around import around
-from canvass.graph.components import components
+from canvass.graph import GraphError
 from canvass.graph.diff import diff
-from canvass.graph.dump_view import DumpView
-from canvass.graph.errors import GraphError
+from canvass.graph.dump_folder import DumpView
 from canvass.graph.export import to_networkx
-from canvass.graph.paths import NoPath, distances, shortest_path
 from canvass.graph.predicate import parse
 from canvass.graph.project import project
+from canvass.graph.walks import NoPath, around, components, distances, shortest_path
 from support.examples import examples
 from support.state_graphs import Edge, numbered, numbers, view_of
 

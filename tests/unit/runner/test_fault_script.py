@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.runner.errors import RunnerError
+from canvass.runner import RunnerError
 from canvass.runner.fault_script import (
     Command,
     TimedCommand,

@@ -18,7 +18,7 @@ from canvass.browser.guard import bad_request
 from canvass.browser.limits import EXPORTED_STATES
 from canvass.browser.runs import OpenRun
 from canvass.graph.export import to_dot, to_graphml, to_itf, to_json
-from canvass.graph.paths import Hop
+from canvass.graph.walks import Hop
 from canvass.traces.itf import itf_document
 from canvass.traces.schema import Event
 

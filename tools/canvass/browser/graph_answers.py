@@ -18,11 +18,10 @@ from canvass.browser.guard import Refusal, bad_request
 from canvass.browser.labels import edge_words
 from canvass.browser.layout import layers_from, place
 from canvass.browser.limits import DRAWN_EDGES, QUOTIENT_NODES, shortened
-from canvass.graph.components import Components
-from canvass.graph.errors import GraphError
-from canvass.graph.paths import Hop, NoPath, shortest_path
+from canvass.graph import GraphError
 from canvass.graph.predicate import PredicateError, parse
 from canvass.graph.project import Quotient, project
+from canvass.graph.walks import Components, Hop, NoPath, shortest_path
 
 KEY_CHARS: Final = 200
 """Of the name of a class: every edge repeats it."""

@@ -19,10 +19,10 @@ from canvass.browser.labels import edge_words, label_of, tree_changes
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.member_steps import MemberSteps
 from canvass.browser.sources import Lazy
-from canvass.graph.components import Components, components
-from canvass.graph.errors import GraphError
+from canvass.graph import GraphError
 from canvass.graph.member_view import MemberView
 from canvass.graph.view import EdgeView, StateGraph, open_view
+from canvass.graph.walks import Components, components
 
 
 class OpenGraph:

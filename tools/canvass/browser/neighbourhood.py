@@ -1,6 +1,6 @@
 """The part of a graph around a state, laid out for the page, and what runs take of it.
 
-What is near a state is found by `canvass.graph.around`; here it gets places and names.
+What is near a state is found by `canvass.graph.walks`; here it gets places and names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from canvass.browser.graphs import OpenGraph
 from canvass.browser.labels import edge_words, label_of, near_label
 from canvass.browser.layout import place
 from canvass.browser.limits import DRAWN_EDGES
-from canvass.graph.around import Arrow, Neighbourhood, around, arrows_among
+from canvass.graph.walks import Arrow, Neighbourhood, around, arrows_among
 
 
 @dataclass(frozen=True, slots=True)

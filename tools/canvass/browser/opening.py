@@ -224,7 +224,7 @@ def shown(path: Path) -> str:
 def usable_graphs(paths: Iterable[Path]) -> list[Path]:
     """Give those of some paths that are graphs of what the spec says today: they know steps."""
     from canvass.conformance.lookup_sources import make_lookup
-    from canvass.graph.errors import GraphError
+    from canvass.graph import GraphError
 
     found = []
     for path in paths:

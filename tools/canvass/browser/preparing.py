@@ -37,7 +37,7 @@ def _read(store: Store) -> None:
 def _warm(graph: object) -> None:
     """Let numba load what paths and components need."""
     from canvass.browser.graphs import OpenGraph
-    from canvass.graph.paths import shortest_path
+    from canvass.graph.walks import shortest_path
 
     assert isinstance(graph, OpenGraph)
     first = graph.view.initial[:1].tolist()

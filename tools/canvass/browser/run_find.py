@@ -22,12 +22,10 @@ from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun, tree_of
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
-from canvass.graph.columns import Columns
 from canvass.graph.csr import Rows
-from canvass.graph.member_columns import MemberColumns
-from canvass.graph.member_view import MemberView
+from canvass.graph.member_view import MemberColumns, MemberView
 from canvass.graph.predicate import parse
-from canvass.graph.value_builder import ValueBuilder
+from canvass.graph.values import Columns, ValueBuilder
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"

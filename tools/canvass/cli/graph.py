@@ -86,7 +86,7 @@ def _build_dump(model: str, config: Path | None, out: Path, options: Any) -> Dum
     from dataclasses import replace
 
     from canvass.cli.progress import CheckProgress
-    from canvass.graph.dump_build import build_dump
+    from canvass.graph.dump_import import build_dump
     from canvass.tlc.workspace import read_config
 
     module = Path(model)
@@ -162,7 +162,7 @@ def import_(
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
     """Say where a graph comes from and how large it is; its files are verified."""
-    from canvass.graph.dump_view import DumpView
+    from canvass.graph.dump_folder import DumpView
     from canvass.graph.member_view import MemberView
     from canvass.graph.view import open_view
 

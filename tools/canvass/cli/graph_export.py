@@ -252,7 +252,7 @@ def _path(
     actions: list[str] | None,
 ) -> str:
     from canvass.graph.export import to_itf
-    from canvass.graph.paths import NoPath, shortest_path
+    from canvass.graph.walks import NoPath, shortest_path
 
     if (target is None) == (where is None):
         raise CommandError("a path needs its end: a state with --to, or a condition with --where")
@@ -278,7 +278,7 @@ def _part(
     actions: list[str] | None,
     limit: int,
 ) -> str:
-    from canvass.graph.around import around as neighbourhood
+    from canvass.graph.walks import around as neighbourhood
 
     if around is None:
         rows = rows_where(graph, where) if where is not None else list(range(graph.state_count))

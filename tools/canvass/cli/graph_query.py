@@ -32,8 +32,8 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from canvass.graph.around import Direction
     from canvass.graph.view import StateGraph
+    from canvass.graph.walks import Direction
 
 
 CHANGES: Final = 12
@@ -138,8 +138,8 @@ def path(
 
     It begins in FROM, or in an initial state. Exit code 1: no path leads there.
     """
-    from canvass.graph.paths import NoPath, shortest_path
     from canvass.graph.view import open_view
+    from canvass.graph.walks import NoPath, shortest_path
     from canvass.tlc.changes import state_changes
 
     if bool(target) == (where is not None):
@@ -185,8 +185,8 @@ def neighbours(
     output: Output = Format.HUMAN,
 ) -> None:
     """Show the states around a state, and the steps between them."""
-    from canvass.graph.around import around
     from canvass.graph.view import open_view
+    from canvass.graph.walks import around
 
     opened = open_view(graph)
     row = row_of(opened, state)
@@ -245,8 +245,8 @@ def components(
 
     A terminal one is never left; one with states that are not expanded is not counted as such.
     """
-    from canvass.graph.components import components as find_components
     from canvass.graph.view import open_view
+    from canvass.graph.walks import components as find_components
 
     opened = open_view(graph)
     found = find_components(opened, actions)

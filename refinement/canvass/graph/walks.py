@@ -1,0 +1,514 @@
+"""Walks through a state graph: shortest paths, neighbourhoods and strongly connected components.
+
+The compiled loops take states and edges in the order of their numbers, so that the answer is the
+same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from canvass.graph import GraphError
+from canvass.graph.csr import Rows
+from canvass.graph.evaluate import near
+from canvass.graph.view import StateGraph
+from canvass.steps.distinct import distinct_rows
+from canvass.steps.jit import kernel
+
+
+def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
+    """Give the codes of actions.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no action of a name.
+    """
+    for name in names:
+        if name not in graph.actions:
+            raise GraphError(f"no action is called {ascii(name)[:60]}{near(name, graph.actions)}")
+    return np.array(sorted(graph.actions.index(name) for name in set(names)), dtype=np.int32)
+
+
+def allowed_out(graph: StateGraph, names: Collection[str] | None) -> NDArray[np.bool_]:
+    """For each edge in the order of ``out_edge``, whether its action is one of these, or any."""
+    if names is None:
+        return np.ones(len(graph.out_target), dtype=np.bool_)
+    return np.isin(graph.out_action, action_codes(graph, names))
+
+
+def allowed_in(graph: StateGraph, names: Collection[str] | None) -> NDArray[np.bool_]:
+    """For each edge in the order of ``in_edge``, whether its action is one of these, or any."""
+    if names is None:
+        return np.ones(len(graph.in_source), dtype=np.bool_)
+    return np.isin(graph.in_action, action_codes(graph, names))
+
+
+class NoPath(GraphError):
+    """No path leads from any of the first states to any of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a path: an edge, its action, and the rows that it connects."""
+
+    edge: int
+    action: str
+    source: int
+    target: int
+
+
+def shortest_path(
+    graph: StateGraph,
+    sources: Iterable[int],
+    targets: Iterable[int],
+    actions: Collection[str] | None = None,
+) -> list[Hop]:
+    """Give a shortest path from one of some states to one of others.
+
+    Of several shortest paths it is the same one each time: states are gone through in the order of
+    their ids.
+
+    Parameters
+    ----------
+    graph
+        The state graph.
+    sources, targets
+        Rows of states.
+    actions
+        The actions that may be taken; all by default.
+
+    Returns
+    -------
+    list
+        Empty if a source is a target.
+
+    Raises
+    ------
+    NoPath
+        If there is none.
+    GraphError
+        If the graph has no action of a name.
+    """
+    begin, wanted = _rows(graph, sources), np.zeros(graph.state_count, dtype=np.bool_)
+    wanted[_rows(graph, targets)] = True
+    end, found_by, _ = _walk(graph, begin, wanted, actions)
+    if end < 0:
+        raise NoPath("no path leads there")
+    hops: list[Hop] = []
+    row = end
+    while found_by[row] >= 0:
+        place = int(found_by[row])
+        source = int(np.searchsorted(graph.out_offsets, place, side="right")) - 1
+        action = graph.actions[int(graph.out_action[place])]
+        hops.append(Hop(int(graph.out_edge[place]), action, source, row))
+        row = source
+    return hops[::-1]
+
+
+def distances(
+    graph: StateGraph, sources: Iterable[int], actions: Collection[str] | None = None
+) -> Rows:
+    """Give for each state how many steps it is from the nearest of some; -1 if out of reach."""
+    nowhere = np.zeros(graph.state_count, dtype=np.bool_)
+    _, _, depth = _walk(graph, _rows(graph, sources), nowhere, actions)
+    return depth
+
+
+def _rows(graph: StateGraph, rows: Iterable[int]) -> Rows:
+    found = np.unique(np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64))
+    if len(found) and not 0 <= found[0] <= found[-1] < graph.state_count:
+        raise GraphError(f"{graph.title} has {graph.state_count:,} states, and no such row")
+    return found.astype(np.int32)
+
+
+def _walk(
+    graph: StateGraph, sources: Rows, wanted: NDArray[np.bool_], actions: Collection[str] | None
+) -> tuple[int, NDArray[np.int64], Rows]:
+
+    found_by = np.full(graph.state_count, -1, dtype=np.int64)
+    depth = np.full(graph.state_count, -1, dtype=np.int32)
+    allowed = allowed_out(graph, actions)
+    end = breadth_first(
+        graph.out_offsets, graph.out_target, allowed, sources, wanted, found_by, depth
+    )
+    return int(end), found_by, depth
+
+
+@kernel("ends")
+def breadth_first(
+    offsets: Any, ends: Any, allowed: Any, sources: Any, wanted: Any, found_by: Any, depth: Any
+) -> int:
+    """Walk from some states until one that is wanted is found.
+
+    Parameters
+    ----------
+    offsets, ends
+        The edges by source.
+    allowed
+        For each edge in that order, whether it may be taken.
+    sources
+        Where to begin.
+    wanted
+        For each state, whether the walk ends there.
+    found_by
+        To be filled with the place of the edge by which each state was found; begins as -1.
+    depth
+        To be filled with how many edges away each state is; begins as -1.
+
+    Returns
+    -------
+    int
+        The first wanted state found, -1 if there is none.
+    """
+    queue = np.empty(len(offsets) - 1, dtype=np.int32)
+    head = tail = 0
+    for row in sources:
+        if depth[row] < 0:
+            depth[row] = 0
+            queue[tail] = row
+            tail += 1
+            if wanted[row]:
+                return int(row)
+    while head < tail:
+        row = queue[head]
+        head += 1
+        for place in range(offsets[row], offsets[row + 1]):
+            end = ends[place]
+            if depth[end] < 0 and allowed[place]:
+                depth[end] = depth[row] + 1
+                found_by[end] = place
+                if wanted[end]:
+                    return int(end)
+                queue[tail] = end
+                tail += 1
+    return -1
+
+
+@kernel("ends")
+def strong_components(offsets: Any, ends: Any, allowed: Any, component: Any) -> int:
+    """Number the strongly connected components, after Tarjan, without recursion.
+
+    Parameters
+    ----------
+    offsets, ends, allowed
+        As for `breadth_first`.
+    component
+        To be filled with the number of each state's component.
+
+    Returns
+    -------
+    int
+        How many there are. A component has a higher number than those that it leads to.
+    """
+    states = len(offsets) - 1
+    index = np.full(states, -1, dtype=np.int32)
+    low = np.empty(states, dtype=np.int32)
+    stack = np.empty(states, dtype=np.int32)
+    path = np.empty(states, dtype=np.int32)
+    place = offsets[:-1].copy()
+    stacked = visited = count = 0
+    for root in range(states):
+        if index[root] >= 0:
+            continue
+        deep = 0
+        path[0] = root
+        index[root] = low[root] = visited
+        visited += 1
+        stack[stacked] = root
+        stacked += 1
+        component[root] = -1
+        while deep >= 0:
+            row = path[deep]
+            if place[row] < offsets[row + 1]:
+                at = place[row]
+                place[row] += 1
+                end = ends[at]
+                if not allowed[at]:
+                    continue
+                if index[end] < 0:
+                    index[end] = low[end] = visited
+                    visited += 1
+                    stack[stacked] = end
+                    stacked += 1
+                    component[end] = -1
+                    deep += 1
+                    path[deep] = end
+                elif component[end] < 0:
+                    low[row] = min(low[row], index[end])
+                continue
+            if low[row] == index[row]:
+                while True:
+                    stacked -= 1
+                    member = stack[stacked]
+                    component[member] = count
+                    if member == row:
+                        break
+                count += 1
+            deep -= 1
+            if deep >= 0:
+                low[path[deep]] = min(low[path[deep]], low[row])
+    return count
+
+
+Direction = Literal["out", "in", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """Edges of one action from one state to another.
+
+    Attributes
+    ----------
+    edge
+        The lowest number among them.
+    count
+        How many there are.
+    """
+
+    source: int
+    target: int
+    action: str
+    edge: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbourhood:
+    """A part of a graph around a state.
+
+    Attributes
+    ----------
+    root
+        The state.
+    rows
+        The states shown: the root, then by distance.
+    layers
+        How far each is from the root: negative for those that lead to it.
+    more
+        For each state shown, how many states it leads to or that lead to it are not shown.
+    arrows
+        All edges between states shown.
+    left_out_states
+        How many more there are within the depth.
+    left_out_edges
+        How many edges connect a state shown with one that is not.
+    """
+
+    root: int
+    rows: Rows
+    layers: Rows
+    more: Rows
+    arrows: tuple[Arrow, ...]
+    left_out_states: int
+    left_out_edges: int
+
+
+def around(
+    graph: StateGraph,
+    row: int,
+    depth: int = 1,
+    limit: int = 200,
+    actions: Collection[str] | None = None,
+    *,
+    direction: Direction = "both",
+) -> Neighbourhood:
+    """Give the states around a state.
+
+    Parameters
+    ----------
+    graph
+        The state graph.
+    row
+        The state.
+    depth
+        How many steps away they may be.
+    limit
+        How many states are shown at most, those nearest to the root.
+    actions
+        The actions whose edges count; all by default.
+    direction
+        Forwards, backwards, or both.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no action of a name.
+    """
+    layer = _layers(graph, row, depth, actions, direction)
+    reached = np.flatnonzero(layer != _FAR)
+    nearest = np.lexsort((reached, layer[reached] < 0, np.abs(layer[reached])))
+    rows = reached[nearest[: max(limit, 1)]].astype(np.int32)
+    shown = np.zeros(graph.state_count, dtype=np.bool_)
+    shown[rows] = True
+    arrows = arrows_among(graph, rows, actions)
+    more, left_out_edges = _more(graph, rows, shown, actions)
+    return Neighbourhood(
+        root=row,
+        rows=rows,
+        layers=layer[rows],
+        more=more,
+        arrows=arrows,
+        left_out_states=len(reached) - len(rows),
+        left_out_edges=left_out_edges,
+    )
+
+
+_FAR = np.iinfo(np.int32).max
+
+
+def _layers(
+    graph: StateGraph, row: int, depth: int, actions: Collection[str] | None, direction: Direction
+) -> Rows:
+    layer = np.full(graph.state_count, _FAR, dtype=np.int32)
+    layer[row] = 0
+    walks = []
+    if direction in ("out", "both"):
+        walks.append((1, graph.out_offsets, graph.out_target, allowed_out(graph, actions)))
+    if direction in ("in", "both"):
+        walks.append((-1, graph.in_offsets, graph.in_source, allowed_in(graph, actions)))
+    frontiers = [np.array([row], dtype=np.int64) for _ in walks]
+    seen = [layer == 0 for _ in walks]
+    # Layer by layer in both directions, so that a state is put where it is nearest to the root;
+    # each walk goes on from there, whichever of them came first.
+    for distance in range(1, depth + 1):
+        for place, (sign, offsets, ends, allowed) in enumerate(walks):
+            at = spans(offsets, frontiers[place])
+            found = np.unique(ends[at[allowed[at]]])
+            fresh = found[~seen[place][found]]
+            seen[place][fresh] = True
+            layer[fresh[layer[fresh] == _FAR]] = sign * distance
+            frontiers[place] = fresh.astype(np.int64)
+        if not any(map(len, frontiers)):
+            break
+    return layer
+
+
+def spans(offsets: NDArray[np.int64], rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Give the places of all edges of some states, one state after another."""
+    starts = offsets[rows]
+    sizes = offsets[np.asarray(rows) + 1] - starts
+    first = np.cumsum(sizes) - sizes
+    places: NDArray[np.int64] = np.arange(int(sizes.sum())) + np.repeat(starts - first, sizes)
+    return places
+
+
+def arrows_among(
+    graph: StateGraph, rows: Rows, actions: Collection[str] | None = None
+) -> tuple[Arrow, ...]:
+    """Give all edges between some states; those of one action side by side are one arrow."""
+    shown = np.zeros(graph.state_count, dtype=np.bool_)
+    shown[rows] = True
+    ordered = np.sort(rows)
+    at = spans(graph.out_offsets, ordered)
+    owner = np.repeat(ordered, np.diff(graph.out_offsets)[ordered])
+    kept = shown[graph.out_target[at]] & allowed_out(graph, actions)[at]
+    at, owner = at[kept], owner[kept]
+    cells = np.stack([owner, graph.out_target[at], graph.out_action[at]], axis=1)
+    first, places = distinct_rows(cells)
+    counts = np.bincount(places, minlength=len(first)).tolist()
+    edges = graph.out_edge[at[first]].tolist()
+    return tuple(
+        Arrow(source, target, graph.actions[action], edge, count)
+        for (source, target, action), edge, count in zip(
+            cells[first].tolist(), edges, counts, strict=True
+        )
+    )
+
+
+def _more(
+    graph: StateGraph, rows: Rows, shown: NDArray[np.bool_], actions: Collection[str] | None
+) -> tuple[Rows, int]:
+    """Count what lies beyond the states shown: distinct states of each, and edges in all."""
+    beyond: list[NDArray[np.int64]] = []
+    edges = 0
+    for offsets, ends, allowed in (
+        (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
+        (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
+    ):
+        at = spans(offsets, rows)
+        owner = np.repeat(np.arange(len(rows)), np.diff(offsets)[rows])
+        hidden = allowed[at] & ~shown[ends[at]]
+        edges += int(hidden.sum())
+        beyond.append(owner[hidden] * np.int64(graph.state_count) + ends[at[hidden]])
+    distinct = np.unique(np.concatenate(beyond))
+    counts = np.bincount(distinct // max(graph.state_count, 1), minlength=len(rows))
+    return counts.astype(np.int32), edges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """The components of a graph, the largest first, of equal ones that with the lowest row first.
+
+    Attributes
+    ----------
+    of
+        For each state the number of its component.
+    sizes
+        How many states each has.
+    examples
+        The lowest row of each.
+    terminal
+        Whether no edge leads out of it, and the steps of all its states are in the graph.
+    unexpanded
+        Whether the steps of some of its states are not in the graph.
+    """
+
+    of: Rows
+    sizes: NDArray[np.int64]
+    examples: Rows
+    terminal: NDArray[np.bool_]
+    unexpanded: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """Count the components."""
+        return len(self.sizes)
+
+    def rows(self, component: int) -> Rows:
+        """Give the states of a component."""
+        return np.flatnonzero(self.of == component).astype(np.int32)
+
+
+def components(graph: StateGraph, actions: Collection[str] | None = None) -> Components:
+    """Find the strongly connected components.
+
+    Parameters
+    ----------
+    graph
+        The state graph.
+    actions
+        The actions whose edges count; all by default.
+
+    Raises
+    ------
+    GraphError
+        If the graph has no action of a name.
+    """
+    allowed = allowed_out(graph, actions)
+    found = np.full(graph.state_count, -1, dtype=np.int32)
+    count = strong_components(graph.out_offsets, graph.out_target, allowed, found)
+    sizes = np.bincount(found, minlength=count)
+    first = np.full(count, graph.state_count, dtype=np.int64)
+    np.minimum.at(first, found, np.arange(graph.state_count))
+    order = np.lexsort((first, -sizes))
+    number = np.empty(count, dtype=np.int32)
+    number[order] = np.arange(count, dtype=np.int32)
+    of: Rows = number[found]
+
+    source = np.repeat(of, np.diff(graph.out_offsets))[allowed]
+    leaving = np.zeros(count, dtype=np.bool_)
+    leaving[source[source != of[graph.out_target[allowed]]]] = True
+    unexpanded = np.zeros(count, dtype=np.bool_)
+    unexpanded[of[~graph.expanded]] = True
+    return Components(
+        of=of,
+        sizes=sizes[order].astype(np.int64),
+        examples=first[order].astype(np.int32),
+        terminal=~leaving & ~unexpanded,
+        unexpanded=unexpanded,
+    )
