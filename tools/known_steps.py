@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from canvass.conformance.known_steps import SHIPPED
+from canvass.conformance.lookup_sources import SHIPPED
 from canvass.simulation.profiles import PROFILES
 
 CANVASS = Path(sys.executable).with_name("canvass")

@@ -13,8 +13,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.explain import explain
-from canvass.conformance.guards import failing_parts, guard_of
-from canvass.conformance.operators import find_operator
+from canvass.conformance.operators import failing_parts, find_operator, guard_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.steps.oracle import Answer, OracleError
 from canvass.steps.step import Step

@@ -16,8 +16,13 @@ from canvass.cli.main import run as run_command
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.tlc_engine import EngineOptions, check_with_tlc
-from canvass.conformance.tlc_engine_rows import TWO_DIGITS, make_small, rows_of
-from canvass.conformance.tlc_engine_runs import EngineError, to_digits
+from canvass.conformance.tlc_engine_runs import (
+    TWO_DIGITS,
+    EngineError,
+    make_small,
+    rows_of,
+    to_digits,
+)
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.layout import STATE_INDEX
 from canvass.traces.parquet import DatasetWriter

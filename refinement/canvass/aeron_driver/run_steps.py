@@ -23,7 +23,7 @@ from canvass.cluster.member import NO_INPUT, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
-from canvass.conformance.renumber import renumbered
+from canvass.conformance.explain import renumbered
 from canvass.conformance.screen import Unit
 from canvass.conformance.steps import StepChecker, StepResults, rules_of, step_at
 from canvass.steps.canonical import map_step

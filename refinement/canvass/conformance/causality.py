@@ -14,12 +14,97 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.conformance import joining
 from canvass.conformance import kernel_order as kernel
-from canvass.conformance.joining import NO_LEADER
 from canvass.conformance.sequence import Sequence, narrow_members, row_kind, wide
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
+
+NO_LEADER: Final = -2
+"""In place of a leadership: the member followed has not led the term followed."""
+
+NOT_GRANTED: Final = 11
+"""The leader has not begun to replay its log to the member in that term."""
+NOT_REACHED: Final = 12
+"""The leader has not written up to where the member joins its live log."""
+NOT_LED: Final = 13
+"""The member whose log is joined has not led that term."""
+
+JOINING_PROBLEMS: Final = {
+    NOT_GRANTED: "a catch-up is joined that the leader has not granted in that term",
+    NOT_REACHED: "the live log is joined where its leader has not written in that term",
+    NOT_LED: "the log is joined of a member that has not led the term followed",
+}
+"""What is said of a row; the numbers go on from those of `canvass.conformance.kernel_order`."""
+
+_CATCHUP: Final = ACTION_NAMES.index("FollowerCatchupAwait")
+_LIVE_LOG: Final = ACTION_NAMES.index("FollowerLogAwait")
+
+
+def joining_rows(sequence: Sequence, before: Ints) -> Ints:
+    """Give the rows in which a member joins a log, of which the row before is known."""
+    joins = (sequence.action == _CATCHUP) | (sequence.action == _LIVE_LOG)
+    return np.flatnonzero(joins & (before >= 0))
+
+
+def causes_of_joining(
+    sequence: Sequence,
+    before: Ints,
+    rows: Ints,
+    followed: Ints,
+    spans: Ints,
+    knows: NDArray[np.bool_],
+    found: NDArray[np.int8],
+    cause: Ints,
+) -> None:
+    """Note for each row that joins a log the step that let it, or what is wrong with it.
+
+    Parameters
+    ----------
+    sequence, before
+        All events of a run, and the row before each one in its stream.
+    rows, followed
+        As `joining_rows` gives them, and for each the leadership that is followed; ``NO_LEADER`` if
+        the leader has not led that term, other negative numbers if there is nothing to know.
+    spans
+        For each leadership its first row and the row after its last one.
+    knows
+        For each member whether all that it ever did is recorded; nothing is demanded of others.
+    found, cause
+        For each row of the sequence a problem or 0, and another row that must come before, or -1.
+        Rows that have one already keep it.
+    """
+    if not len(rows):
+        return
+    commits = sequence.kept("commit_position")[before[rows]].tolist()
+    publication = wide(sequence.kept("publication_position"))
+    action, member, replays = sequence.action, sequence.member, sequence.replays
+    for row, leadership, commit in zip(rows.tolist(), followed.tolist(), commits, strict=True):
+        if found[row] or cause[row] >= 0:
+            continue
+        if leadership < 0:
+            found[row] = NOT_LED if leadership == NO_LEADER else 0
+            continue
+        low, high = spans[leadership].tolist()
+        if action[row] == _CATCHUP:
+            problem = NOT_GRANTED
+            at = low + _first_set(replays[low:high] >> member[row] & 1)
+        else:
+            problem = NOT_REACHED
+            at = low + int(np.searchsorted(publication[low:high], commit))
+        if at < high:
+            # Past missing steps it is not known when it came to be so; written is what was then
+            # reached, but a catch-up may have been granted and have ended among them.
+            asked = before[low : at + 1] if problem == NOT_GRANTED else before[at : at + 1]
+            cause[row] = at if (asked >= -1).all() else -1
+        elif knows[member[low]]:
+            found[row] = problem
+
+
+def _first_set(bits: Ints) -> int:
+    """Give the place of the first bit that is set; how many there are if none is."""
+    place = int(np.argmax(bits))
+    return place if bits[place] else len(bits)
+
 
 UNKNOWN_SOURCE: Final = -3
 _NO_SOURCE: Final = -1
@@ -45,7 +130,7 @@ PROBLEMS: Final = {
     kernel.CYCLE: "the step comes before itself: what it consumes depends on what it causes",
     kernel.NOT_WRITTEN: "the log is recorded to where its leader has not written in that term",
     kernel.NO_LEADER: "the log is recorded from a member that has not led the term followed",
-    **joining.PROBLEMS,
+    **JOINING_PROBLEMS,
 }
 """What is said of a row, by the number that the kernel gives it."""
 
@@ -250,8 +335,8 @@ def order_causes(
     cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
     # Of runs that began before their recording it is not known what was granted and written then.
     knows = whole & empty
-    joins = joining.joining_rows(sequence, before)
-    joining.causes_of_joining(
+    joins = joining_rows(sequence, before)
+    causes_of_joining(
         sequence,
         before,
         joins,

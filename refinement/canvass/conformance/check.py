@@ -8,17 +8,89 @@ Screening, judging and diagnosis are in the other modules; here is only how they
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-from canvass.conformance.diagnose import diagnose, load
-from canvass.conformance.doubts import timing_warnings
-from canvass.conformance.run_timing import TimingOptions
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from canvass.conformance.diagnose import LoadedRun, diagnose, load
+from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.verdict import CorpusVerdict, Counts, Divergence, RunVerdict, Verdict
+from canvass.conformance.steps import Example, example_of, rules_of, step_at
+from canvass.conformance.timing import GRACEFUL, Doubt
+from canvass.conformance.verdict import (
+    CorpusVerdict,
+    Counts,
+    Divergence,
+    RunVerdict,
+    TimingWarning,
+    Verdict,
+)
+from canvass.steps.step import Step
 from canvass.traces.run import Corpus
+
+Allowed = Callable[[Sequence[Example]], Sequence[bool]]
+
+
+def timing_warnings(
+    timing: RunTiming, path: Path, run_id: str, allowed: Allowed
+) -> tuple[TimingWarning, ...]:
+    """Give what the times of a run contradict, by member and step.
+
+    Parameters
+    ----------
+    timing
+        What was found along the run's streams.
+    path, run_id
+        Where it is.
+    allowed
+        Says of steps whether the spec allows them.
+
+    Raises
+    ------
+    TlcError
+        If the oracle is needed and cannot run.
+    """
+    if not timing.doubts:
+        return timing.settled(())
+    loaded = load(path, run_id)
+    others = [_others(loaded, doubt) for doubt in timing.doubts]
+    examples = [example for each in others for example in each]
+    answers = dict(zip((example.key for example in examples), allowed(examples), strict=True))
+    return timing.settled(
+        doubt
+        for doubt, each in zip(timing.doubts, others, strict=True)
+        if not any(answers[example.key] for example in each)
+    )
+
+
+def _others(loaded: LoadedRun, doubt: Doubt) -> Sequence[Example]:
+    """Give the step with each input that the times allow."""
+    row = loaded.row_of(doubt.member, doubt.step)
+    step = step_at(loaded.columns, loaded.states, row)
+    rules = rules_of(loaded.run)
+    changed = (_changed(step, fields) for fields in doubt.instead)
+    return [example for each in changed if (example := example_of(each, rules)) is not None]
+
+
+def _changed(step: Step, fields: Mapping[str, Any]) -> Step:
+    """Give a step with other inputs, or with another member as the leader that closed."""
+    given = {name: value for name, value in fields.items() if name != GRACEFUL}
+    step = replace(step, input=replace(step.input, **given))
+    leader = fields.get(GRACEFUL)
+    if leader is None:
+        return step
+    before = replace(step.before, graceful_closed_leader_id=leader)
+    return replace(step, before=before, after=replace(step.after, graceful_closed_leader_id=leader))
+
 
 Progress = Callable[[int, int, int], object]
 """Called after each batch of events: units read, units in all, events so far."""
@@ -164,3 +236,81 @@ def settle(state: RunState, screening: Screening) -> RunVerdict:
         else timing_warnings(timing, state.path, state.run_id, screening.lookup.allowed),
         choices=() if timing is None else timing.choices(),
     )
+
+
+def check_in_processes(
+    units: Sequence[Unit],
+    lookup: StepLookup,
+    jobs: int,
+    progress: Progress | None = None,
+    asking: Asking | None = None,
+    timing: TimingOptions | None = None,
+) -> CorpusVerdict:
+    """Check run folders and files of data sets in several processes.
+
+    First all processes screen their units; steps that nobody knows are asked of the oracle
+    once, here. Then the shares that had such steps are checked again on what is known. Verdicts
+    come in the order of the units, and are those of `canvass.conformance.check.check_units`.
+    """
+    started = time.perf_counter()
+    asked = lookup.asked
+    shares = [list(units[start::jobs]) for start in range(min(jobs, len(units)))]
+    parts: list[CorpusVerdict | None] = [None] * len(shares)
+    lent = dataclasses.replace(lookup, answers=lookup.cached())
+    keys = []
+    done = events = 0
+    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as pool:
+        screened = {pool.submit(_screen, share, lent, timing): n for n, share in enumerate(shares)}
+        for future in as_completed(screened):
+            own_keys, examples, settled, count = future.result()
+            keys.append(own_keys)
+            parts[screened[future]] = settled
+            done, events = done + len(shares[screened[future]]), events + count
+            if progress is not None:
+                progress(done, len(units), events)
+            _ask_unknown(lookup, examples, asking)
+        lent = dataclasses.replace(lookup, answers=lookup.cached())
+        again = {
+            n: pool.submit(check_units, shares[n], lent, timing=timing)
+            for n, part in enumerate(parts)
+            if part is None
+        }
+        found = [part or again[n].result() for n, part in enumerate(parts)]
+    by_path: dict[str, list[int]] = {}
+    runs = [run for part in found for run in part.runs]
+    for place, run in enumerate(runs):
+        by_path.setdefault(run.path, []).append(place)
+    ordered = [runs[place] for unit in units for place in by_path.get(str(path_of(unit)), [])]
+    counts = Counts(
+        runs=len(ordered),
+        events=sum(part.counts.events for part in found),
+        distinct_steps=len(np.unique(np.concatenate(keys), axis=0)),
+        found_in_graph=sum(part.counts.found_in_graph for part in found),
+        found_in_cache=sum(part.counts.found_in_cache for part in found),
+        asked_of_oracle=lookup.asked - asked,
+        seconds=time.perf_counter() - started,
+    )
+    return CorpusVerdict(tuple(ordered), counts)
+
+
+def _screen(
+    units: list[Unit], lookup: StepLookup, timing: TimingOptions | None
+) -> tuple[NDArray[np.uint64], list[Example], CorpusVerdict | None, int]:
+    """Give the distinct keys, the steps that nobody knows, without any the verdicts, and how many
+    events there are.
+    """
+    screening = Screening(lookup, timing=timing)
+    for unit in units:
+        screening.add(unit)
+    screening.flush()
+    examples = list(screening.open_steps.values())
+    settled = None if examples else settle_all(screening)
+    return screening.keys, examples, settled, screening.events
+
+
+def _ask_unknown(lookup: StepLookup, examples: list[Example], asking: Asking | None) -> None:
+    unknown = lookup.unknown(examples)
+    if unknown:
+        if asking is not None:
+            asking(len(unknown))
+        lookup.ask(unknown)

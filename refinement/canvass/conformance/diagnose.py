@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.cluster.rules import HARDENED
-from canvass.conformance import joining, kernel_order
+from canvass.conformance import causality, kernel_order
 from canvass.conformance.batch import Batch, States, join, rows_of, states_before
 from canvass.conformance.causality import PROBLEMS, Order
 from canvass.conformance.monitors import LOG_STREAM, Violation
@@ -49,7 +49,7 @@ Codes = NDArray[np.int8]
 MESSAGE_CAUSALITY: Final = "MessageCausality"
 MAX_DIVERGENCES: Final = 20
 _LOG_PROBLEMS: Final = frozenset(
-    {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *joining.PROBLEMS}
+    {kernel_order.NOT_WRITTEN, kernel_order.NO_LEADER, *causality.JOINING_PROBLEMS}
 )
 HAZARDS_OF: Final = {
     "CommittedIsDurable": ("HZ1", "HZ3", "HZ6", "HZ8"),

@@ -7,6 +7,7 @@ verdict, and a failing oracle costs the alternatives only.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec import Struct
@@ -18,16 +19,66 @@ from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.operators import Operator, find_operator
-from canvass.conformance.renumber import renumbered
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import Divergence, DivergenceClass
-from canvass.steps.canonical import OutOfDomain, check_domain
+from canvass.steps.canonical import (
+    OutOfDomain,
+    check_domain,
+    map_message,
+    map_state,
+    map_step,
+    ranks,
+)
 from canvass.steps.step import Sends, Step
 from canvass.tlc.errors import TlcError
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import NONE
+from canvass.traces.layout import NONE, Kind, kind
 from canvass.traces.schema import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """A step with ranks for numbers."""
+
+    step: Step
+    back: dict[Kind, dict[int, int]]
+
+    def _restored(self, name: str, value: int) -> int:
+        table = self.back.get(kind(name))
+        if table is None:
+            return value
+        for distance in (0, 1, -1):
+            if value - distance in table:
+                return table[value - distance] + distance
+        return value
+
+    def restore(self, state: Member, sends: Sends) -> tuple[Member, Sends]:
+        """Give an outcome of the renumbered step with the numbers of the step itself."""
+        return (
+            map_state(state, self._restored),
+            tuple((to, map_message(message, self._restored)) for to, message in sends),
+        )
+
+
+def renumbered(step: Step) -> Renumbered:
+    """Replace the terms and the positions of a step by their ranks."""
+    found: dict[Kind, set[int]] = {Kind.TERM: set(), Kind.POSITION: set()}
+
+    def collect(name: str, value: int) -> int:
+        found.get(kind(name), set()).add(value)
+        return value
+
+    map_step(step, collect)
+    forth = {which: ranks(values, terms=which is Kind.TERM) for which, values in found.items()}
+
+    def rename(name: str, value: int) -> int:
+        table = forth.get(kind(name))
+        return value if table is None else table[value]
+
+    back = {which: {new: old for old, new in table.items()} for which, table in forth.items()}
+    return Renumbered(map_step(step, rename), back)
+
 
 APPOINTED_OTHER: Final = 1
 """The appointed leader that the oracle assumes where one is another than the member."""

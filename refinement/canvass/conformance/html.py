@@ -12,8 +12,7 @@ from typing import Final
 
 from canvass.conformance.explain import Difference, Explanation
 from canvass.conformance.page import block, page, table, text
-from canvass.conformance.report import CLASS_TEXTS, about, meaning, summary, timing_lines
-from canvass.conformance.report_case import Case
+from canvass.conformance.report import CLASS_TEXTS, Case, about, meaning, summary, timing_lines
 from canvass.conformance.verdict import (
     WORST_FIRST,
     CorpusVerdict,

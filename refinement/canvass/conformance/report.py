@@ -1,16 +1,20 @@
 """The report of a verification: what is said of runs in a few words, and the whole report as data.
 
-``canvass verify --format json`` writes a `Report`; the other forms are in `html`, `sarif` and
-`junit`, what they need to know of one divergence in `report_case`.
+``canvass verify --format json`` writes a `Report`; the other forms are in `html` and
+`machine_reports`. A `Case` is what all forms need to know of one divergence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from canvass.conformance.explain import Explanation
+from canvass.conformance.diagnose import LoadedRun, load
+from canvass.conformance.explain import Difference, Explanation, explain
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     VERDICT_SCHEMA,
     CorpusVerdict,
@@ -25,7 +29,12 @@ from canvass.conformance.verdict import (
     Verdict,
     shared_ids,
 )
-from canvass.lanes.model import visible
+from canvass.lanes.model import Diagram, visible
+from canvass.lanes.of_run import RunLanes
+from canvass.traces.errors import TraceError
+from canvass.traces.facts import FactKind
+from canvass.traces.run import RunFolder
+from canvass.traces.schema import Event, encode
 from canvass.traces.timeouts import duration_text
 
 CLASS_TEXTS: Final = {
@@ -151,3 +160,203 @@ def summary(counts: Counts) -> str:
         f" {counts.found_in_graph:,} in the graph, {counts.found_in_cache:,} in the cache,"
         f" {counts.asked_of_oracle:,} asked of TLC"
     )
+
+
+EVENTS_BEFORE: Final = 24
+"""Events that the divergence rests on, drawn before it: what a person looks through."""
+EVENTS_AFTER: Final = 4
+"""Events drawn after it: whether the run went on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event is written."""
+
+    file: str
+    line: int = 0
+    """From 1; 0 where the file has no lines."""
+
+    def __str__(self) -> str:
+        """Say it as compilers do."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One divergence with all that reports show of it."""
+
+    run: RunVerdict
+    explanation: Explanation
+    place: Place
+    diagram: Diagram
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that show it again, each in one line."""
+        path = quote(self.run.path)
+        return (
+            f"canvass verify {path}",
+            show_command(self.run.path, self.explanation.divergence),
+            f"canvass trace shrink {path} --out shrunk",
+        )
+
+
+def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
+    """Put together what there is to say of a run's first divergence."""
+    loaded = load(Path(run.path), run.run_id)
+    first = run.divergences[0]
+    return Case(
+        run=run,
+        explanation=explain(loaded, first, lookup),
+        place=place_of(run, first),
+        diagram=draw(loaded, first),
+    )
+
+
+def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> list[Case]:
+    """Do so for the first runs that diverge, up to ``limit``."""
+    wrong = [run for run in runs if run.divergences][:limit]
+    return [make_case(run, lookup) for run in wrong]
+
+
+def draw(loaded: LoadedRun, divergence: Divergence) -> Diagram:
+    """Draw what a divergence rests on, itself, and a little of what follows."""
+    lanes = RunLanes(loaded.columns)
+    row = loaded.row_of(divergence.member, divergence.step)
+    before = lanes.leading_to(row, EVENTS_BEFORE)
+    place = lanes.place[row]
+    after = lanes.rows[place + 1 : place + 1 + EVENTS_AFTER]
+    return lanes.diagram([*before, *after], marks={row: divergence.name})
+
+
+_SHIFTING: Final = frozenset({FactKind.GAP, FactKind.LATE_START})
+
+
+def stream_place(run: RunVerdict, member: int, line: int = 0) -> Place:
+    """Find the file of a member's stream; the run's own path if it is not there."""
+    path = Path(run.path)
+    try:
+        if path.is_dir():
+            return Place(str(RunFolder(path).streams[member]), line)
+    except (TraceError, KeyError):
+        pass  # The stream is missing, or the folder was changed since.
+    return Place(run.path)
+
+
+def log_lines_of(run: RunVerdict, member: int, step: int) -> tuple[Place, int] | None:
+    """Find the lines of the event log that a step was imported from: the first, and the last.
+
+    None if no line shows the step, or the run was not imported or is not a folder.
+    """
+    path = Path(run.path)
+    if not path.is_dir():
+        return None
+    try:
+        for batch in RunFolder(path).batches(member):
+            for event in batch:
+                if event.step == step and event.source is not None and event.source.lines:
+                    source = event.source
+                    return Place(source.file, source.lines[0]), source.lines[-1]
+                if event.step >= step:
+                    return None
+    except (TraceError, KeyError):
+        return None  # The stream is missing, or the folder was changed since.
+    return None
+
+
+def place_of(run: RunVerdict, divergence: Divergence) -> Place:
+    """Find the file and line of the step at which a run diverges."""
+    return place_of_step(run, divergence.member, divergence.step)
+
+
+def place_of_step(run: RunVerdict, member: int, step: int) -> Place:
+    """Find the file and line of a step."""
+    place = stream_place(run, member, step + 1)
+    shifts = any(fact.member_id == member and fact.kind in _SHIFTING for fact in run.facts)
+    if not place.line or not shifts:
+        return place
+    line = 0
+    for batch in RunFolder(Path(run.path)).batches(member):
+        for event in batch:
+            line += 1
+            if event.step == step:
+                return Place(place.file, line)
+    return Place(place.file)
+
+
+Style: TypeAlias = Literal["", "title", "bad", "dim"]
+
+_MAX_LINES: Final = 40
+_OF_STEPS: Final = (DivergenceClass.IMPLEMENTATION_STEP, DivergenceClass.INSTRUMENTATION_GAP)
+
+
+def divergence_lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+    """Tell a divergence, line by line."""
+    for text, style in _lines(explanation):
+        yield visible(text), style
+
+
+def _lines(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+    divergence = explanation.divergence
+    head = f"{explanation.run_id}, member {divergence.member}, step {divergence.step}"
+    yield f"{head}: {CLASS_TEXTS[divergence.kind]}", "bad"
+    yield f"  {divergence.name}: {divergence.text}", ""
+    yield "", ""
+    yield "  The member's steps up to here", "title"
+    for event in (*explanation.earlier, explanation.event):
+        yield f"    {_event(event)}", ""
+    if explanation.changed:
+        yield "", ""
+        yield "  Observed changes", "title"
+        for change in explanation.changed:
+            yield f"    {change.field}: {change.observed} -> {change.allowed}", ""
+    yield from _alternatives(explanation)
+    if explanation.operator is not None:
+        operator = explanation.operator
+        yield "", ""
+        yield f"  {operator.module}.tla:{operator.line}", "title"
+        for line in operator.lines[:_MAX_LINES]:
+            yield f"    {line}", "dim"
+
+
+def _alternatives(explanation: Explanation) -> Iterator[tuple[str, Style]]:
+    if explanation.note:
+        yield "", ""
+        yield f"  {explanation.note}", ""
+    for number, differences in enumerate(explanation.alternatives, 1):
+        yield "", ""
+        yield (
+            f"  What the spec allows instead ({number} of {len(explanation.alternatives)})",
+            "title",
+        )
+        for line in _alternative(differences):
+            yield f"    {line}", ""
+    if explanation.divergence.kind in _OF_STEPS and not explanation.note:
+        if not explanation.action_enabled:
+            yield "", ""
+            yield "  The action is not enabled in the state before it.", ""
+            for part in explanation.failing:
+                yield f"    as its guard in the spec says: {part}", ""
+        yield f"  Enabled on the same input: {', '.join(explanation.enabled) or 'none'}", ""
+
+
+def _alternative(differences: Iterable[Difference]) -> Iterator[str]:
+    for difference in differences:
+        was = f" (was {difference.before})" if difference.before else ""
+        yield (
+            f"{difference.field}: observed {difference.observed}, allowed {difference.allowed}{was}"
+        )
+
+
+def _event(event: Event) -> str:
+    given = event.input
+    parts = [f"{event.step:>6}  {event.action.value}"]
+    if given.message is not None:
+        parts.append(f"<- {given.from_} {encode(given.message).decode()}")
+    parts += [
+        f"{name}={getattr(given, name)}"
+        for name in ("position", "leadership_term_id", "graceful_closed_leader_id")
+        if getattr(given, name) != -1
+    ]
+    parts += [f"-> {send.to} {type(send.message).__name__}" for send in event.sends]
+    return "  ".join(parts)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
-from canvass.conformance.kernel_content import content_hashes
+from canvass.conformance.kernel_order import content_hashes
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 

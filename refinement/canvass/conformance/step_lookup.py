@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
-from canvass.conformance.guards import failing_parts
+from canvass.conformance.operators import failing_parts
 from canvass.conformance.steps import Example
 from canvass.spec.files import find_file
 from canvass.steps.lookup import KeyTable

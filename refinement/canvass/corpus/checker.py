@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import settle
-from canvass.conformance.known_steps import shipped_steps
+from canvass.conformance.lookup_sources import shipped_steps
 from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
     REFUSED,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from canvass.conformance.html import to_html
-from canvass.conformance.report_case import make_case
+from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import (
     CorpusVerdict,

@@ -16,7 +16,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.explain import Difference
 from canvass.conformance.html import to_html
 from canvass.conformance.operators import Operator
-from canvass.conformance.report_case import Case, Place, make_case
+from canvass.conformance.report import Case, Place, make_case
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
 from canvass.lanes.model import Diagram, LaneEvent
 from support import corruptions

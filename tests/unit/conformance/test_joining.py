@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from canvass.conformance.causality import Order, order_causes
-from canvass.conformance.joining import NOT_GRANTED, NOT_LED, NOT_REACHED
+from canvass.conformance.causality import NOT_GRANTED, NOT_LED, NOT_REACHED, Order, order_causes
 from canvass.conformance.operators import LOG_STREAM, find_operator
 from support.sequences import CLOSED, LEADER, Happening, sequence_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from canvass.conformance.junit import to_junit
+from canvass.conformance.machine_reports import to_junit
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,

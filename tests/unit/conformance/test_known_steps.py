@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from canvass.conformance.check import units_of
-from canvass.conformance.known_steps import SHIPPED, KnownSteps, KnownStepsError, grown
-from canvass.conformance.lookup_sources import make_lookup
+from canvass.conformance.lookup_sources import (
+    SHIPPED,
+    KnownSteps,
+    KnownStepsError,
+    grown,
+    make_lookup,
+)
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, spec_digest
 from canvass.spec.files import spec_root
 from support.core_lookup import ask_core

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from canvass.conformance.check import check_units
-from canvass.conformance.sarif import MAX_RESULTS, to_sarif
+from canvass.conformance.machine_reports import MAX_RESULTS, to_sarif
 from canvass.conformance.verdict import (
     CorpusVerdict,
     Divergence,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from canvass.conformance import replay as replaying
+from canvass.conformance import monitors as replaying
 from canvass.conformance.diagnose import divergences_of
 from canvass.conformance.monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole

@@ -11,7 +11,7 @@ import pytest
 from canvass.cluster.rules import Rules
 from canvass.conformance import lookup_sources
 from canvass.conformance.check import check_run
-from canvass.conformance.report_case import make_case
+from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.pytest_plugin.coverage import Coverage, share

@@ -20,8 +20,7 @@ from canvass.browser.runs import OpenRun
 from canvass.conformance.check import check_units
 from canvass.conformance.diagnose import diagnose
 from canvass.conformance.explain import Difference, Explanation, explain
-from canvass.conformance.report import CLASS_TEXTS
-from canvass.conformance.report_case import Case, draw, place_of
+from canvass.conformance.report import CLASS_TEXTS, Case, draw, place_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.traces.parquet import DatasetFile, FactFinder

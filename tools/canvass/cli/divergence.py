@@ -1,4 +1,4 @@
-"""A divergence in a terminal: the lines of `canvass.conformance.report_text` with their colours."""
+"""A divergence in a terminal: the lines of `canvass.conformance.report` with their colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def show_divergence(console: Console, explanation: Explanation) -> None:
     """Print the report of one divergence."""
     from rich.text import Text
 
-    from canvass.conformance.report_text import divergence_lines
+    from canvass.conformance.report import divergence_lines
 
     for line, style in divergence_lines(explanation):
         console.print(Text(line, _STYLES[style]))

@@ -170,7 +170,7 @@ def _spec() -> Finding:
 
 
 def _known_steps() -> Finding:
-    from canvass.conformance.known_steps import SHIPPED, shipped_steps
+    from canvass.conformance.lookup_sources import SHIPPED, shipped_steps
     from canvass.conformance.step_lookup import spec_digest
     from canvass.spec import SpecError
 

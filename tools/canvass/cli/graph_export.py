@@ -338,7 +338,7 @@ def grow(
     from canvass.cli.stages import Stages
     from canvass.cli.verify_progress import VerifyProgress
     from canvass.conformance.check import units_of
-    from canvass.conformance.known_steps import KnownSteps, grown
+    from canvass.conformance.lookup_sources import KnownSteps, grown
     from canvass.conformance.verdict import Verdict
 
     base = KnownSteps.read(table) if table.exists() else None

@@ -135,8 +135,7 @@ def register(app: typer.Typer) -> None:
         from canvass.cli.lookup_options import make_lookup
         from canvass.cli.stages import Stages
         from canvass.cli.verify_progress import VerifyProgress
-        from canvass.conformance.check import check_units, units_of
-        from canvass.conformance.parallel import check_in_processes
+        from canvass.conformance.check import check_in_processes, check_units, units_of
 
         if engine is Engine.TLC and (graph or jobs > 1):
             raise typer.BadParameter("--graph and --jobs are for --engine steps")
@@ -191,7 +190,7 @@ def _write_page(
 ) -> None:
     """Write the page, to its file or to stdout, and the verdicts besides."""
     from canvass.conformance.html import to_html
-    from canvass.conformance.report_case import make_cases
+    from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
     page = to_html(found, cases, _who_led(found))
@@ -227,11 +226,11 @@ def _write(
 ) -> None:
     """Write the verdicts to stdout in one of the forms that need no drawing."""
     if output is VerifyFormat.JUNIT:
-        from canvass.conformance.junit import to_junit
+        from canvass.conformance.machine_reports import to_junit
 
         print(to_junit(found))
     elif output is VerifyFormat.SARIF:
-        from canvass.conformance.sarif import to_sarif
+        from canvass.conformance.machine_reports import to_sarif
 
         write_json(to_sarif(found))
     else:

@@ -1,9 +1,4 @@
-"""Verdicts as a SARIF 2.1.0 log: one result for each divergence, at its line of the trace.
-
-The id of a rule is the class and what is broken, such as ``SAFETY_PROPERTY/ElectionSafety``; a run
-that is no trace or lacks steps has the verdict as its class, a timing warning the class ``TIMING``.
-Runs that conform have no other result.
-"""
+"""Verdicts as JUnit and SARIF for CI servers: a case for each run, a result for each divergence."""
 
 from __future__ import annotations
 
@@ -14,15 +9,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 from canvass.conformance.operators import find_operator
-from canvass.conformance.report import CLASS_TEXTS, timing_lines
-from canvass.conformance.report_case import (
+from canvass.conformance.report import (
+    CLASS_TEXTS,
     Place,
     log_lines_of,
     place_of,
     place_of_step,
+    run_names,
     stream_place,
+    timing_lines,
 )
 from canvass.conformance.verdict import (
     CorpusVerdict,
@@ -210,3 +208,82 @@ def _uri(file: str) -> str:
     """Give a path as a URI reference: relative ones stay so, for readers of a checkout."""
     path = Path(file)
     return path.as_uri() if path.is_absolute() else quote(os.fsencode(path))
+
+
+_SUITE: Final = "canvass verify"
+
+
+def to_junit(found: CorpusVerdict) -> str:
+    """Give the XML document."""
+    verdicts = [run.verdict for run in found.runs]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_SUITE,
+        tests=str(len(verdicts)),
+        failures=str(sum(_fails(run, found) for run in found.runs)),
+        errors=str(verdicts.count(Verdict.MALFORMED)),
+        skipped=str(sum(_is_skipped(run, found) for run in found.runs)),
+        time=f"{found.counts.seconds:.3f}",
+    )
+    # CI servers take test cases of one name for one test.
+    for run, name in zip(found.runs, run_names(found.runs), strict=True):
+        case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=name)
+        if not _fails(run, found) or run.verdict is Verdict.DIVERGES:
+            _case_result(case, run)
+        _case_timing(case, run, fails=_fails(run, found))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def _is_skipped(run: RunVerdict, found: CorpusVerdict) -> bool:
+    return run.verdict is Verdict.INCOMPLETE and not _fails(run, found)
+
+
+def _fails(run: RunVerdict, found: CorpusVerdict) -> bool:
+    is_sound = run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)
+    late = found.timing_fails and is_sound and bool(run.timing)
+    return run.verdict is Verdict.DIVERGES or late
+
+
+def _case_result(case: ElementTree.Element, run: RunVerdict) -> None:
+    if run.verdict is Verdict.DIVERGES:
+        first = run.divergences[0]
+        failure = ElementTree.SubElement(
+            case, "failure", type=first.kind.value, message=visible(f"{first.name}: {first.text}")
+        )
+        found = [
+            f"member {each.member}, step {each.step}: {each.kind.value}: {each.name}:"
+            f" {visible(each.text)}"
+            for each in run.divergences
+        ]
+        failure.text = "\n".join([*found, *_excerpt(run)])
+    elif run.verdict is Verdict.MALFORMED:
+        ElementTree.SubElement(case, "error", type=run.verdict.value, message=visible(run.reason))
+    elif run.verdict is Verdict.INCOMPLETE:
+        facts = ", ".join(f"{fact.kind.value} of member {fact.member_id}" for fact in run.facts)
+        message = facts or f"{run.unchecked} steps from an unknown state"
+        ElementTree.SubElement(case, "skipped", message=message)
+
+
+def _excerpt(run: RunVerdict) -> Iterator[str]:
+    """Give the line of the log that shows the first divergence, and its operator in the spec."""
+    first = run.divergences[0]
+    lines = log_lines_of(run, first.member, first.step)
+    if lines is not None:
+        yield f"in Aeron's event log: {visible(str(lines[0]))}"
+    operator = find_operator(first.name)
+    if operator is not None:
+        yield f"in the spec: {operator.module}.tla:{operator.line}"
+        yield from (visible(line) for line in operator.lines)
+
+
+def _case_timing(case: ElementTree.Element, run: RunVerdict, *, fails: bool) -> None:
+    """Add the timing warnings: as a failure if they are to fail, else as output."""
+    if not run.timing:
+        return
+    text = "\n".join(visible(": ".join(timing_lines(warning))) for warning in run.timing)
+    if fails and run.verdict is not Verdict.DIVERGES:
+        rule = run.timing[0].rule.value
+        ElementTree.SubElement(case, "failure", type=f"TIMING/{rule}", message=text)
+    else:
+        ElementTree.SubElement(case, "system-out").text = text
