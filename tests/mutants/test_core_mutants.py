@@ -9,7 +9,7 @@ import pytest
 from canvass.cluster.core import step
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.selftest.mutants import MUTANTS, mutated_core
+from canvass.selftest.kill_matrix import MUTANTS, mutated_core
 from support.arbitrary_steps import Given, arbitrary_steps
 
 STEPS = 39_000

@@ -18,15 +18,15 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.selftest.core_clusters import EndingCluster
 from canvass.selftest.driven import record_run
-from canvass.selftest.mutants import MUTANTS
+from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.mutation import load
-from canvass.selftest.surviving_mutants import EQUAL, MASKED
 from canvass.simulation.options import Options, rng_of
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import Simulator
 from canvass.spec import Expected, load_manifest, spec_root
+from support.core_clusters import EndingCluster
+from support.surviving_mutants import EQUAL, MASKED
 
 SEEDS: Final = 4
 KINDS: Final = ((3, "1.50"), (2, "hardened"), (5, "1.50"), (3, "hardened"))

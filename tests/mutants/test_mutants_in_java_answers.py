@@ -19,10 +19,8 @@ from canvass.aeron_driver.driving import Steps
 from canvass.aeron_driver.kept import drivable_steps
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.selftest.edges import EdgeKill, Trial, Trials, find_kill
-from canvass.selftest.kill_matrix import MODELS
-from canvass.selftest.mutants import MUTANTS
+from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached
 from canvass.selftest.mutation import load
-from canvass.selftest.reach import actions_reached
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
 from support.graphs import graph_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from canvass.conformance.step_lookup import StepLookup
-from canvass.selftest.mutants import MUTANTS
+from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.runs import CoreThenOracle
-from canvass.selftest.traced import TracedRun, trace_mutants
+from support.traced_mutants import TracedRun, trace_mutants
 
 
 def by_mutant(found: list[TracedRun]) -> dict[str, bool]:

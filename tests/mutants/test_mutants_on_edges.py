@@ -19,12 +19,18 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.selftest.edges import EdgeKill, find_kill
-from canvass.selftest.kill_matrix import MODELS, Graphs, control, kill_mutants
-from canvass.selftest.mutants import MUTANTS, mutated_core
-from canvass.selftest.reach import actions_reached
-from canvass.selftest.surviving_mutants import EQUAL
+from canvass.selftest.kill_matrix import (
+    MODELS,
+    MUTANTS,
+    Graphs,
+    actions_reached,
+    control,
+    kill_mutants,
+    mutated_core,
+)
 from canvass.selftest.world import disagreement
 from canvass.traces.actions import Action
+from support.surviving_mutants import EQUAL
 
 pytestmark = pytest.mark.tlc
 

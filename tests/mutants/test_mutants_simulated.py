@@ -16,19 +16,19 @@ from canvass.cluster import core
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
-from canvass.selftest.core_clusters import (
+from canvass.selftest.driven import record_run
+from canvass.selftest.kill_matrix import MUTANTS
+from canvass.selftest.runs import CoreThenOracle
+from support.core_clusters import (
     CORE_CLUSTERS,
     STEPS,
     EndingCluster,
     core_cluster_rules,
     simulate_core_cluster,
 )
-from canvass.selftest.driven import record_run
-from canvass.selftest.mutant_search import search_options
-from canvass.selftest.mutants import MUTANTS
-from canvass.selftest.runs import CoreThenOracle
-from canvass.selftest.simulated import SimulatedKill, simulate_mutant, wrong_with
-from canvass.selftest.surviving_mutants import EQUAL, MASKED, RARE
+from support.mutant_search import search_options
+from support.simulated_mutants import SimulatedKill, simulate_mutant, wrong_with
+from support.surviving_mutants import EQUAL, MASKED, RARE
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "theory" / "mutants-in-simulation.md"
 SEEDS: Final = 40
@@ -47,7 +47,7 @@ TEXT: Final = """\
 # Mutants of the core in simulated clusters
 
 Whole members whose core and duty cycle have one rule broken run in simulated clusters with faults
-(`canvass.selftest.mutant_search`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
+(`tests/support/mutant_search.py`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
 recorded and verified. A mutant is caught if a recorded step is none of the spec's, or if the simulation finds a violated property, an error or a
 stuck cluster that the unbroken core does not come to with the same seed: of the hardened protocol, where nothing of that is known of the
 core, or what no revision comes to. Some mutants show in one situation alone: they are searched for in a profile of faults that comes to it
@@ -57,7 +57,7 @@ Each mutant comes to one of these ends:
 
 * `caught`, in clusters of whole members: {caught} of {count}, {quick} of them within 10 seeds, the last one by seed {last};
 * `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never asks for what
-  the mutant allows, or all hardenings together leave it nothing to do. `canvass.selftest.core_clusters` drives cores without these as `Cluster.tla` lets it
+  the mutant allows, or all hardenings together leave it nothing to do. `tests/support/core_clusters.py` drives cores without these as `Cluster.tla` lets it
   happen, operators that end the cluster included, records what they do and has it verified; the seeds counted are of such runs;
 * `equal`, because no behaviour shows it: {equal}. For each the table names the lemma of `Properties.tla` that says why. TLC checks the
   invariants in the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds; that the mutant does what the core

@@ -12,7 +12,7 @@ from canvass.cli.simulate_runs import record_run
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.selftest.mutants import mutated_core
+from canvass.selftest.kill_matrix import mutated_core
 from canvass.simulation.options import Faults, Options, swarm
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import RunResult, Simulator

@@ -15,7 +15,7 @@ SCRIPT = """
 import sys, tempfile
 from pathlib import Path
 from canvass.selftest import mutation, runs
-from canvass.selftest.mutants import MUTANTS, mutated_core
+from canvass.selftest.kill_matrix import MUTANTS, mutated_core
 
 assert str(mutation.SOURCES).startswith(sys.argv[1]), mutation.SOURCES
 for name in MUTANTS:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.aeron_driver.comparison import SENDS, compared_cells, field_names, sends_differ
+from canvass.aeron_driver.comparison import (
+    SENDS,
+    compared_cells,
+    field_names,
+    fields_of,
+    input_of,
+    sends_differ,
+    sends_of,
+    short_state,
+)
 from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import (
@@ -20,10 +30,11 @@ from canvass.aeron_driver.drivable import (
     OBSTACLES,
     Obstacle,
     Requests,
+    masks,
+    names_of,
     obstacle_of,
+    single_masks,
 )
-from canvass.aeron_driver.hidden import masks, names_of, single_masks
-from canvass.aeron_driver.methods import JAVA_METHODS
 from canvass.aeron_driver.report import (
     ActionCount,
     Example,
@@ -32,12 +43,61 @@ from canvass.aeron_driver.report import (
     Part,
     Reason,
 )
-from canvass.aeron_driver.shown import fields_of, input_of, sends_of, short_state
 from canvass.aeron_driver.steps import DrivableSteps, GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.equivalence import operator_place
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
+
+_CONSENSUS: Final = "ConsensusAdapter.onFragment -> ConsensusModuleAgent"
+_ELECTION: Final = "Election.doWork -> Election"
+
+JAVA_METHODS: Final[Mapping[Action, str]] = MappingProxyType(
+    {
+        Action.ON_CANVASS_POSITION: f"{_CONSENSUS}.onCanvassPosition",
+        Action.ON_REQUEST_VOTE: f"{_CONSENSUS}.onRequestVote",
+        Action.ON_VOTE: f"{_CONSENSUS}.onVote",
+        Action.ON_NEW_LEADERSHIP_TERM: f"{_CONSENSUS}.onNewLeadershipTerm",
+        Action.ON_APPEND_POSITION: f"{_CONSENSUS}.onAppendPosition",
+        Action.ON_COMMIT_POSITION: f"{_CONSENSUS}.onCommitPosition",
+        Action.ON_CATCHUP_POSITION: f"{_CONSENSUS}.onCatchupPosition",
+        Action.ON_STOP_CATCHUP: f"{_CONSENSUS}.onStopCatchup",
+        Action.ON_TERMINATION_POSITION: f"{_CONSENSUS}.onTerminationPosition",
+        Action.ON_TERMINATION_ACK: f"{_CONSENSUS}.onTerminationAck",
+        Action.ELECTION_INIT: f"{_ELECTION}.init",
+        Action.CANVASS: f"{_ELECTION}.canvass",
+        Action.NOMINATE: f"{_ELECTION}.nominate",
+        Action.CANDIDATE_BALLOT: f"{_ELECTION}.candidateBallot",
+        Action.FOLLOWER_BALLOT: f"{_ELECTION}.followerBallot",
+        Action.LEADER_LOG_REPLICATION: f"{_ELECTION}.leaderLogReplication",
+        Action.LEADER_REPLAY: f"{_ELECTION}.leaderReplay",
+        Action.LEADER_INIT: f"{_ELECTION}.leaderInit",
+        Action.LEADER_READY: f"{_ELECTION}.leaderReady",
+        Action.FOLLOWER_LOG_REPLICATION: f"{_ELECTION}.followerLogReplication",
+        Action.FOLLOWER_REPLAY: f"{_ELECTION}.followerReplay",
+        Action.FOLLOWER_CATCHUP_INIT: f"{_ELECTION}.followerCatchupInit",
+        Action.FOLLOWER_CATCHUP_AWAIT: f"{_ELECTION}.followerCatchupAwait",
+        Action.FOLLOWER_CATCHUP: f"{_ELECTION}.followerCatchup",
+        Action.FOLLOWER_LOG_INIT: f"{_ELECTION}.followerLogInit",
+        Action.FOLLOWER_LOG_AWAIT: f"{_ELECTION}.followerLogAwait",
+        Action.FOLLOWER_READY: f"{_ELECTION}.followerReady",
+        Action.ENTER_ELECTION: "ConsensusModuleAgent.enterElection",
+        Action.ELECTION_ERROR: "Election.handleError",
+        Action.CONSUME_LOG: "ConsensusModuleAgent.consensusWork, catchupPoll; LogReplay.doWork",
+        Action.ON_REPLAY_NEW_LEADERSHIP_TERM_EVENT: (
+            "LogAdapter.onFragment -> ConsensusModuleAgent.onReplayNewLeadershipTermEvent"
+        ),
+        Action.UPDATE_LEADER_POSITION: "ConsensusModuleAgent.updateLeaderPosition",
+        Action.UPDATE_FOLLOWER_POSITION: "ConsensusModuleAgent.updateFollowerPosition",
+        Action.TAKE_SNAPSHOT: "ConsensusModuleAgent.onReplayClusterAction -> takeSnapshot",
+        Action.APPEND_ENTRY: "ConsensusModuleAgent.checkClusterControlToggle (STANDBY_SNAPSHOT)",
+        Action.INITIATE_TERMINATION: "ConsensusModuleAgent.checkClusterControlToggle (ABORT)",
+        Action.TERMINATE: "ConsensusModuleAgent.slowTickWork (leader), consensusWork (follower)",
+        Action.RESTART: "ConsensusModuleAgent.recoverFromSnapshotAndLog; Election.doWork",
+    }
+)
+"""An action that is missing here runs no code of a member."""
+
 
 EXCEPTION: Final = "exception"
 """Stands among the differing fields for an exception that no rule of Aeron's throws."""

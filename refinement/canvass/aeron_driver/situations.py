@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace
 
+from canvass.aeron_driver.comparison import fields_of, sends_of
 from canvass.aeron_driver.compilation import Driver
-from canvass.aeron_driver.hidden import HIDDEN
+from canvass.aeron_driver.drivable import HIDDEN
 from canvass.aeron_driver.report import FieldDifference, Situation
-from canvass.aeron_driver.shown import fields_of, sends_of
 from canvass.aeron_driver.stream import (
     Cells,
     StreamLayout,

@@ -1,7 +1,7 @@
 """The stream between the driver's two halves: states, inputs and outcomes as rows of integers.
 
 `StepDriver.java` is the other end. A request holds an action, the mask of hidden state that departs
-from the usual (`canvass.aeron_driver.hidden`), an input and a state; an answer holds what came of
+from the usual (`canvass.aeron_driver.drivable`), an input and a state; an answer holds what came of
 it. The layout file, which the driver reads first, names every cell, so that neither end knows the
 order of the other's fields.
 """

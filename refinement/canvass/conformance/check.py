@@ -1,9 +1,9 @@
-"""The checker's public face: `check_run` and `check_corpus`.
+"""The checker's public face: `check_run` and `check_corpus`, in one process or in several.
 
     >>> verdict = check_run(Path("runs/seed-7"))          # doctest: +SKIP
     >>> verdict.verdict, verdict.divergences              # doctest: +SKIP
 
-Screening, judging and diagnosis are in the other modules; here is only how they follow each other.
+Screening, lookup and diagnosis are in the other modules; here is only how they follow each other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What verification asks about steps: state graphs, a cache and TLC put together.
+"""What verification asks about steps: state graphs, the known steps, a cache and TLC put together.
 
-Nothing here checks anything.
+Known steps are the canonical steps that TLC has allowed, as a file that travels with the spec.
 """
 
 from __future__ import annotations

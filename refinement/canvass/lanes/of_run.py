@@ -5,20 +5,166 @@ The columns of a run are looked at as a whole; only the events of a window becom
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Final
 
+import msgspec
 import numpy as np
 
+from canvass.cluster.member import Member, MemberRecord, TermEntry
 from canvass.cluster.names import wire_name
-from canvass.lanes.changes import state_changes, value_text
-from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
-from canvass.lanes.order import Lane, causal_order
+from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark, Record
 from canvass.traces.columns import EventColumns
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX, NONE
 from canvass.traces.schema import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The events of one lane, in its own order; all sequences are of the same length."""
+
+    time: Sequence[int]
+    """By the lane's own clock."""
+    receives: Sequence[Hashable | None]
+    """The message that each event receives, if it does."""
+    sends: Sequence[Sequence[Hashable]]
+    """The messages that each event sends."""
+
+
+def causal_order(lanes: Sequence[Lane]) -> list[tuple[int, int]]:
+    """Put the events of all lanes in an order of causes.
+
+    Returns
+    -------
+    list of (lane, place in the lane)
+        All events. A message that nobody sends holds nothing up; events that wait for each other
+        in a circle follow in the order of their clocks.
+
+    Notes
+    -----
+    The time is that of sorting all events.
+    """
+    sendable = {sent for lane in lanes for sending in lane.sends for sent in sending}
+    sent: set[Hashable] = set()
+    waiting: dict[Hashable, list[int]] = {}
+    blocked: set[int] = set()
+    places = [0] * len(lanes)
+    ready: list[tuple[int, int, int]] = []
+    order: list[tuple[int, int]] = []
+
+    def offer(lane: int, *, force: bool = False) -> None:
+        """Let the next event of a lane wait for its message, or for its turn."""
+        place = places[lane]
+        if place == len(lanes[lane].time):
+            return
+        wanted = lanes[lane].receives[place]
+        if wanted is None or wanted in sent or wanted not in sendable or force:
+            blocked.discard(lane)
+            # Equal clocks take turns, so that lanes without clocks advance together.
+            heappush(ready, (lanes[lane].time[place], place, lane))
+        else:
+            blocked.add(lane)
+            waiting.setdefault(wanted, []).append(lane)
+
+    for lane in range(len(lanes)):
+        offer(lane)
+    while ready or blocked:
+        if not ready:
+            first = min(blocked, key=lambda lane: (lanes[lane].time[places[lane]], lane))
+            offer(first, force=True)
+            continue
+        _, place, lane = heappop(ready)
+        order.append((lane, place))
+        places[lane] = place + 1
+        for message in lanes[lane].sends[place]:
+            sent.add(message)
+            for other in waiting.pop(message, ()):
+                if other in blocked:
+                    offer(other)
+        offer(lane)
+    return order
+
+
+ABSENT: Final = "absent"
+
+_FIRST_SHOWN: Final = (
+    "election_state",
+    "role",
+    "module_state",
+    "leader_member_id",
+    "leadership_term_id",
+    "candidate_term_id",
+    "commit_position",
+    "append_position",
+    "recorded_position",
+)
+"""The fields that tell a reader most; the others follow in the order of the format."""
+
+
+class Change(Record, frozen=True):
+    """A field with another value after a step than before it."""
+
+    field: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{self.field}: {self.before} → {self.after}"
+
+
+def state_changes(before: Member, after: Member) -> tuple[Change, ...]:
+    """Give the fields in which two states differ, the most important ones first."""
+    if before == after:
+        return ()
+    names = dict.fromkeys((*_FIRST_SHOWN, *Member.__struct_fields__))
+    found: list[Change] = []
+    for name in names:
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            found += _field_changes(name, old, new)
+    return tuple(found)
+
+
+def _field_changes(name: str, old: object, new: object) -> Iterator[Change]:
+    if not isinstance(old, tuple) or not isinstance(new, tuple):
+        yield Change(wire_name(name), value_text(old), value_text(new))
+        return
+    for place in range(max(len(old), len(new))):
+        was = old[place] if place < len(old) else None
+        now = new[place] if place < len(new) else None
+        path = f"{wire_name(name)}[{place}]"
+        if isinstance(was, MemberRecord) and isinstance(now, MemberRecord):
+            for field in was.__struct_fields__:
+                one, two = getattr(was, field), getattr(now, field)
+                if one != two:
+                    yield Change(f"{path}.{wire_name(field)}", value_text(one), value_text(two))
+        elif was != now:
+            yield Change(path, value_text(was), value_text(now))
+
+
+def value_text(value: object) -> str:
+    """Write a value of a state or a message for a person."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, TermEntry):
+        end = "open" if value.log_position == -1 else str(value.log_position)
+        return f"term {value.leadership_term_id}, {value.term_base_log_position} to {end}"
+    if isinstance(value, msgspec.Struct):
+        return ", ".join(
+            f"{wire_name(name)}={value_text(getattr(value, name))}"
+            for name in value.__struct_fields__
+        )
+    return str(value)
+
 
 _ID: Final = MESSAGE_INDEX["id"]
 _PEER: Final = MESSAGE_INDEX["peer"]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from canvass.pytest_plugin.options import add_options
-from canvass.pytest_plugin.session import Session, seed_of
+from canvass.pytest_plugin.session import Session, add_options, seed_of
 
 if TYPE_CHECKING:
     from canvass.pytest_plugin.recording import Recorder

@@ -9,17 +9,137 @@ import os
 import re
 import shutil
 import zlib
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from canvass.pytest_plugin.coverage import Coverage, share
-
 if TYPE_CHECKING:
+    import pytest
+
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import RunVerdict
+
+_LISTED: Final = 12
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Counts of what was checked; those of several processes add up."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+    actions: set[str] = field(default_factory=set)
+    steps: dict[str, set[int]] = field(default_factory=dict)
+    """For each graph the numbers of those of its canonical steps that were taken."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """For each graph how many canonical steps it has."""
+
+    def add(self, verdict: str, events: int, actions: Iterable[str]) -> None:
+        """Count one run."""
+        self.verdicts[verdict] += 1
+        self.events += events
+        self.actions |= set(actions)
+
+    def add_steps(self, graph: str, size: int, numbers: Iterable[int]) -> None:
+        """Count steps of a graph."""
+        self.sizes[graph] = size
+        self.steps.setdefault(graph, set()).update(numbers)
+
+    def to_builtins(self) -> dict[str, Any]:
+        """Give it in a form that travels between processes."""
+        return {
+            "verdicts": dict(self.verdicts),
+            "events": self.events,
+            "actions": sorted(self.actions),
+            "steps": {graph: sorted(numbers) for graph, numbers in self.steps.items()},
+            "sizes": dict(self.sizes),
+        }
+
+    def add_builtins(self, counts: Mapping[str, Any]) -> None:
+        """Add what another process has counted."""
+        self.verdicts.update(counts["verdicts"])
+        self.events += counts["events"]
+        self.actions |= set(counts["actions"])
+        for graph, numbers in counts["steps"].items():
+            self.add_steps(graph, counts["sizes"][graph], numbers)
+
+    def lines(self, every_action: Iterable[str]) -> Iterator[str]:
+        """Say it, line by line."""
+        runs = sum(self.verdicts.values())
+        verdicts = ", ".join(f"{count:,} {name}" for name, count in sorted(self.verdicts.items()))
+        yield f"{runs:,} run{'' if runs == 1 else 's'} checked, {self.events:,} events: {verdicts}"
+        actions = list(every_action)
+        never = [name for name in actions if name not in self.actions]
+        taken = len(actions) - len(never)
+        said = f"actions of the spec: {taken} of {len(actions)} ({percent(taken, len(actions))})"
+        if never:
+            more = f" and {len(never) - _LISTED} more" if len(never) > _LISTED else ""
+            said += f"; never taken: {', '.join(never[:_LISTED])}{more}"
+        yield said
+        for graph, size in self.sizes.items():
+            met = len(self.steps[graph])
+            yield f"steps of {graph}: {met:,} of {size:,} ({percent(met, size)})"
+
+
+def percent(part: int, whole: int) -> str:
+    """Give a share, rounded down, so that only all is 100%."""
+    return f"{share(part, whole):.1f}%"
+
+
+def share(part: int, whole: int) -> float:
+    """Give a share in percent, rounded down to a tenth; of nothing it is none."""
+    return part * 1000 // whole / 10 if whole else 0.0
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add them."""
+    group = parser.getgroup("canvass", "conformance of runs to the model (canvass)")
+    group.addoption(
+        "--canvass-seed",
+        metavar="N",
+        help="seed of every test that uses canvass_seed; 'random' draws a new one for each",
+    )
+    group.addoption(
+        "--canvass-collect",
+        action="store_true",
+        help="collect run folders (those with a run.json) as tests",
+    )
+    group.addoption(
+        "--canvass-artifacts",
+        metavar="DIR",
+        help="where runs that fail are kept (default: pytest's cache folder)",
+    )
+    group.addoption(
+        "--canvass-graph",
+        action="append",
+        default=[],
+        metavar="ARTIFACT",
+        help="a state graph that knows many steps, and whose coverage is to be measured",
+    )
+    group.addoption(
+        "--canvass-cache",
+        metavar="DIR",
+        help="where TLC's answers are kept (default: the user's cache folder)",
+    )
+    group.addoption(
+        "--canvass-fail-under",
+        type=float,
+        metavar="PERCENT",
+        help="fail if the checked runs take fewer of the spec's actions",
+    )
+    group.addoption(
+        "--canvass-fail-under-edges",
+        type=float,
+        metavar="PERCENT",
+        help="fail if the checked runs take fewer of the steps of a --canvass-graph",
+    )
+    parser.addini("canvass_collect", "collect run folders as tests", type="bool", default=False)
+    parser.addini("canvass_graph", "state graphs, as --canvass-graph", type="paths", default=[])
+
 
 _KEPT: Final = "failed"
 _SLUG: Final = re.compile(r"[^A-Za-z0-9_.-]+")

@@ -5,18 +5,175 @@ The graphs are those of the models below, built by TLC where they are not in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import ast
+import random
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster import core
+from canvass.cluster import core as unbroken
+from canvass.cluster.member import Input, Member, MemberRecord
+from canvass.cluster.outcome import Outcome
 from canvass.graph.build import cache_folder, cached_graph, load_model
 from canvass.selftest.edges import EdgeKill, Trials, find_kill
-from canvass.selftest.mutants import MUTANTS, Mutant
-from canvass.selftest.mutation import load
-from canvass.selftest.reach import actions_reached
-from canvass.selftest.unreachable_states import find_unreachable_kill
+from canvass.selftest.election_edits import ELECTION_EDITS
+from canvass.selftest.log_edits import LOG_EDITS
+from canvass.selftest.mutation import SHARED, SOURCES, Core, Mutant, load, module_source
+from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.step import Step
+from canvass.traces.actions import ACTIONS, Action
+
+__all__ = ["MUTANTS", "Core", "Mutant", "mutated_core"]
+
+MUTANTS: Final = {mutant.name: mutant for mutant in (*ELECTION_EDITS, *LOG_EDITS)}
+"""Every mutant by its name."""
+
+
+def mutated_core(name: str) -> Core:
+    """Load the core with one mutant's edit, beside the real one.
+
+    Raises
+    ------
+    KeyError
+        If no mutant has that name.
+    """
+    return load(MUTANTS[name])
+
+
+@cache
+def _uses() -> dict[str, frozenset[str]]:
+    """Give for each name that the core defines the names of definitions that mention it."""
+    users: dict[str, set[str]] = {}
+    for path in sorted(SOURCES.glob("*.py")):
+        if path.stem in SHARED:
+            continue
+        for defined, statement in _definitions(module_source(path.stem)):
+            for name in _mentioned(statement):
+                users.setdefault(name, set()).add(defined)
+    return {name: frozenset(found) for name, found in users.items()}
+
+
+def _definitions(source: str) -> Iterator[tuple[str, ast.stmt]]:
+    """Give the functions and constants of a module."""
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            yield statement.name, statement
+        elif isinstance(statement, ast.AnnAssign | ast.Assign):
+            targets = [statement.target] if isinstance(statement, ast.AnnAssign) else []
+            for target in targets or getattr(statement, "targets", []):
+                if isinstance(target, ast.Name):
+                    yield target.id, statement
+
+
+def _mentioned(statement: ast.stmt) -> set[str]:
+    nodes = list(ast.walk(statement))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+def _edited(mutant: Mutant) -> set[str]:
+    """Give the definitions that an edit lies in."""
+    source = module_source(mutant.module)
+    first = source.count("\n", 0, source.index(mutant.before)) + 1
+    last = first + mutant.before.count("\n")
+    return {
+        name
+        for name, statement in _definitions(source)
+        if statement.lineno <= last and first <= (statement.end_lineno or 0)
+    }
+
+
+def actions_reached(mutant: Mutant) -> tuple[Action, ...]:
+    """Give the actions in which the edited part of the core may have a say.
+
+    All actions, if the edit lies in no definition.
+    """
+    found = _edited(mutant)
+    if not found:
+        return ACTIONS
+    waiting = list(found)
+    while waiting:
+        for user in _uses().get(waiting.pop(), frozenset()) - found:
+            found.add(user)
+            waiting.append(user)
+    return tuple(action for action in ACTIONS if action.name.lower() in found)
+
+
+STATES: Final = 20_000
+"""Changed states that are tried for each action."""
+ASKED: Final = 20
+"""Steps that the oracle is asked about."""
+_NUMBERS: Final = (-1, 0, 1, 2, 3, 4)
+
+
+def find_unreachable_kill(
+    trials: Trials, core: Any, actions: Iterable[Action], seed: int = 0
+) -> EdgeKill | None:
+    """Find a step of a mutant that the oracle refuses.
+
+    Parameters
+    ----------
+    trials
+        Of the graph whose states are changed.
+    core
+        A module with ``ACTIONS``, as `canvass.cluster.core` has it.
+    actions
+        Those that are tried.
+    seed
+        Chooses states, inputs and changes.
+    """
+    rng = random.Random(seed)
+    steps: list[Step] = []
+    tried = 0
+    for action in actions:
+        for before, given in _changed_states(trials, action, rng):
+            tried += 1
+            broken = core.ACTIONS[action.value](trials.rules, 0, before, given)
+            sound = unbroken.ACTIONS[action.value](trials.rules, 0, before, given)
+            if isinstance(broken, Outcome) and broken != sound:
+                sends = tuple((send.to, send.message) for send in broken.sends)
+                steps.append(Step(0, before, action, given, broken.next, sends))
+            if len(steps) == ASKED:
+                break
+    rules = trials.rules
+    answers = ask(Ruleset(rules.member_count, rules.revision, rules.hardening), steps)
+    refused = [step for step, answer in zip(steps, answers, strict=True) if not answer.allowed]
+    if not refused:
+        return None
+    first = refused[0]
+    reason = "the oracle refuses what it does in a state that no member reaches"
+    return EdgeKill("StepOracle", first.action, reason, tried, first.before, first.input)
+
+
+def _changed_states(
+    trials: Trials, action: Action, rng: random.Random
+) -> Iterator[tuple[Member, Input]]:
+    known = trials.of(action)
+    for _ in range(STATES):
+        source, given, _, _ = rng.choice(known)
+        yield _changed(trials.states[source], rng), trials.inputs[given]
+
+
+def _changed(state: Member, rng: random.Random) -> Member:
+    """Give another number to one field of the state or of one record."""
+    if rng.random() < 0.5:
+        single: dict[str, Any] = {rng.choice(_names(Member)): rng.choice(_NUMBERS)}
+        return replace(state, **single)
+    j = rng.randrange(len(state.members))
+    change: dict[str, Any] = {rng.choice(_names(MemberRecord)): rng.choice(_NUMBERS)}
+    record = replace(state.members[j], **change)
+    return replace(state, members=(*state.members[:j], record, *state.members[j + 1 :]))
+
+
+def _names(of: type[Struct]) -> list[str]:
+    return [name for name, kind in of.__annotations__.items() if kind == "Int64"]
+
 
 MODELS: Final = {
     ("1.50", 3): ("MCMemberGraph3", 1),

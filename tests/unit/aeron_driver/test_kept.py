@@ -11,15 +11,18 @@ import pytest
 
 from canvass.aeron_driver import DriverError
 from canvass.aeron_driver.kept import (
+    OUTCOME_BITS,
     SCHEMA,
     Header,
     KeptAnswers,
+    Keys,
     Source,
     drivable_steps,
+    input_keys,
     load_answers,
     merged,
+    outcome_hashes,
 )
-from canvass.aeron_driver.step_keys import OUTCOME_BITS, Keys, input_keys, outcome_hashes
 from canvass.aeron_driver.steps import GraphSteps
 from canvass.graph.artifact import Graph
 from canvass.graph.build import keys_of_edges

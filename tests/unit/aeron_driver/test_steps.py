@@ -5,13 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from canvass.aeron_driver.comparison import RECORDING_LOG, compared_cells, field_names, sends_differ
+from canvass.aeron_driver.comparison import (
+    RECORDING_LOG,
+    compared_cells,
+    field_names,
+    fields_of,
+    message_of,
+    sends_differ,
+    short_state,
+)
 from canvass.aeron_driver.compilation import FIELDS_FILE
 from canvass.aeron_driver.differences import KNOWN
-from canvass.aeron_driver.drivable import OBSTACLES, Requests, obstacle_of
-from canvass.aeron_driver.hidden import HIDDEN, VARIED, masks, names_of, single_masks
-from canvass.aeron_driver.methods import JAVA_METHODS
-from canvass.aeron_driver.shown import fields_of, message_of, short_state
+from canvass.aeron_driver.drivable import (
+    HIDDEN,
+    OBSTACLES,
+    VARIED,
+    Requests,
+    masks,
+    names_of,
+    obstacle_of,
+    single_masks,
+)
+from canvass.aeron_driver.driving import JAVA_METHODS
 from canvass.aeron_driver.stream import Cells, StreamLayout, state_cells, without_implied_terms
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import CommitPosition

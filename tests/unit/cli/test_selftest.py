@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from canvass.selftest import kill_matrix, runs
-from canvass.selftest.corruptions import CORRUPTIONS, Corrupted
-from canvass.selftest.mutants import MUTANTS, Mutant
-from canvass.selftest.reach import actions_reached
-from canvass.selftest.recorded import RecordedRun
+from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
+from canvass.selftest.kill_matrix import MUTANTS, Mutant, actions_reached
 from canvass.steps.oracle import Answer
 from canvass.traces.actions import Action
 

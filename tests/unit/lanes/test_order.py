@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.lanes.order import Lane, causal_order
+from canvass.lanes.of_run import Lane, causal_order
 
 
 @st.composite

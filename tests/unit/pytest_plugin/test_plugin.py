@@ -14,8 +14,7 @@ from canvass.conformance.check import check_run
 from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
-from canvass.pytest_plugin.coverage import Coverage, share
-from canvass.pytest_plugin.session import seed_of
+from canvass.pytest_plugin.session import Coverage, seed_of, share
 from canvass.steps.lookup import KeyTable
 from support import corruptions
 from support.core_lookup import core_lookup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.pytest_plugin.coverage import percent
+from canvass.pytest_plugin.session import percent
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from canvass.cluster.messages import Message, Vote
 from canvass.cluster.names import wire_name
 from canvass.conformance.diagnose import MESSAGE_CAUSALITY
 from canvass.conformance.verdict import Divergence, DivergenceClass
-from canvass.lanes.changes import value_text
+from canvass.lanes.of_run import value_text
 from canvass.traces.layout import MESSAGE_INDEX
 
 MAX_LEVELS: Final = 9

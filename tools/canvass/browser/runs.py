@@ -20,9 +20,8 @@ from canvass.browser.tracks import Track
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.lanes.changes import state_changes
 from canvass.lanes.model import Diagram
-from canvass.lanes.of_run import RunLanes
+from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
 

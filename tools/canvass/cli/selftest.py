@@ -27,7 +27,7 @@ from canvass.cli.output import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from canvass.selftest.report import SelftestReport
+    from canvass.selftest.runs import SelftestReport
 
 RUNS: Final = 1_008
 """A multiple of the ways in which runs are corrupted, so that each has as many."""
@@ -78,8 +78,7 @@ def _test(
 ) -> SelftestReport:
     from canvass.conformance.step_lookup import default_cache
     from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
-    from canvass.selftest.report import make_report
-    from canvass.selftest.runs import check_runs
+    from canvass.selftest.runs import check_runs, make_report
 
     began_s = time.monotonic()
     folder = cache or default_cache() / "graphs"

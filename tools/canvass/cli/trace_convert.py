@@ -149,8 +149,7 @@ def _pieces(
     form: Form, source: Path, run_id: str | None, start: str | None, end: str | None
 ) -> Iterable[str]:
     from canvass.cli.trace_run import open_run, window
-    from canvass.lanes.clocks import shiviz_lines
-    from canvass.lanes.mermaid import to_mermaid
+    from canvass.lanes.interchange import shiviz_lines, to_mermaid
     from canvass.lanes.of_run import RunLanes
     from canvass.traces.itf import itf_document
 

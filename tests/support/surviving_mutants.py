@@ -2,7 +2,7 @@
 
 The state graphs kill all but two mutants: a graph has every state and every input. In whole members
 some of these states are unreachable, because other parts repeat the guard. Clusters of cores show
-these mutants (`canvass.selftest.core_clusters`). Others are equivalent: no behaviour of Cluster.tla
+these mutants (`support.core_clusters`). Others are equivalent: no behaviour of Cluster.tla
 reaches their states, as TLC checks.
 """
 
@@ -74,4 +74,4 @@ EQUAL: Final = {
 
 RARE: Final[dict[str, str]] = {}
 """Mutants that would show in a simulated cluster, and what it would have to come to: none is known
-that the seeds of `canvass.selftest.mutant_search` do not come to."""
+that the seeds of `support.mutant_search` do not come to."""

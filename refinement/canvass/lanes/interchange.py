@@ -1,7 +1,4 @@
-"""A diagram as a Mermaid sequence diagram, for pages that draw those.
-
-Mermaid draws a message in one row: it stands where it arrives, a lost one where it was sent.
-"""
+"""A run for the tools of others: Mermaid sequence diagrams, logs with vector clocks for ShiViz."""
 
 from __future__ import annotations
 
@@ -9,7 +6,46 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from canvass.lanes.model import Diagram, Fate, Index, LaneEvent, shortened
+from canvass.lanes.of_run import RunLanes, value_text
+
+SHIVIZ_PATTERN: Final = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
+
+
+def vector_clocks(lanes: RunLanes) -> dict[int, tuple[int, ...]]:
+    """Give for each row the vector clock after its event: per member, its events known here."""
+    count = lanes.columns.member_count
+    latest = [(0,) * count for _ in range(count)]
+    found: dict[int, tuple[int, ...]] = {}
+    for row in lanes.rows:
+        member = int(lanes.columns.member[row])
+        clock = list(latest[member])
+        sender = lanes.sender_of(row)
+        if sender in found:
+            clock = [max(pair) for pair in zip(clock, found[sender], strict=True)]
+        clock[member] += 1
+        latest[member] = found[row] = tuple(clock)
+    return found
+
+
+def shiviz_lines(lanes: RunLanes) -> Iterator[str]:
+    """Give the log line by line, in an order of causes."""
+    clocks = vector_clocks(lanes)
+    for row in lanes.rows:
+        event = lanes.columns.event(row)
+        member = int(lanes.columns.member[row])
+        parts = [f"{event.step} {event.action.value}"]
+        if event.input.message is not None:
+            message = event.input.message
+            parts.append(f"<- {event.input.from_} {type(message).__name__}({value_text(message)})")
+        parts += [f"-> {send.to} {type(send.message).__name__}" for send in event.sends]
+        parts.append(f"[{event.state.election_state.value}, {event.state.role.value}]")
+        clock = {f"member-{k}": count for k, count in enumerate(clocks[row]) if count}
+        yield " ".join(parts)
+        yield f"member-{member} {msgspec.json.encode(clock).decode()}"
+
 
 _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 _.,:()\[\]→←=+/|-]")
 _MAX_TEXT: Final = 200

@@ -26,13 +26,13 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import DivergenceClass
 from canvass.node import node
-from canvass.selftest.mutant_search import search_options
 from canvass.selftest.mutation import Core, Mutant, load_member
-from canvass.selftest.traced import Watched
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import Simulator
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
+from support.mutant_search import search_options
+from support.traced_mutants import Watched
 
 RECORDED: Final = 300
 """Attempts at a step after the first that is none of the core's: it is recorded by then."""

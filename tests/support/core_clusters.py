@@ -19,9 +19,9 @@ from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.driven import DrivenCluster, record_run
 from canvass.selftest.mutation import Mutant, load
-from canvass.selftest.simulated import WRONG_STEPS, SimulatedKill
-from canvass.selftest.traced import Watched
 from canvass.simulation.options import rng_of
+from support.simulated_mutants import WRONG_STEPS, SimulatedKill
+from support.traced_mutants import Watched
 
 STEPS: Final = 600
 
