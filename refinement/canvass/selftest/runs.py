@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from canvass.traces.names import wire_name
 from msgspec import Struct
 
 from canvass.cluster import core
+from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import Ask, StepLookup, ask_tlc
