@@ -19,7 +19,7 @@ from msgspec import Struct
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
-from canvass.spec.files import spec_root
+from canvass.spec.files import module_folders, spec_root
 from canvass.steps.oracle import Ruleset, step_text
 from canvass.steps.step import Step
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
@@ -168,7 +168,7 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
     with tempfile.TemporaryDirectory(prefix="canvass-guard-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(text, encoding="utf-8")
-        options = TlcOptions(heap_mib=512, stack_mib=64, library=(spec_root(),))
+        options = TlcOptions(heap_mib=512, stack_mib=64, library=module_folders())
         with run(module, TlcConfig(constants=constants), options) as tlc:
             printed = [to_python(value) for value in tlc.printed_values()]
             result = tlc.wait()
