@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from canvass.graph import GraphError
 from canvass.graph.artifact import SCHEMA
 from canvass.graph.csr import Offsets, Rows
-from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
 from canvass.graph.folders import MANIFEST_FILE, AnyManifest, decode_manifest
 from canvass.graph.values import Columns
 from canvass.tlc import Value
@@ -201,14 +200,13 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
     GraphError
         If there is no graph, or it is damaged.
     """
+    from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
+    from canvass.graph.dump_folder import open_dump_view
+    from canvass.graph.member_view import open_member_view
+
     schema = decode_manifest(folder, AnyManifest).schema
-    if schema == SCHEMA:
-        from canvass.graph.member_view import open_member_view
-
-        return open_member_view(folder, verify=verify)
-    if schema == DUMP_SCHEMA:
-        from canvass.graph.dump_folder import open_dump_view
-
-        return open_dump_view(folder, verify=verify)
+    if schema in (SCHEMA, DUMP_SCHEMA):
+        opened = open_member_view if schema == SCHEMA else open_dump_view
+        return opened(folder, verify=verify)
     path = folder / MANIFEST_FILE
     raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")
