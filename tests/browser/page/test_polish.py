@@ -1,4 +1,4 @@
-"""Titles, links that lead nowhere, and counterexamples in the election's state machine."""
+"""Titles, links, tooltips, buttons that copy, and counterexamples in the state machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from canvass.browser import api
+from support.browse import Asked
 
 pytestmark = pytest.mark.browser
 
@@ -32,3 +35,80 @@ def test_a_counterexample_has_the_election_and_violates_in_its_lanes(
     expect(page.locator('[data-state="CANDIDATE_BALLOT"] [data-member="0"]')).to_be_visible()
     expect(page.locator('[data-state="FOLLOWER_BALLOT"] [data-member="1"]')).to_be_visible()
     expect(page.locator(".machine .move-label")).to_have_text("OnRequestVote")
+
+
+def test_the_predicate_is_kept_when_another_tab_is_shown(open_page: Open, ids: Ids) -> None:
+    for place, key in ((f"/run/{ids['sample']}", "2"), (f"/graph/{ids['graph']}", "1")):
+        where = 'electionState = "CANVASS"'
+        page = open_page(f"{place}?view=find&where=electionState%20%3D%20%22CANVASS%22")
+        field = page.locator(".expression input")
+        expect(field).to_have_value(where)
+        page.keyboard.press(key)
+        expect(field).to_have_count(0)
+        expect(page.get_by_role("tab", name="Find")).to_be_visible()
+        page.get_by_role("tab", name="Find").click()
+        expect(field).to_have_value(where)
+
+
+def test_each_view_has_a_title_of_its_own(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['good']}?view=lanes")
+    expect(page).to_have_title("good · lanes · canvass")
+    page.get_by_role("tab", name="Find").click()
+    expect(page).to_have_title("good · find · canvass")
+    page.evaluate(f"location.hash = '#/counterexample/{ids['counterexample']}?view=states'")
+    expect(page).to_have_title("counterexample.json · states · canvass")
+
+
+def test_everything_drawn_in_the_strip_says_what_it_is(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}")
+    drawn = page.locator(".strip-segment, .strip-mark, .strip-down, [data-band]")
+    expect(drawn.first).to_be_attached()
+    titles = drawn.evaluate_all(
+        "(all) => all.map((one) => one.querySelector('title')?.textContent)"
+    )
+    assert all(titles)
+    band = server.get(api.RunStrip, f"/run/{ids['sample']}/strip").bands[0]
+    assert any(
+        text.startswith(f"member {band.member} leads term {band.term} for {band.lasted}")
+        for text in titles
+    )
+    assert any("is down, from its last event to its restart" in text for text in titles)
+    assert any(text.startswith("RESTART of member") for text in titles)
+
+
+def test_a_link_and_a_line_of_a_log_are_copied(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=90")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    line = page.locator("[data-source] pre")
+    expect(line).to_be_visible()
+    copied = "() => navigator.clipboard.readText()"
+    page.get_by_role("button", name="Copy the line").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate(copied) == line.inner_text()
+    member, step = (page.locator("[data-step]").get_attribute("data-step") or "").split(":")
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(2)
+    link = page.evaluate(copied)
+    assert link.endswith(f"/#/run/{ids['sample']}/step/{member}/{step}")
+    assert "token" not in link
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="Copy the link")).to_be_visible()
+
+
+def test_steps_that_change_nothing_are_one_line(open_page: Open, server: Asked, ids: Ids) -> None:
+    start = server.get(api.GraphInfo, f"/graph/{ids['graph']}").initial[0]
+    out = server.get(api.StateView, f"/graph/{ids['graph']}/state/{start}").out
+    loops = sum(edge.target == start for edge in out)
+    assert 0 < loops < len(out)
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    line = page.locator("[data-loops]")
+    expect(line).to_have_attribute("data-loops", str(loops))
+    shown = page.get_by_role("list", name="Enabled steps").locator("[data-edge]")
+    expect(shown).to_have_count(len(out) - loops)
+    inside = line.locator("[data-edge]")
+    expect(inside.first).to_be_hidden()
+    line.locator("summary").click()
+    expect(inside.first).to_be_visible()
+    expect(inside).to_have_count(loops)

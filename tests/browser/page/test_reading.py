@@ -40,6 +40,23 @@ OVERLAPPING = """() => {
   return count;
 }"""
 
+TINY = """() => [...document.querySelectorAll("main text, main td, main button, main p, main li")]
+  .filter((one) => one.checkVisibility() && one.textContent.trim() !== "")
+  .map((one) => [one, one.closest("svg")?.getScreenCTM()?.a ?? 1])
+  .filter(([one, scale]) => parseFloat(getComputedStyle(one).fontSize) * scale < 7.5)
+  .map(([one]) => one.textContent.slice(0, 60))"""
+"""Texts that are too small to be read."""
+
+OUT_OF_REACH = """() => {
+  const scrolls = (one) => one !== null && (["auto", "scroll"].includes(
+    getComputedStyle(one).overflowX) || scrolls(one.parentElement));
+  return [...document.querySelectorAll("main td, main th, main button, main p, main svg, main h1")]
+    .filter((one) => one.checkVisibility() && !one.closest(".hidden"))
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one))
+    .map((one) => one.textContent.slice(0, 60));
+}"""
+"""Elements right of the window that no scrolling brings into sight."""
+
 UNNAMED = """() => [...document.querySelectorAll("button, a, input, select, [role=img]")]
   .filter((one) => one.checkVisibility())
   .filter((one) => !(one.textContent.trim() || one.getAttribute("aria-label") ||
@@ -90,17 +107,28 @@ TYPED_AT_ONCE = """async () => {
 """Press `/` and type before anything is drawn; give what the field holds when that was done."""
 
 
-@pytest.fixture(params=["election", "lanes", "verdict", "graph", "list", "find", "report"])
+PLACES = {
+    "election": "/run/{sample}",
+    "lanes": "/run/{sample}?view=lanes",
+    "verdict": "/run/{bad}?view=verdict",
+    "graph": "/graph/{graph}",
+    "list": "/graph/{graph}?view=coverage",
+    "find": "/graph/{graph}?view=find",
+    "report": "/report/{report}",
+    "divergence": "/run/{bad}?view=graph",
+    "happened": "/run/{sample}?view=explained",
+    "found": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
+    "compared": "/run/{good}?view=compare&other=bad",
+    "states": "/counterexample/{counterexample}?view=states",
+    "projection": "/graph/{graph}?view=project",
+    "components": "/graph/{graph}?view=components",
+    "cluster": "/graph/{cluster}",
+}
+
+
+@pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, ids: Ids) -> str:
-    return {
-        "election": f"/run/{ids['sample']}",
-        "lanes": f"/run/{ids['sample']}?view=lanes",
-        "verdict": f"/run/{ids['bad']}?view=verdict",
-        "graph": f"/graph/{ids['graph']}",
-        "list": f"/graph/{ids['graph']}?view=coverage",
-        "find": f"/graph/{ids['graph']}?view=find",
-        "report": f"/report/{ids['report']}",
-    }[str(request.param)]
+    return PLACES[str(request.param)].format(**ids)
 
 
 def settled(page: Page) -> None:
@@ -114,12 +142,14 @@ def test_nothing_is_cut_or_beside_the_window_and_everything_has_a_name(
 ) -> None:
     page = open_page(place)
     settled(page)
-    for width, height in ((1280, 800), (700, 900)):
+    for width, height in ((1280, 800), (768, 1024), (700, 900), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate(BESIDE) <= 0, width
         assert page.evaluate(SEEN) > 250, width
         assert page.evaluate(CUT) == [], width
         assert page.evaluate(OVERLAPPING) == 0, width
+        assert page.evaluate(TINY) == [], width
+        assert page.evaluate(OUT_OF_REACH) == [], width
     assert page.evaluate(UNNAMED) == []
 
 
@@ -202,3 +232,41 @@ def test_what_is_not_there_is_said(open_page: Open, ids: Ids) -> None:
     expect(page.locator(".inspector .failed")).to_be_visible()
     page.evaluate("() => { location.hash = '#/run/no-such-run' }")
     expect(page.locator("main .failed")).to_be_visible()
+
+
+def test_on_a_phone_a_row_is_a_card_and_each_value_has_its_name(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?view=explained")
+    cell = page.locator(".leaderships tbody td").first
+    expect(cell).to_be_visible()
+    name = "(one) => getComputedStyle(one, '::before').content"
+    assert cell.evaluate(name) == "none"
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert cell.evaluate(name) == '"term"'
+    expect(page.locator(".leaderships thead")).to_be_hidden()
+    cells = page.locator(".leaderships tbody tr").first.locator("td")
+    tops = [box["y"] for box in (one.bounding_box() for one in cells.all()) if box is not None]
+    assert tops == sorted(set(tops))
+
+
+def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=26&view=lanes")
+    expect(page.locator(".event.is-chosen")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.keyboard.press("ArrowRight")
+    box = page.locator(".event.is-chosen").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    assert page.locator(".lanes-scroll").evaluate("(one) => one.scrollWidth") > 700
+    assert page.evaluate(BESIDE) <= 0
+
+
+def test_on_a_phone_the_members_are_listed_below_the_election(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=90&view=overview")
+    members = page.locator("[data-members]")
+    expect(members).to_contain_text("member 1: LEADER_READY")
+    assert members.evaluate("(one) => one.clientHeight") <= 1
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert members.evaluate("(one) => one.clientHeight") > 40

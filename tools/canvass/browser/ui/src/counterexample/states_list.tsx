@@ -3,20 +3,21 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { CounterexampleState, CounterexampleView } from "../api/types";
 import { plural } from "../words/visible";
+import { Table } from "../parts/table";
 
 export function StatesList(
   { found, at, choose }: { found: CounterexampleView; at: number; choose: (place: number) => void },
 ) {
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="States">
-      <table class="events">
+      <Table class="events">
         <thead><tr><th class="number">state</th><th>action</th><th>who</th><th>changes</th></tr></thead>
         <tbody>
           {found.states.map((state, place) => (
             <Row key={state.number} state={state} chosen={place === at} loop={state.number === found.loop} choose={() => choose(place)} />
           ))}
         </tbody>
-      </table>
+      </Table>
       {found.statesTotal > found.states.length
         ? <p class="note">{`${plural(found.statesTotal - found.states.length, "state")} left out`}</p> : null}
     </div>

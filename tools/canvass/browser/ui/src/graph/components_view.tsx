@@ -4,6 +4,7 @@ import { apiPath } from "../api/client";
 import type { Components } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited } from "../parts/note";
+import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 import type { GraphContext } from "./graph_page";
 
@@ -28,7 +29,7 @@ export function ComponentsView({ context }: { context: GraphContext }) {
               The states of a component all lead to one another.
               {data.count > data.largest.length && data.largest.at(-1)?.size !== 1 ? ` The ${data.largest.length} largest are shown, ${(data.count - data.largest.length).toLocaleString("en")} left out.` : ""}
             </p>
-            <table class="events">
+            <Table class="events">
               <thead><tr><th class="number">states</th><th>one of them</th></tr></thead>
               <tbody>
                 {data.largest.filter((one) => one.size > 1).map((one) => (
@@ -44,7 +45,7 @@ export function ComponentsView({ context }: { context: GraphContext }) {
                   </tr>
                 ) : null}
               </tbody>
-            </table>
+            </Table>
           </>
         )}
       </Awaited>

@@ -6,6 +6,7 @@ import type { GraphCoverage, Untaken } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { CoverageTable } from "../parts/coverage_table";
 import { Awaited, Empty } from "../parts/note";
+import { Table } from "../parts/table";
 import { formatRoute } from "../route/route";
 import { givenLine } from "../words/tree";
 import { plural, shortened } from "../words/visible";
@@ -53,7 +54,7 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
         {(data) => (
           <>
             <p class="soft">{`${plural(data.count, "step")}${data.count > data.shown.length ? `, the nearest ${data.shown.length}` : ""}`}</p>
-            <table class="events">
+            <Table class="events">
               <thead><tr><th>from</th><th>given</th><th>to</th><th>shortest path there</th></tr></thead>
               <tbody>
                 {data.shown.map((step) => (
@@ -66,7 +67,7 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
                   </tr>
                 ))}
               </tbody>
-            </table>
+            </Table>
           </>
         )}
       </Awaited>

@@ -3,7 +3,7 @@
 
 import type { Around, Edge, Overview, PathView, Projection } from "../api/types";
 import { phaseOf, signOf, SIGNS, type Phase } from "../words/election";
-import { plural } from "../words/visible";
+import { counted, plural } from "../words/visible";
 
 export interface SceneNode {
   readonly id: string;
@@ -95,17 +95,11 @@ function linksOf(edges: readonly Edge[], overlay: Overlay): SceneLink[] {
       target: first.target,
       actions: [...new Set(group.map((edge) => edge.action))],
       edges: group.map((edge) => edge.id),
-      label: labelOf(group.map((edge) => edge.words)),
+      label: counted(group.map((edge) => edge.words)),
       taken: taken ? group.reduce((sum, edge) => sum + (taken[edge.id] ?? 0), 0) : undefined,
       lit: lit !== undefined && group.some((edge) => lit.has(edge.id)),
     };
   });
-}
-
-function labelOf(actions: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const action of actions) counts.set(action, (counts.get(action) ?? 0) + 1);
-  return [...counts].map(([name, count]) => (count > 1 ? `${name} ×${count}` : name)).join(", ");
 }
 
 const PATH_COLUMNS = 3;

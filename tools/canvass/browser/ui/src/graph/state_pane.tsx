@@ -5,8 +5,10 @@ import { apiPath } from "../api/client";
 import type { StateView } from "../api/types";
 import { useQuery, type Answer } from "../api/use_query";
 import { useKeys } from "../keys/keys";
+import { CopyButton } from "../parts/copied";
 import { Awaited } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
+import { linkTo } from "../route/route";
 import type { GraphContext } from "./graph_page";
 import { orderedSteps, StepList } from "./step_list";
 
@@ -56,11 +58,14 @@ function Inspected(
   return (
     <div data-state-shown={view.id}>
       <header class="inspector-head">
+        <div class="section-line">
         <p class="soft">
           <code title={view.id}>{view.id.slice(0, 16)}</code>
           {view.initial ? <span class="tag">initial</span> : null}
           {view.expanded ? null : <span class="tag" title="TLC did not go on from here">not expanded</span>}
         </p>
+          <CopyButton text={linkTo(["graph", graph.id, "state", view.id])} title="Copy the link" />
+        </div>
         <h2>{view.label}</h2>
         <div class="row">
           <button type="button" onClick={back} disabled={query.from === undefined && view.in.length === 0}>◀ Back <kbd>h</kbd></button>

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { OutEdge, StateView } from "../api/types";
 import { givenLine } from "../words/tree";
-import { shortened } from "../words/visible";
+import { counted, plural, shortened } from "../words/visible";
 import type { GraphContext } from "./graph_page";
 
 /** The steps in the order in which they are listed: those that lead elsewhere first. */
@@ -22,8 +22,18 @@ export function StepList(
     visit: GraphContext["visit"];
   },
 ) {
-  const steps = orderedSteps(view);
-  const loops = steps.filter((edge) => edge.target === view.id).length;
+  const moving = view.out.filter((edge) => edge.target !== view.id);
+  const loops = view.out.filter((edge) => edge.target === view.id);
+  const listed = (first: number, steps: readonly OutEdge[]) => steps.map((edge, place) => (
+    <Step
+      key={edge.edge}
+      edge={edge}
+      chosen={first + place === at}
+      itself={edge.target === view.id}
+      take={() => visit(edge.target, view.id)}
+      choose={() => setAt(first + place)}
+    />
+  ));
   return (
     <section>
       <h3>{`Enabled steps (${view.outTotal.toLocaleString("en")})`}</h3>
@@ -33,19 +43,13 @@ export function StepList(
       {view.enabled.length > 1 ? (
         <p class="enabled soft">{view.enabled.map((one) => `${one.name}${one.count > 1 ? ` ×${one.count}` : ""}`).join(", ")}</p>
       ) : null}
-      <ul class="steps" aria-label="Enabled steps">
-        {steps.map((edge, place) => (
-          <Step
-            key={edge.edge}
-            edge={edge}
-            chosen={place === at}
-            itself={edge.target === view.id}
-            take={() => visit(edge.target, view.id)}
-            choose={() => setAt(place)}
-          />
-        ))}
-      </ul>
-      {loops > 0 ? <p class="soft">{`${loops} of these lead back to this state; they come last.`}</p> : null}
+      {moving.length > 0 ? <ul class="steps" aria-label="Enabled steps">{listed(0, moving)}</ul> : null}
+      {loops.length > 0 ? (
+        <details class="loops" data-loops={loops.length} open={moving.length === 0 || at >= moving.length}>
+          <summary class="soft">{`${plural(loops.length, "step changes", "steps change")} nothing: ${counted(loops.map((edge) => edge.action))}`}</summary>
+          <ul class="steps" aria-label="Steps that change nothing">{listed(moving.length, loops)}</ul>
+        </details>
+      ) : null}
       {view.outTotal > view.out.length
         ? <p class="soft">{`${(view.outTotal - view.out.length).toLocaleString("en")} left out`}</p> : null}
     </section>

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Lanes } from "../api/types";
 import { markSign, messagesOf } from "./tell";
+import { Table } from "../parts/table";
 
 export function LanesList(
   { lanes, at, choose }: { lanes: Lanes; at: number; choose: (number: number) => void },
@@ -14,7 +15,7 @@ export function LanesList(
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Events">
       {lanes.before > 0 ? <p class="soft note">{`${lanes.before.toLocaleString("en")} events before these`}</p> : null}
-      <table class="events">
+      <Table class="events">
         <thead>
           <tr><th>event</th>{timed ? <th>time</th> : null}<th>lane</th><th>action</th><th>messages</th><th>changes</th></tr>
         </thead>
@@ -35,7 +36,7 @@ export function LanesList(
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
       {lanes.after > 0 ? <p class="soft note">{`${lanes.after.toLocaleString("en")} events after these`}</p> : null}
     </div>
   );

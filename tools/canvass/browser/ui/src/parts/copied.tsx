@@ -1,16 +1,21 @@
-// Lines to be typed or pasted elsewhere, with a button that copies them.
+// A button that copies a text, alone or below the lines that it copies.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-export function Copied({ text }: { text: string }) {
-  const [said, setSaid] = useState("Copy");
+export function CopyButton({ text, title = "Copy" }: { text: string; title?: string }) {
+  const [said, setSaid] = useState(title);
+  useEffect(() => setSaid(title), [text, title]);
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(() => setSaid("Copied"), () => setSaid("Not allowed: select the text"));
   };
+  return <button type="button" class="copy" onClick={copy}>{said}</button>;
+}
+
+export function Copied({ text }: { text: string }) {
   return (
     <div class="copied">
       <pre class="source" tabIndex={0}>{text}</pre>
-      <button type="button" onClick={copy}>{said}</button>
+      <CopyButton text={text} />
     </div>
   );
 }

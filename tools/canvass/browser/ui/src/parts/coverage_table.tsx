@@ -1,6 +1,7 @@
 // Actions with how many of their steps were taken, as numbers and as bars.
 
 import type { ActionCoverage } from "../api/types";
+import { Table } from "./table";
 
 export function CoverageTable(
   { rows, choose, untaken }: {
@@ -11,7 +12,7 @@ export function CoverageTable(
   },
 ) {
   return (
-    <table class="events coverage">
+    <Table class="events coverage">
       <thead>
         <tr><th>action</th><th class="number">events</th><th class="number">taken</th><th class="number">of steps</th><th>share</th>{untaken ? <th class="number">not taken</th> : null}</tr>
       </thead>
@@ -38,7 +39,7 @@ export function CoverageTable(
           );
         })}
       </tbody>
-    </table>
+    </Table>
   );
 }
 

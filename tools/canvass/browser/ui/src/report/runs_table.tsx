@@ -2,6 +2,7 @@
 
 import type { ReportRuns } from "../api/types";
 import { Empty } from "../parts/note";
+import { Table } from "../parts/table";
 import { formatRoute } from "../route/route";
 import { VerdictWord } from "../run/verdict_badge";
 
@@ -10,7 +11,7 @@ export function RunsTable({ runs }: { runs: ReportRuns }) {
     return <Empty title="No run is like that.">Choose another verdict above, or another part of a name.</Empty>;
   }
   return (
-    <table class="events runs">
+    <Table class="events runs">
       <thead><tr><th>run</th><th>verdict</th><th class="number">events</th><th>reason</th><th>from</th></tr></thead>
       <tbody>
         {runs.runs.map((run) => (
@@ -23,6 +24,6 @@ export function RunsTable({ runs }: { runs: ReportRuns }) {
           </tr>
         ))}
       </tbody>
-    </table>
+    </Table>
   );
 }

@@ -34,6 +34,11 @@ export function formatRoute(parts: readonly string[], query: Change = {}): strin
   return `#/${parts.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
+/** The whole address of a place, without the key to the server. */
+export function linkTo(parts: readonly string[]): string {
+  return `${location.origin}/${formatRoute(parts)}`;
+}
+
 export function go(target: string, replace = false): void {
   if (target === location.hash) return;
   if (replace) history.replaceState(null, "", target);

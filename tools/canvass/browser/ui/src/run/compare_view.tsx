@@ -4,6 +4,7 @@ import { apiPath } from "../api/client";
 import type { ComparedStep, Comparison, LeaderBand, RunView, SourceInfo } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited, Empty } from "../parts/note";
+import { Table } from "../parts/table";
 import { formatRoute } from "../route/route";
 import { givenLine } from "../words/tree";
 import { plural, shortened } from "../words/visible";
@@ -63,7 +64,7 @@ function Compared(
       </p>
       <section>
         <h2>Elections, in their order</h2>
-        <table class="events elections-compared">
+        <Table class="events elections-compared">
           <thead><tr><th class="number">election</th><th>{run.title}</th><th>{title}</th></tr></thead>
           <tbody>
             {data.elections.map((row) => (
@@ -74,7 +75,7 @@ function Compared(
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       </section>
       <section>
         <h2>Where each member first does otherwise</h2>
@@ -88,14 +89,14 @@ function Compared(
               </ul>
             )}
             {one.changes.length > 0 ? (
-              <table class="compare">
+              <Table class="compare">
                 <thead><tr><th scope="col">field after it</th><th scope="col">{run.title}</th><th scope="col">{title}</th></tr></thead>
                 <tbody>
                   {one.changes.map((change) => (
                     <tr key={change.path} data-field={change.path}><th scope="row">{change.path}</th><td class="observed">{change.before}</td><td class="allowed">{change.after}</td></tr>
                   ))}
                 </tbody>
-              </table>
+              </Table>
             ) : null}
           </div>
         ))}

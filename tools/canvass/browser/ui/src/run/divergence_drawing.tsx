@@ -44,7 +44,7 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
   const height = branches.length * ROW + 24;
   const middle = height / 2;
   return (
-    <svg
+    <div class="scroll-x"><svg
       class="divergence-drawing" viewBox={`0 0 ${WIDTH} ${height}`} role="img" data-branches={branches.length}
       aria-label="The state before, the steps that the spec allows, and the observed one"
     >
@@ -70,7 +70,7 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
         <text x={LEFT} y={middle + 4} text-anchor="middle">{signOf(before)}</text>
       </g>
       <text x={LEFT} y={middle + NODE + 16} text-anchor="middle">{step.before ? labelOf(step.before) : "nothing recorded before"}</text>
-    </svg>
+    </svg></div>
   );
 }
 

@@ -7,6 +7,7 @@ import type {
 } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { Awaited, Empty } from "../parts/note";
+import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 
 type Show = (event: number) => void;
@@ -62,7 +63,7 @@ function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Sho
   return (
     <section>
       <h2>Who led when</h2>
-      <table class="events leaderships">
+      <Table class="events leaderships">
         <thead>
           <tr>
             <th class="number">term</th><th class="number">leader</th><th class="number">from, s</th>
@@ -81,7 +82,7 @@ function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Sho
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
     </section>
   );
 }
@@ -90,7 +91,7 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
   return (
     <section>
       <h2>Elections</h2>
-      <table class="events elections">
+      <Table class="events elections">
         <thead>
           <tr>
             <th class="number">election</th><th class="number">term</th><th class="number">winner</th>
@@ -110,7 +111,7 @@ function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show })
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
     </section>
   );
 }

@@ -5,6 +5,7 @@ import type { RunFound, RunView } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
 import { Expression } from "../graph/find_view";
 import { plural } from "../words/visible";
+import { Table } from "../parts/table";
 
 const SHOWN = 200;
 
@@ -61,7 +62,7 @@ function Answer({ found, show }: { found: RunFound; show: (at: number) => void }
       </p>
       {found.hints.map((hint) => <p key={hint} class="note">{hint}</p>)}
       {found.shown.length > 0 ? (
-        <table class="events found">
+        <Table class="events found">
           <thead>
             <tr><th class="number">event</th><th class="number">member</th><th>since</th><th>for</th><th class="number">events</th><th>begins with</th><th>state</th></tr>
           </thead>
@@ -78,7 +79,7 @@ function Answer({ found, show }: { found: RunFound; show: (at: number) => void }
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       ) : null}
     </>
   );

@@ -5,7 +5,7 @@ import type { MemberAt, Overview, OverviewEdge, OverviewState } from "../api/typ
 export const BOX_WIDTH = 214;
 export const BOX_HEIGHT = 34;
 const COLUMN_PITCH = 306;
-const ROW_PITCH = 60;
+const ROW_PITCH = 56;
 const LEFT = 92;
 const TOP = 24;
 

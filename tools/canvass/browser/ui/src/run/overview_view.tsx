@@ -66,7 +66,7 @@ function Legend() {
 /** The same as the picture, for those who have it read out. */
 function MemberList({ now }: { now: MembersAt | undefined }) {
   return (
-    <ul class="hidden" aria-live="polite" data-members>
+    <ul class="hidden members-at" aria-live="polite" data-members>
       {(now?.members ?? []).map((member) => (
         <li key={member.member}>
           {`member ${member.member}: ${member.electionState || "not started"}, ${member.role || "no role"}${member.leads !== null ? `, leads term ${member.leads}` : ""}${member.status ? `, ${member.status.toLowerCase()}` : ""}`}

@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 import type { LaneEvent, RunView, SourceLine, StepView } from "../api/types";
+import { CopyButton } from "../parts/copied";
 import { Awaited, Failed } from "../parts/note";
 import { StateTree } from "../parts/state_tree";
 import { Parts } from "../parts/parts";
-import { formatRoute } from "../route/route";
+import { formatRoute, linkTo } from "../route/route";
 import { plural } from "../words/visible";
 import { stepOf, useEventAt } from "./event_at";
 import { useStep } from "./use_step";
@@ -42,7 +43,12 @@ function SourceOf({ source }: { source: SourceLine }) {
     <section data-source>
       <h3>{`In the log: ${source.place}`}</h3>
       {source.lines.length > 0
-        ? <pre class="source is-log" tabIndex={0}>{source.lines.join("\n")}</pre>
+        ? (
+          <>
+            <pre class="source is-log" tabIndex={0}>{source.lines.join("\n")}</pre>
+            <CopyButton text={source.lines.join("\n")} title={source.lines.length > 1 ? "Copy the lines" : "Copy the line"} />
+          </>
+        )
         : <p class="soft">The log itself is not here. Browse the folder of the logs to read the line.</p>}
       {source.leftOut > 0 ? <p class="soft">{`${plural(source.leftOut, "line")} left out`}</p> : null}
       <p class="soft">{`Observed: ${source.observed.join(", ") || "that it happened"}. Everything else is inferred.`}</p>
@@ -74,7 +80,10 @@ function Step(
   return (
     <div data-step={`${step.member}:${step.step}`}>
       <header class="inspector-head">
-        <p class="soft">{`member ${step.member} · step ${step.step}`}</p>
+        <div class="section-line">
+          <p class="soft">{`member ${step.member} · step ${step.step}`}</p>
+          <CopyButton text={linkTo(["run", run.id, "step", `${step.member}`, `${step.step}`])} title="Copy the link" />
+        </div>
         <h2>{step.action}</h2>
         <p class="when" data-when>
           <span>{step.since ? `${step.time} (${step.since})` : step.time}</span>

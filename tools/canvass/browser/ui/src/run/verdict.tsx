@@ -4,6 +4,7 @@ import type { Difference, Divergence, Receipt, RunView } from "../api/types";
 import { Copied } from "../parts/copied";
 import { Hazard } from "../parts/hazard";
 import { Empty } from "../parts/note";
+import { Table } from "../parts/table";
 import { plural } from "../words/visible";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
@@ -108,7 +109,7 @@ function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => voi
           : <button type="button" class="inline" onClick={() => show(nearestEvent)}>{`event ${nearestEvent + 1}`}</button>}
       </p>
       {receipt.rows.length > 0 ? (
-        <table class="compare">
+        <Table class="compare">
           <thead><tr><th scope="col">field</th><th scope="col">as received</th><th scope="col">as sent</th></tr></thead>
           <tbody>
             {receipt.rows.map((row) => (
@@ -117,7 +118,7 @@ function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => voi
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       ) : null}
     </section>
   );
@@ -129,7 +130,7 @@ function Levels({ divergence, show }: { divergence: Divergence; show: (at: numbe
     <section data-levels>
       <h3>The members at this step</h3>
       <div class="scroll-x">
-        <table class="compare">
+        <Table class="compare">
           <thead>
             <tr>
               <th scope="col">member</th><th scope="col">state</th><th scope="col">log ends at</th>
@@ -148,7 +149,7 @@ function Levels({ divergence, show }: { divergence: Divergence; show: (at: numbe
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       </div>
     </section>
   );
@@ -160,7 +161,7 @@ function Changed({ rows }: { rows: readonly Difference[] }) {
     <section>
       <h3>What the step changed</h3>
       <div class="scroll-x">
-        <table class="compare">
+        <Table class="compare">
           <thead><tr><th scope="col">field</th><th scope="col">before</th><th scope="col">after</th></tr></thead>
           <tbody>
             {rows.map((row) => (
@@ -169,7 +170,7 @@ function Changed({ rows }: { rows: readonly Difference[] }) {
               </tr>
             ))}
           </tbody>
-        </table>
+        </Table>
       </div>
     </section>
   );
@@ -180,7 +181,7 @@ function Compared({ rows, title }: { rows: readonly Difference[]; title: string 
     <section>
       <h3>{title}</h3>
       <div class="scroll-x">
-        <table class="compare">
+        <Table class="compare">
           <thead>
             <tr>
               <th scope="col">field</th>
@@ -202,7 +203,7 @@ function Compared({ rows, title }: { rows: readonly Difference[]; title: string 
               );
             })}
           </tbody>
-        </table>
+        </Table>
       </div>
     </section>
   );
