@@ -36,10 +36,9 @@ RECORDED: Final = 6
 PAGE: Final = """\
 # Mutants of the core in recorded scenarios
 
-Each mutant of the protocol core runs the golden scenarios, what it does is recorded, and the checker looks at the record.
-Of {count} mutants {caught} are caught so. {equal} are equal to the core in all that a trace of these scenarios can hold: each
-of their steps was compared with the core's, and none is another one. All of them are killed by the state graphs
-([selftest](../guide/selftest.md)).
+Each mutant of the protocol core runs the golden scenarios. Its steps are recorded, and the checker checks the recorded runs. It
+catches {caught} of {count} mutants. {equal} are equal to the core in everything that a trace of these scenarios has: each of their
+steps was compared with the core's, and none differs. The state graphs kill all of them ([selftest](../guide/selftest.md)).
 
     pytest -m night tests/mutants/test_mutants_in_scenarios.py       # with --rewrite it writes this page
 

@@ -46,26 +46,25 @@ ROW: Final = re.compile(r"^\| `(\w+)` \| (\w+) \| (\d+) \| (.*) \|$", re.MULTILI
 TEXT: Final = """\
 # Mutants of the core in simulated clusters
 
-Whole members whose core and duty cycle have one rule broken run in simulated clusters with faults
-(`tests/support/mutant_search.py`). A run of each seed is watched step by step; when a step is taken that the core would not take, the run is
-recorded and verified. A mutant is caught if a recorded step is none of the spec's, or if the simulation finds a violated property, an error or a
-stuck cluster that the unbroken core does not come to with the same seed: of the hardened protocol, where nothing of that is known of the
-core, or what no revision comes to. Some mutants show in one situation alone: they are searched for in a profile of faults that comes to it
-often (`SITUATIONS` there), which is one of those that `canvass simulate --profile` has ([simulate](../guide/simulate.md)).
+Whole members run in simulated clusters with faults. One rule of their core and duty cycle is broken (`tests/support/mutant_search.py`). Each
+step of a run is compared with the core's. When a step differs, the run is recorded and verified. A mutant is caught if the spec does not allow
+a recorded step, or if the simulation finds a violated property, an error or a stuck cluster that the core does not have with the same seed (of
+the hardened protocol, or one that no revision has). Some mutants differ in one situation only. They are searched for with a profile of `canvass
+simulate --profile` that makes the situation likely (`SITUATIONS` there, [simulate](../guide/simulate.md)).
 
-Each mutant comes to one of these ends:
+Each mutant has one of these results:
 
-* `caught`, in clusters of whole members: {caught} of {count}, {quick} of them within 10 seeds, the last one by seed {last};
-* `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never asks for what
-  the mutant allows, or all hardenings together leave it nothing to do. `tests/support/core_clusters.py` drives cores without these as `Cluster.tla` lets it
-  happen, operators that end the cluster included, records what they do and has it verified; the seeds counted are of such runs;
-* `equal`, because no behaviour shows it: {equal}. For each the table names the lemma of `Properties.tla` that says why. TLC checks the
-  invariants in the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds; that the mutant does what the core
-  does where its invariant holds is tried on all edges of the member's graphs. Nor does a step of one differ in the runs of whole members and of
-  cores alone that `tests/mutants/test_equal_mutants.py` looks at.
+* `caught`, in clusters of whole members: {caught} of {count}, {quick} of them within 10 seeds, the last one by seed {last}.
+* `cores`, caught in clusters of cores alone: {cores}, the last one by seed {last_core}. In whole members the module or the duty cycle never makes the
+  step that the mutant allows, or all hardenings together exclude it. `tests/support/core_clusters.py` drives cores without these, with all
+  steps of `Cluster.tla`, and verifies the recorded runs. The seeds are counted in such runs.
+* `equal`, because no behaviour shows it: {equal}. The table names the lemma of `Properties.tla` that is the reason. TLC checks the invariants in
+  the models that claim them ([the lemmas](../../spec/README.md#the-lemmas)), within their bounds. All edges of the member's graphs show that
+  the mutant equals the core where its invariant holds. No step of an equal mutant differs in the runs of
+  `tests/mutants/test_equal_mutants.py`.
 
-{rare} would show in runs that none of {seeds} seeds comes to. The state graphs kill all but two of the {count}
-([selftest](../guide/selftest.md)), which no state that a member can reach shows.
+{rare} would show in runs that none of {seeds} seeds makes. The state graphs kill all but two of the {count}
+([selftest](../guide/selftest.md)); no state that a member can reach shows these two.
 
     pytest -m night tests/mutants/test_mutants_simulated.py       # with --rewrite it writes this page
 
