@@ -324,8 +324,11 @@ WalkNext ==
                               /\ \A n \in new : PrintT(<<"sighting", n, auxWalk, auxStep>>)
 
 (***************************************************************************)
-(* What a course comes upon, as a counterexample.                          *)
+(* Courses that a search in stages has found, and what each comes upon, as *)
+(* a counterexample.                                                       *)
 (***************************************************************************)
+CourseToFigure8 == <<<<52, 73>>, <<61, 173>>, <<3, 219>>, <<96, 237>>, <<41, 300>>>>
+
 NotFigure8 == "Figure8" \notin auxSeen
 NotHZ6 == "HZ6" \notin auxSeen
 =============================================================================
