@@ -31,6 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from has a model of its own"),
         (["--every", "1s"], "--every is about --from"),
+        (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture is of a run over time"),
     ],
 )
 def test_a_moment_that_there_is_not_is_one_line(

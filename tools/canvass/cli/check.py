@@ -154,7 +154,8 @@ def register(app: typer.Typer) -> None:
             typer.Option(
                 "--export",
                 metavar="PATH",
-                help="Counterexamples: FILE.json, FILE.itf.json, or a folder for both of each.",
+                help="Counterexamples: FILE.json, FILE.itf.json, or a folder for both of each. "
+                "With --every, FILE.svg: the distances as a picture.",
             ),
         ] = None,
         jar: Annotated[Path | None, typer.Option(help="Another tla2tools.jar.")] = None,

@@ -171,10 +171,9 @@ def check_from(
     CommandError, DiskError, TraceError, TlcError
         If there is no such moment, or the search cannot be done.
     """
-    from canvass.distance.search import PROPERTIES, search
+    from canvass.distance.search import search
 
-    if wanted not in PROPERTIES:
-        raise CommandError(f"--property {wanted} is none of {', '.join(PROPERTIES)}")
+    _check_words(wanted, every, export_to)
     reports: list[MomentReport] = []
     known: dict[str, Distance] = {}
     failed = False
@@ -214,11 +213,22 @@ def check_from(
     elif every is not None:
         for line in _nearest(reports):
             print(line)
-    if export_to is not None:
+    if export_to is not None and _is_picture(export_to):
+        _draw(reports, wanted, export_to)
+    elif export_to is not None:
         _export(root, list(known.values()), export_to)
     if failed:
         return EXIT_ERROR
     return EXIT_UNEXPECTED if any(one.steps is not None for one in reports) else EXIT_OK
+
+
+def _check_words(wanted: str, every: str | None, export_to: Path | None) -> None:
+    from canvass.distance.search import PROPERTIES
+
+    if wanted not in PROPERTIES:
+        raise CommandError(f"--property {wanted} is none of {', '.join(PROPERTIES)}")
+    if every is None and export_to is not None and _is_picture(export_to):
+        raise CommandError(f"{export_to}: a picture is of a run over time; add --every")
 
 
 def _faults(report: MomentReport) -> str:
@@ -281,6 +291,20 @@ def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: boo
     print(f"positions: {named}; larger ones are behind all of these")
     for line in swim_lanes(shown) if diagram else shown.lines():
         print(line)
+
+
+def _is_picture(target: Path) -> bool:
+    return target.suffix == ".svg"
+
+
+def _draw(reports: Sequence[MomentReport], wanted: str, target: Path) -> None:
+    from canvass.cli.distance_curve import curve
+
+    if not reports:
+        complain("there is nothing to draw")
+        return
+    target.write_text(curve(reports, f"steps to a violation of {wanted}"), encoding="utf-8")
+    complain(f"wrote {target}")
 
 
 def _export(root: Path, found: Sequence[Distance], target: Path) -> None:
