@@ -329,7 +329,8 @@ def around(
     depth
         How many steps away they may be.
     limit
-        How many states are shown at most, those nearest to the root.
+        How many states are shown at most: the nearest to the root, but a share of them at each
+        distance, so that what lies further away is seen as well.
     actions
         The actions whose edges count; all by default.
     direction
@@ -343,9 +344,8 @@ def around(
     layer = _layers(graph, row, depth, actions, direction)
     reached = np.flatnonzero(layer != _FAR)
     nearest = np.lexsort((reached, layer[reached] < 0, np.abs(layer[reached])))
-    rows = reached[nearest[: max(limit, 1)]].astype(np.int32)
-    shown = np.zeros(graph.state_count, dtype=np.bool_)
-    shown[rows] = True
+    shown = _shares(graph, reached[nearest], np.abs(layer), limit, actions)
+    rows = reached[nearest][shown[reached[nearest]]].astype(np.int32)
     arrows = arrows_among(graph, rows, actions)
     more, left_out_edges = _more(graph, rows, shown, actions)
     return Neighbourhood(
@@ -360,6 +360,46 @@ def around(
 
 
 _FAR = np.iinfo(np.int32).max
+
+
+def _shares(
+    graph: StateGraph,
+    ordered: NDArray[np.int64],
+    distance: Rows,
+    limit: int,
+    actions: Collection[str] | None,
+) -> NDArray[np.bool_]:
+    """Choose the states to show: of each distance some that lie beside one that is shown.
+
+    Those that have a state beside them that is further away come first.
+    """
+    shown = np.zeros(graph.state_count, dtype=np.bool_)
+    shown[ordered[:1]] = True
+    left, depth = max(limit, 1) - 1, int(distance[ordered[-1]])
+    rings = [ordered[distance[ordered] == far] for far in range(depth + 1)]
+    last = rings[0]
+    for far, ring in enumerate(rings[1:], 1):
+        ends = ~_beside(graph, rings[far + 1], actions)[ring] if far < depth else ring < 0
+        known = ring[np.argsort(ends, kind="stable")]
+        last = known[_beside(graph, last, actions)[known]][: -(-left // (depth - far + 1))]
+        shown[last] = True
+        left -= len(last)
+    shown[ordered[~shown[ordered]][:left]] = True
+    return shown
+
+
+def _beside(
+    graph: StateGraph, rows: NDArray[np.int64], actions: Collection[str] | None
+) -> NDArray[np.bool_]:
+    """Mark the states that some states lead to, or that lead to them."""
+    marked = np.zeros(graph.state_count, dtype=np.bool_)
+    for offsets, ends, allowed in (
+        (graph.out_offsets, graph.out_target, allowed_out(graph, actions)),
+        (graph.in_offsets, graph.in_source, allowed_in(graph, actions)),
+    ):
+        at = spans(offsets, rows)
+        marked[ends[at[allowed[at]]]] = True
+    return marked
 
 
 def _layers(

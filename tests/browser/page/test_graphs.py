@@ -40,6 +40,22 @@ def test_the_states_around_are_drawn_and_the_rest_is_counted(
     assert "limit=48" in page.url
 
 
+def test_the_second_ring_is_drawn_however_many_states_the_first_one_has(
+    open_page: Open, server: Asked, ids: Ids, start: str
+) -> None:
+    near = {"depth": 2, "limit": 24, "actions": ""}
+    around = server.get(api.Around, f"/graph/{ids['graph']}/around/{start}", **near)
+    ends = [(edge.source, edge.target) for edge in around.edges]
+    first = {end for pair in ends if start in pair for end in pair}
+    second = [node.id for node in around.nodes if node.id not in first]
+    assert len(second) > 5
+    page = open_page(f"/graph/{ids['graph']}/state/{start}")
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", str(len(around.nodes)))
+    page.keyboard.press("v")
+    for state in second:
+        expect(page.locator(f'[data-state-button="{state}"]')).to_be_visible()
+
+
 def test_the_list_mirrors_the_drawing(open_page: Open, ids: Ids, start: str) -> None:
     page = open_page(f"/graph/{ids['graph']}/state/{start}")
     canvas = page.locator(".graph-canvas")

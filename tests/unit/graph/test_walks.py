@@ -121,6 +121,7 @@ def test_a_projection_counts_states_and_edges_of_its_classes(
 @examples(40)
 @given(edge_lists, st.integers(1, 3), st.integers(1, 12))
 @example((4, [(0, "Go", 1), (1, "Go", 2), (2, "Go", 0), (2, "Go", 3)]), 3, 12)
+@example((6, [*((0, "Go", end) for end in range(1, 5)), (4, "Go", 5)]), 2, 3)
 def test_a_neighbourhood_says_what_it_leaves_out(
     drawn: tuple[int, list[Edge]], depth: int, limit: int
 ) -> None:
@@ -137,9 +138,12 @@ def test_a_neighbourhood_says_what_it_leaves_out(
     assert found.left_out_states == len(near) - len(rows)
     assert [abs(layer) for layer in found.layers.tolist()] == [near[row] for row in rows]
     assert rows[0] == 0
-    assert max(map(abs, found.layers.tolist())) <= min(
-        [near[row] for row in near if row not in rows], default=depth
-    )
+    beside = {row: {*made.successors(row), *made.predecessors(row)} for row in rows}
+    for row in rows[1:]:
+        assert any(near[other] == near[row] - 1 for other in beside[row] & set(rows))
+    # Something of the second ring is seen, however many states the first one has.
+    if depth == 2 and limit >= 3 and 2 in near.values():
+        assert any(near[row] == 2 for row in rows)
     between = [(s, t) for s, t in made.edges() if s in rows and t in rows]
     across = [(s, t) for s, t in made.edges() if (s in rows) != (t in rows)]
     assert sum(arrow.count for arrow in found.arrows) == len(between)
