@@ -82,10 +82,12 @@ def write_report(folder: Path) -> Path:
     said = read_made()
     for row in said["rows"]:
         row["source"] = str(folder.resolve() / row["source"])
-    for one in said["summary"]["clusters"]:
+    clusters = said["summary"]["clusters"]
+    for one in clusters:
         one["exampleSource"] = str(folder.resolve() / one["exampleSource"])
-    for one in said["summary"]["listed"]:
-        one["source"] = str(folder.resolve() / one["source"])
+    alike = (run for one in clusters for run in one["listed"])
+    for run in (*said["summary"]["listed"], *alike):
+        run["source"] = str(folder.resolve() / run["source"])
     (report / "verdicts").mkdir(parents=True)
     # Read as a summary, so that a file that is none is found here.
     summary = msgspec.convert(said["summary"], Summary)

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from canvass.conformance.explain import Difference, Explanation
-from canvass.conformance.page import block, page, table, text
-from canvass.conformance.report import CLASS_TEXTS, Case, about, meaning, summary, timing_lines
+from canvass.conformance.page import block, link, page, table, text
+from canvass.conformance.report import (
+    CLASS_TEXTS,
+    Case,
+    about,
+    by_cause,
+    meaning,
+    natural,
+    run_names,
+    summary,
+    timing_lines,
+)
 from canvass.conformance.verdict import (
     WORST_FIRST,
     CorpusVerdict,
@@ -45,7 +56,12 @@ details { margin: .6rem 0; } summary { cursor: pointer; }
 """
 
 
-def to_html(found: CorpusVerdict, cases: Sequence[Case], more: Sequence[str] = ()) -> str:
+def to_html(
+    found: CorpusVerdict,
+    cases: Sequence[Case],
+    more: Sequence[str] = (),
+    folder: Path | None = None,
+) -> str:
     """Write the page.
 
     Parameters
@@ -53,17 +69,21 @@ def to_html(found: CorpusVerdict, cases: Sequence[Case], more: Sequence[str] = (
     found
         The verdicts.
     cases
-        Divergences to show in full.
+        Divergences to show in full, one of each cause, as `make_cases` makes them.
     more
         Markup of further sections, as `canvass.explanation.page` makes them.
+    folder
+        Where the page is written, for its links to runs; none if that is not known.
     """
-    body = [_headline(found), _figures(found), _listed(found), *_timing(found)]
-    for number, case in enumerate(cases, 1):
-        body += _case(case, number)
-    hidden = sum(1 for run in found.runs if run.divergences) - len(cases)
-    if hidden > 0:
-        more = f"{hidden:,} more runs diverge; verify one alone to see it."
-        body.append(f'<p class="note">{more}</p>')
+    body = [_headline(found), _figures(found), _listed(found, folder), *_timing(found)]
+    causes = by_cause(found.runs)
+    for number, (case, alike) in enumerate(zip(cases, causes, strict=False), 1):
+        body += _case(case, alike, number, folder)
+    hidden = causes[len(cases) :]
+    if hidden:
+        runs = sum(map(len, hidden))
+        note = f"{len(hidden):,} more causes, of {runs:,} runs; verify one alone to see it."
+        body.append(f'<p class="note">{note}</p>')
     body += more
     title = f"canvass verify: {_title(found)}"
     return page(title, body, style=_STYLE + svg.STYLE)
@@ -115,15 +135,18 @@ def _verdict(verdict: Verdict) -> str:
     return f'<span class="verdict {kind}">{_SIGNS[verdict]} {verdict.value}</span>'
 
 
-def _listed(found: CorpusVerdict) -> str:
-    runs = sorted(found.runs, key=lambda run: WORST_FIRST.index(run.verdict))
+def _listed(found: CorpusVerdict, folder: Path | None) -> str:
+    runs = sorted(
+        found.runs,
+        key=lambda run: (WORST_FIRST.index(run.verdict), natural(run.run_id), natural(run.path)),
+    )
     rows = [
         (
             _verdict(run.verdict),
             text(run.run_id),
             f"{run.events:,}",
             text(about(run)),
-            f"<code>{text(run.path)}</code>",
+            f"<code>{link(run.path, run.path, folder)}</code>",
         )
         for run in runs[:MAX_LISTED]
     ]
@@ -136,13 +159,17 @@ def _listed(found: CorpusVerdict) -> str:
 # --- one divergence -------------------------------------------------------------------------------
 
 
-def _case(case: Case, number: int) -> Iterator[str]:
+def _case(
+    case: Case, alike: Sequence[RunVerdict], number: int, folder: Path | None
+) -> Iterator[str]:
     explanation = case.explanation
     first = explanation.divergence
-    yield f'<section><h2 id="divergence-{number}">'
-    yield f"{text(case.run.run_id)}: {text(CLASS_TEXTS[first.kind])}</h2>"
+    count = "1 run" if len(alike) == 1 else f"{len(alike):,} runs"
+    yield f'<section class="cause"><h2 id="cause-{number}"><span class="bad">{text(first.name)}'
+    yield f"</span>: {text(CLASS_TEXTS[first.kind])} in {count}</h2>"
+    yield _runs(alike, folder)
     yield (
-        f'<p><span class="bad">{text(first.name)}</span> at member {first.member},'
+        f"<p>{text(case.run.run_id)} at member {first.member},"
         f" step {first.step}: {text(first.text)}<br>"
         f'<code>{text(case.place)}</code> <span class="note">{text(first.kind.value)}</span></p>'
     )
@@ -153,7 +180,18 @@ def _case(case: Case, number: int) -> Iterator[str]:
     yield f'<h3>What led to it</h3><div class="wide">{drawn.draw()}</div>'
     yield from _operator(explanation)
     yield from _recorded(explanation)
-    yield f"<h3>See it again</h3>{block(case.commands)}</section>"
+    yield f"<h3>See it again</h3>{block(case.commands)}"
+    yield '<p class="note">The paths are those of when this page was made.</p></section>'
+
+
+def _runs(alike: Sequence[RunVerdict], folder: Path | None) -> str:
+    """List all runs of a cause; each links to its folder."""
+    links = ", ".join(
+        link(run.path, name, folder)
+        for run, name in zip(alike[:MAX_LISTED], run_names(alike), strict=False)
+    )
+    more = len(alike) - MAX_LISTED
+    return f"<p>{links}{f' and {more:,} more' if more > 0 else ''}</p>"
 
 
 def _allowed(explanation: Explanation) -> Iterator[str]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from canvass.lanes.model import shortened
 
@@ -78,6 +81,22 @@ def text(value: object, limit: int = MAX_TEXT) -> str:
     A text beyond the limit is cut and ends with an ellipsis: reports as data hold the whole.
     """
     return escape(shortened(str(value), limit))
+
+
+def link(path: str, words: str, folder: Path | None) -> str:
+    """Give plain words as a link to a file or folder, if it is there.
+
+    Parameters
+    ----------
+    folder
+        Where the page is written: the link holds if both are moved together. None if that is not
+        known; the link is absolute then.
+    """
+    place = Path(path).absolute()
+    if not os.path.lexists(place):
+        return text(words)
+    target = place if folder is None else Path(os.path.relpath(place, folder.absolute()))
+    return f'<a href="{quote(os.fsencode(target))}">{text(words)}</a>'
 
 
 def block(lines: Iterable[str]) -> str:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ CLASS_TEXTS: Final = {
 """What each class means to a person."""
 _MAX_FACTS: Final = 3
 _MAX_PATHS: Final = 3
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class Report(Record, frozen=True):
@@ -71,6 +73,24 @@ def to_report(found: CorpusVerdict, explained: Sequence[Explanation]) -> Report:
         shared_ids=shared_ids(found.runs),
         explanations=tuple(explained),
     )
+
+
+def natural(text: str) -> str:
+    """Give a text that sorts as people do: numbers by their size."""
+    return _DIGITS.sub(lambda number: number[0].zfill(20), text)
+
+
+def by_cause(runs: Iterable[RunVerdict]) -> list[list[RunVerdict]]:
+    """Bring runs together whose first divergences are of one class and name; the most come first.
+
+    Those of one cause are in the natural order of their names.
+    """
+    found: dict[tuple[DivergenceClass, str], list[RunVerdict]] = {}
+    for run in sorted(runs, key=lambda run: (natural(run.run_id), natural(run.path))):
+        if run.divergences:
+            first = run.divergences[0]
+            found.setdefault((first.kind, first.name), []).append(run)
+    return sorted(found.values(), key=len, reverse=True)
 
 
 def run_names(runs: Sequence[RunVerdict]) -> list[str]:
@@ -192,11 +212,12 @@ class Case:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that show it again, each in one line."""
-        path = quote(self.run.path)
+        """The commands that show it again, each in one line; they hold in any folder."""
+        place = str(Path(self.run.path).absolute())
+        path = quote(place)
         return (
             f"canvass verify {path}",
-            show_command(self.run.path, self.explanation.divergence),
+            show_command(place, self.explanation.divergence),
             f"canvass trace shrink {path} --out shrunk",
         )
 
@@ -214,9 +235,8 @@ def make_case(run: RunVerdict, lookup: StepLookup) -> Case:
 
 
 def make_cases(runs: Iterable[RunVerdict], lookup: StepLookup, limit: int) -> list[Case]:
-    """Do so for the first runs that diverge, up to ``limit``."""
-    wrong = [run for run in runs if run.divergences][:limit]
-    return [make_case(run, lookup) for run in wrong]
+    """Do so for the first run of each cause, up to ``limit``."""
+    return [make_case(alike[0], lookup) for alike in by_cause(runs)[:limit]]
 
 
 def draw(loaded: LoadedRun, divergence: Divergence) -> Diagram:

@@ -6,14 +6,17 @@ The frame of the page, its policy and the only way text gets into it are in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
 from typing import Final
 
-from canvass.conformance.page import page, table, text
+from canvass.conformance.page import block, link, page, table, text
 from canvass.corpus.edges import GraphCoverage
+from canvass.corpus.plan import UnitKind, unit_at
 from canvass.corpus.summary import VERDICTS, Cluster, Summary
+from canvass.traces.errors import TraceError
 
 REPORT_FILE: Final = "report.html"
 
@@ -26,6 +29,7 @@ def render(
     summary: Summary,
     new: Sequence[Cluster] | None = None,
     examples: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    folder: Path | None = None,
 ) -> str:
     """Write the page.
 
@@ -37,12 +41,14 @@ def render(
         The clusters that a baseline did not have, if there was one.
     examples
         Pages beside this one that show the example of a cluster, by the cluster's identity.
+    folder
+        Where the page is written, for its links to runs; none if that is not known.
     """
     body = [
         f"<h1>{_headline(summary)}</h1>",
         _figures(summary),
-        _clusters(summary, new, examples),
-        _listed(summary),
+        *_clusters(summary, new, examples, folder),
+        _listed(summary, folder),
         _shared_ids(summary),
         _coverage(summary),
         *(_graph(one) for one in summary.graphs),
@@ -81,35 +87,57 @@ def _clusters(
     summary: Summary,
     new: Sequence[Cluster] | None,
     examples: Mapping[tuple[str, str], str],
-) -> str:
+    folder: Path | None,
+) -> Iterator[str]:
+    """Give a card for each cause."""
     if not summary.clusters:
-        return ""
+        return
     fresh = None if new is None else {cluster.identity for cluster in new}
-    rows = []
+    yield f"<h2>Divergences</h2>{_left_out(len(summary.clusters), summary.cluster_count)}"
     for one in summary.clusters:
+        mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
+        count = f"{one.count:,} in {one.runs:,} {'run' if one.runs == 1 else 'runs'}"
         place = text(
             f"{one.example_run_id}, member {one.example_member_id}, step {one.example_step}"
         )
         if one.identity in examples:
             place = f'<a href="{text(examples[one.identity])}">{place}</a>'
-        mark = "" if fresh is None else ("new" if one.identity in fresh else "known")
-        command = f"<code>canvass verify {text(quote(one.example_source))}</code>"
-        rows.append(
-            [
-                _word(one.divergence_class),
-                f"<code>{text(one.name)}</code>",
-                f"{one.count:,}",
-                f"{one.runs:,}",
-                f"{place}<br>{text(one.example_reason)}<br>{command}",
-                _word(mark),
-            ]
-        )
-    head = ("class", "action or property", "count", "runs", "one example", "")
-    shown = table(head, rows, numbers=frozenset({2, 3}))
-    return f"<h2>Divergences</h2>{_left_out(len(rows), summary.cluster_count)}{shown}"
+        yield f'<section class="cause"><h3><code>{text(one.name)}</code>: {count}'
+        yield f' <span class="note">{_word(one.divergence_class)} {_word(mark)}</span></h3>'
+        yield f"<p>For example {place}: {text(one.example_reason)}</p>"
+        yield _commands(one.example_source)
+        yield _runs(one, folder)
+        yield "</section>"
 
 
-def _listed(summary: Summary) -> str:
+def _commands(source: str) -> str:
+    """Give the commands that show an example; a folder of logs is no run yet."""
+    if "://" in source:
+        return block((f"canvass batch verify {quote(source)}",))
+    place = Path(source).absolute()
+    try:
+        unit = unit_at(place)
+    except (OSError, ValueError, TraceError):
+        unit = None
+    if unit is None:
+        return f'<p class="note"><code>{text(source)}</code> is not there any more.</p>'
+    path = quote(str(place))
+    if unit.kind is UnitKind.AERON_LOGS:
+        return block((f"canvass browse {path}", f"canvass import {path} --out run"))
+    return block((f"canvass browse {path}", f"canvass verify {path}"))
+
+
+def _runs(one: Cluster, folder: Path | None) -> str:
+    """List the runs of a cause; each links to its place."""
+    if not one.listed:
+        return ""
+    links = ", ".join(link(run.source, run.run_id, folder) for run in one.listed)
+    left_out = one.runs - len(one.listed)
+    more = f" and {left_out:,} more, in the tables" if left_out > 0 else ""
+    return f"<details><summary>All its runs</summary><p>{links}{more}</p></details>"
+
+
+def _listed(summary: Summary, folder: Path | None) -> str:
     if not summary.listed:
         return ""
     rows = (
@@ -118,7 +146,7 @@ def _listed(summary: Summary) -> str:
             text(one.run_id or ""),
             f"{one.events:,}",
             text(one.reason),
-            f"<code>{text(one.source)}</code>",
+            f"<code>{link(one.source, one.source, folder)}</code>",
         ]
         for one in summary.listed
     )

@@ -7,7 +7,7 @@ new against an earlier summary.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from canvass.conformance.report import natural
 from canvass.conformance.verdict import EXIT_CODES, Verdict
 from canvass.conformance.verdict import exit_code as worst_of
 from canvass.corpus.edges import GraphCoverage
@@ -46,6 +47,13 @@ class Listed(Struct, frozen=True, rename="camel"):
     reason: str
 
 
+class RunPlace(Struct, frozen=True, rename="camel"):
+    """A run of a corpus."""
+
+    source: str
+    run_id: str
+
+
 class Cluster(Struct, frozen=True, rename="camel"):
     """Divergences that are alike: of one class, at one action or property."""
 
@@ -58,6 +66,8 @@ class Cluster(Struct, frozen=True, rename="camel"):
     example_member_id: int
     example_step: int
     example_reason: str
+    listed: tuple[RunPlace, ...] = ()
+    """The first of its runs, in the natural order of their names."""
 
     @property
     def identity(self) -> Kind:
@@ -177,7 +187,11 @@ def _verdicts(folder: Place) -> tuple[dict[str, tuple[int, int]], list[Listed]]:
 
 
 def _place(listed: Listed) -> tuple[str, str, str]:
-    return listed.verdict, listed.source, listed.run_id or ""
+    return listed.verdict, natural(listed.source), natural(listed.run_id or "")
+
+
+def _natural_place(run: RunPlace) -> tuple[str, str]:
+    return natural(run.source), natural(run.run_id)
 
 
 def _shared_ids(folder: Place) -> list[SharedId]:
@@ -215,18 +229,27 @@ def _kinds(folder: Place) -> list[Cluster]:
     runs: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], tuple[Any, ...]] = {}
     last: dict[tuple[str, str], tuple[Any, ...]] = {}
+    listed: defaultdict[tuple[str, str], list[RunPlace]] = defaultdict(list)
     for kind, name, *example in _rows(folder, "divergence_class", "name", *_EXAMPLE):
         like, found = (kind, name), tuple(example)
         counts[like] += 1
         # The rows of a run stand together; its source and its id name it.
-        runs[like] += last.get(like) != found[:2]
+        if last.get(like) != found[:2]:
+            runs[like] += 1
+            listed[like].append(RunPlace(found[1], found[0]))
+            if len(listed[like]) > 2 * MAX_LISTED:
+                listed[like] = sorted(listed[like], key=_natural_place)[:MAX_LISTED]
         last[like] = found[:2]
         # The least of the columns in this order: the same example however the rows are spread.
         examples[like] = min(found, examples.get(like, found))
-    return [
-        Cluster(*like, counts[like], runs[like], *examples[like])
-        for like in sorted(counts, key=lambda like: (-counts[like], like))
-    ]
+    clusters = []
+    for like in sorted(counts, key=lambda like: (-counts[like], like)):
+        run_id, source, member_id, step, reason = examples[like]
+        first = tuple(sorted(listed[like], key=_natural_place)[:MAX_LISTED])
+        clusters.append(
+            Cluster(*like, counts[like], runs[like], run_id, source, member_id, step, reason, first)
+        )
+    return clusters
 
 
 def _coverage(folder: Place) -> Counter[str]:

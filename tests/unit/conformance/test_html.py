@@ -16,7 +16,7 @@ from canvass.conformance.check import check_units
 from canvass.conformance.explain import Difference
 from canvass.conformance.html import to_html
 from canvass.conformance.operators import Operator
-from canvass.conformance.report import Case, Place, make_case
+from canvass.conformance.report import Case, Place, make_case, make_cases
 from canvass.conformance.verdict import CorpusVerdict, Divergence, RunVerdict, Verdict
 from canvass.lanes.model import Diagram, LaneEvent
 from support import corruptions
@@ -25,12 +25,12 @@ from support.corruptions import corrupted
 
 _TAGS = """
 html head meta title style body h1 h2 h3 p br span code pre table tr th td div section details
-summary svg path rect text g circle
+summary svg path rect text g circle a
 """
 TAGS = set(_TAGS.split())
 _ATTRIBUTES = """
 lang charset http-equiv content name class id viewbox width height xmlns role aria-label d x y
-rx cx cy r textlength lengthadjust stroke-dasharray
+rx cx cy r textlength lengthadjust stroke-dasharray href
 """
 ATTRIBUTES = set(_ATTRIBUTES.split())
 HOSTILE = (
@@ -51,6 +51,7 @@ class Page(HTMLParser):
         self.attributes: set[str] = set()
         self.policy = ""
         self.words: list[str] = []
+        self.links: list[str] = []
         self.style = ""
         self._open: list[str] = []
         self.feed(page)
@@ -61,6 +62,7 @@ class Page(HTMLParser):
         values = dict(attrs)
         if values.get("http-equiv") == "Content-Security-Policy":
             self.policy = values["content"] or ""
+        self.links += [value or "" for name, value in attrs if name == "href"]
         self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -164,6 +166,40 @@ def test_no_text_of_a_trace_becomes_markup(case: Case, payload: str) -> None:
     assert all(c.isprintable() or c == "\n" for word in page.words for c in word)
     page_text = "".join(page.words)
     assert page_text.encode()
+
+
+def test_runs_of_one_cause_are_one_card_with_links_to_all_in_natural_order(
+    good_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["run-2", "run-10", "run-1"]
+    for name in names:
+        corrupted(good_run, tmp_path / "runs" / name, corruptions.commit_too_far)
+    monkeypatch.chdir(tmp_path)
+    found = check_units([Path("runs") / name for name in names], core_lookup())
+    cases = make_cases(found.runs, core_lookup(), 10)
+
+    page = Page(to_html(found, cases, folder=tmp_path / "out"))
+
+    (case,) = cases
+    first = case.explanation.divergence
+    assert case.run.path == "runs/run-1"
+    assert page.text.count("See it again") == 1
+    assert f"{first.name} : a step that the spec does not allow in 3 runs" in page.text
+    ordered = ["../runs/run-1", "../runs/run-2", "../runs/run-10"]
+    assert page.links == [*ordered, *ordered]
+    # The commands hold in any folder.
+    assert f"canvass verify {tmp_path / 'runs' / 'run-1'}" in page.text
+
+
+def test_a_run_that_is_gone_has_no_link(found: CorpusVerdict, case: Case, tmp_path: Path) -> None:
+    gone = msgspec.structs.replace(found.runs[1], path=str(tmp_path / "javascript:gone"))
+
+    page = Page(to_html(CorpusVerdict((gone,)), [replace(case, run=gone)], folder=tmp_path))
+
+    assert page.links == []
+    (tmp_path / "javascript:gone").mkdir()
+    page = Page(to_html(CorpusVerdict((gone,)), [replace(case, run=gone)], folder=tmp_path))
+    assert set(page.links) == {"javascript%3Agone"}
 
 
 def test_nothing_checked_does_not_look_like_a_pass() -> None:

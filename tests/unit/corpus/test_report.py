@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from canvass.cluster.rules import Rules
 from canvass.corpus.edges import ActionSteps, GraphCoverage
 from canvass.corpus.report import render
 from canvass.corpus.summary import (
@@ -16,6 +17,7 @@ from canvass.corpus.summary import (
     Cluster,
     Coverage,
     Listed,
+    RunPlace,
     SharedId,
     Summary,
     exit_code,
@@ -23,6 +25,8 @@ from canvass.corpus.summary import (
     nothing_new,
     read_summary,
 )
+from support.aeron_runs import SAMPLES
+from support.driven_cluster import record_run
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"
 
@@ -200,7 +204,7 @@ def test_nothing_of_a_corpus_becomes_markup() -> None:
 
     assert "script" not in seen.tags
     assert seen.links == []
-    assert seen.text.count("<script>alert(1)</script>\"'&\\x1b[31m\\u202e") == 12
+    assert seen.text.count("<script>alert(1)</script>\"'&\\x1b[31m\\u202e") == 13
     assert "default-src 'none'" in page
 
 
@@ -214,6 +218,42 @@ def test_an_example_is_a_link_beside_the_page() -> None:
     )
 
     assert seen.links == ["examples/1.html"]
+
+
+def test_a_cause_is_one_card_with_all_its_runs_and_commands_that_hold(tmp_path: Path) -> None:
+    places = []
+    for name in ("run-2", "run-10", "gone"):
+        place = tmp_path / "corpus" / name
+        if name != "gone":
+            record_run(place, Rules.of("1.50"), 0, 30, faults=0.0, run_id=name)
+        places.append(RunPlace(str(place), name))
+    one = cluster(example_source=places[0].source, listed=tuple(places), runs=7)
+
+    page = render(
+        summary({"DIVERGES": 7}, clusters=[one], cluster_count=1), folder=tmp_path / "report"
+    )
+
+    seen = Seen(page)
+    assert seen.links == ["../corpus/run-2", "../corpus/run-10"]
+    assert "gone and 4 more, in the tables" in seen.text
+    assert f"canvass verify {places[0].source}" in seen.text
+    assert seen.text.count("canvass browse") == 1
+
+
+def test_an_example_of_logs_names_the_commands_for_logs(tmp_path: Path) -> None:
+    logs = SAMPLES[0]
+    page = render(
+        summary({"DIVERGES": 1}, clusters=[cluster(example_source=str(logs))], cluster_count=1)
+    )
+
+    assert f"canvass import {logs} --out run" in page
+    assert "canvass verify" not in page
+
+
+def test_a_run_that_was_moved_is_said_to_be_gone() -> None:
+    page = render(summary({"DIVERGES": 1}, clusters=[cluster()], cluster_count=1))
+
+    assert "<code>corpus/run-1</code> is not there any more." in page
 
 
 def test_the_page_remarks_on_ids_that_several_runs_have() -> None:

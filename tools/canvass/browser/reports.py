@@ -5,7 +5,6 @@ The summary is read whole, the table of runs as columns; runs become objects a p
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +18,11 @@ from canvass.browser.guard import Refusal, bad_request
 from canvass.browser.limits import shortened
 from canvass.browser.opening import shown
 from canvass.browser.sources import Lazy
+from canvass.conformance.report import natural
 from canvass.corpus.summary import VERDICTS, Cluster, Summary, read_summary
 
 PAGE: Final = 100
 _NAMES: Final = ("run_id", "source", "reason")
-_DIGITS: Final = re.compile(r"\d+")
 _COLUMNS: Final = ("source", "run_id", "verdict", "events", "reason")
 
 
@@ -73,7 +72,7 @@ class OpenReport:
         table = table.append_column("rank", pc.fill_null(rank, len(VERDICTS)))
         for name in ("source", "run_id"):
             table = table.append_column(
-                f"natural_{name}", pa.array(map(_natural, _texts(table, name)))
+                f"natural_{name}", pa.array(map(natural, _texts(table, name)))
             )
         order = [(name, "ascending") for name in ("rank", "natural_source", "natural_run_id")]
         return table.sort_by(order)
@@ -184,11 +183,6 @@ class OpenReport:
 
 def _texts(table: Any, name: str) -> list[str]:
     return [one or "" for one in table[name].to_pylist()]
-
-
-def _natural(text: str) -> str:
-    """Give a text that sorts as people do: numbers by their size."""
-    return _DIGITS.sub(lambda number: number[0].zfill(20), text)
 
 
 def _truth(column: Any) -> Any:

@@ -66,7 +66,9 @@ class Report:
         lookup = make_lookup([], None if isinstance(self.cache, UrlPath) else self.cache)
         pages = write_examples(summary.clusters, self.out, lookup, self.examples)
         new = None if self.known is None else new_clusters(summary, self.known)
-        (self.out / REPORT_FILE).write_bytes(render(summary, new, pages).encode())
+        folder = self.out if isinstance(self.out, Path) else None
+        page = render(summary, new, pages, folder)
+        (self.out / REPORT_FILE).write_bytes(page.encode())
 
 
 def verify(request: Request, out: Place) -> Summary:

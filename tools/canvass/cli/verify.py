@@ -193,13 +193,13 @@ def _write_page(
     from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    page = to_html(found, cases, _who_led(found))
+    page = to_html(found, cases, _who_led(found), None if file is None else file.parent)
     if file is not None:
         file.write_text(page, encoding="utf-8")
     if output is VerifyFormat.HTML:
         print(page, end="")
     else:
-        _write(found, lookup, output, [case.explanation for case in cases])
+        _write(found, lookup, output)
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
@@ -218,12 +218,7 @@ def _who_led(found: CorpusVerdict) -> list[str]:
     return list(sections(explain(timeline, states)))
 
 
-def _write(
-    found: CorpusVerdict,
-    lookup: StepLookup,
-    output: VerifyFormat,
-    explained: Sequence[Explanation] | None = None,
-) -> None:
+def _write(found: CorpusVerdict, lookup: StepLookup, output: VerifyFormat) -> None:
     """Write the verdicts to stdout in one of the forms that need no drawing."""
     if output is VerifyFormat.JUNIT:
         from canvass.conformance.machine_reports import to_junit
@@ -234,8 +229,7 @@ def _write(
 
         write_json(to_sarif(found))
     else:
-        if explained is None:
-            explained = _explained(found.runs, lookup)
+        explained = _explained(found.runs, lookup)
         if output is VerifyFormat.JSON:
             from canvass.conformance.report import to_report
 
