@@ -52,7 +52,7 @@ def causes(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def test_a_message_that_nobody_sent_stands_beside_the_nearest_one(
     open_page: Open, causes: Asked
 ) -> None:
-    page = open_page(f"/run/{causes.ids[0]}?view=verdict", at=causes)
+    page = open_page(f"/run/{causes.ids[0]}", at=causes)
     receipt = page.locator("[data-receipt]")
     expect(receipt).to_contain_text("Member 0 received CanvassPosition")
     expect(receipt).to_contain_text("Nearest that member 1 did send to member 0")
@@ -68,7 +68,7 @@ def test_a_broken_promise_has_the_members_and_the_story_of_its_hazard(
     open_page: Open, causes: Asked
 ) -> None:
     """The sample in which a committed entry is on one member only."""
-    page = open_page(f"/run/{causes.ids[1]}?view=verdict", at=causes)
+    page = open_page(f"/run/{causes.ids[1]}", at=causes)
     levels = page.locator("[data-levels] [data-level]")
     expect(levels).to_have_count(3)
     ends = [int(one.locator(".observed").first.inner_text()) for one in levels.all()]

@@ -52,7 +52,7 @@ def pixels(path: Path) -> tuple[int, int, int]:
 
 
 def test_the_election_is_kept_as_svg_and_png(open_page: Open, ids: Ids, tmp_path: Path) -> None:
-    page = open_page(f"/run/{ids['sample']}")
+    page = open_page(f"/run/{ids['sample']}?view=election")
     expect(page.locator(".machine [data-member]")).to_have_count(3)
     drawing = ET.parse(kept(page, "SVG", tmp_path)).getroot()
     texts = {"".join(one.itertext()) for one in drawing.iter(f"{SVG}text")}
@@ -84,7 +84,7 @@ def test_lanes_are_kept_as_png(open_page: Open, ids: Ids, tmp_path: Path) -> Non
     assert pixels(kept(page, "PNG", tmp_path))[2] > 10
 
 
-@pytest.mark.parametrize("where", ["/run/{bad}?view=verdict", "/graph/{graph}"])
+@pytest.mark.parametrize("where", ["/run/{bad}", "/graph/{graph}"])
 def test_a_view_is_kept_as_one_page_that_needs_nothing_else(
     open_page: Open, ids: Ids, tmp_path: Path, new_context: Any, where: str
 ) -> None:

@@ -20,7 +20,7 @@ def test_a_link_to_a_step_that_is_not_there_says_so(open_page: Open, ids: Ids) -
     page = open_page(f"/run/{ids['good']}/step/1/999999")
     expect(page.locator("[data-broken]")).to_contain_text("no step 999999 of member 1")
     expect(page.locator("[data-when]")).to_be_visible()
-    expect(page).to_have_title("good · overview · canvass")
+    expect(page).to_have_title("good · story · canvass")
 
 
 def test_a_counterexample_has_the_election_and_violates_in_its_lanes(

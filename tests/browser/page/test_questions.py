@@ -75,20 +75,26 @@ Read = Callable[..., Reader]
 def test_who_led_when(reader: Read, server: Asked, ids: Ids) -> None:
     answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
     one = reader(f"/run/{ids['sample']}")
-    one.press("5")
     rows = one.page.locator(".leaderships tbody tr")
     expect(rows).to_have_count(len(answer.leaderships))
     expect(rows.first).to_contain_text(answer.leaderships[0].begins)
 
 
-def test_why_did_this_election_take_so_long(reader: Read, server: Asked, ids: Ids) -> None:
-    answer = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
-    election = max(answer.elections, key=lambda one: one.duration_ms)
-    one = reader(f"/run/{ids['sample']}")
-    one.press("5")
-    row = one.page.locator(f'[data-election="{election.number}"]')
-    expect(row).to_contain_text(election.slowest.text)
-    expect(row).to_contain_text(election.ballots[0].outcome)
+def test_why_did_this_election_take_so_long_or_fail(reader: Read, server: Asked, ids: Ids) -> None:
+    answer = server.get(api.ExplanationView, f"/run/{ids['good']}/explanation")
+    election = next(
+        one for one in answer.elections if any(row.outcome == "failed" for row in one.ballots)
+    )
+    at, ballot = next((k, b) for k, b in enumerate(election.ballots) if b.outcome == "failed")
+    one = reader(f"/run/{ids['good']}")
+    part = one.page.locator(f'[data-election="{election.number}"]')
+    expect(part).to_contain_text(election.slowest.text)
+    row = part.locator("tr").nth(at)
+    for name, members in (("no", ballot.no), ("none", ballot.none)):
+        expected = ", ".join(map(str, members)) or "–"
+        expect(row.locator(f'[data-votes="{name}"]')).to_have_text(expected)
+    expect(row.locator("[data-outcome]")).to_contain_text(ballot.reasons[0].text)
+    assert one.actions == 0
 
 
 def test_which_step_diverged_and_what_was_allowed_instead(
@@ -124,7 +130,7 @@ def test_which_states_have_two_leaders(reader: Read, ids: Ids) -> None:
 
 def test_what_differs_between_two_runs(reader: Read, ids: Ids) -> None:
     one = reader(f"/run/{ids['good']}")
-    one.press("7")
+    one.press("6")
     one.choose(one.page.locator(".compared select"), ids["bad"])
     expect(one.page.locator('[data-compared-election="1"]')).to_contain_text("leads term")
     member = one.page.locator('[data-compared-member="0"]')
@@ -157,7 +163,7 @@ def test_who_was_down_and_when_did_it_restart(reader: Read, server: Asked, ids: 
     restarts = [mark for mark in strip.marks if mark.kind == "RESTART"]
     one = reader(f"/run/{ids['sample']}")
     expect(one.page.locator("[data-down]")).not_to_have_count(0)
-    one.press("6")
+    one.press("5")
     one.click(one.page.get_by_role("button", name="restarts"))
     found = one.page.locator("[data-found]")
     # The first start of each member is one as well.
@@ -184,7 +190,6 @@ def test_where_does_this_field_change_next(reader: Read, server: Asked, ids: Ids
 def test_which_logs_have_what_was_committed(reader: Read, hazardous: Asked) -> None:
     one = reader(f"/run/{hazardous.ids[0]}", hazardous)
     expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
-    one.press("4")
     levels = one.page.locator("[data-level]")
     expect(levels).to_have_count(3)
     ends = [int(level.locator(".observed").first.inner_text()) for level in levels.all()]
@@ -194,7 +199,6 @@ def test_which_logs_have_what_was_committed(reader: Read, hazardous: Asked) -> N
 def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, hazardous: Asked) -> None:
     one = reader(f"/run/{hazardous.ids[0]}", hazardous)
     expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
-    one.press("4")
     story = one.page.locator('[data-hazard="HZ6"]')
     one.click(story.get_by_role("button"))
     expect(story.locator("pre").nth(1)).to_contain_text("EnterElection")

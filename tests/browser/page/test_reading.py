@@ -108,15 +108,15 @@ TYPED_AT_ONCE = """async () => {
 
 
 PLACES = {
-    "election": "/run/{sample}",
+    "election": "/run/{sample}?view=election",
     "lanes": "/run/{sample}?view=lanes",
-    "verdict": "/run/{bad}?view=verdict",
+    "story": "/run/{bad}",
     "graph": "/graph/{graph}",
     "list": "/graph/{graph}?view=coverage",
     "find": "/graph/{graph}?view=find",
     "report": "/report/{report}",
     "divergence": "/run/{bad}?view=graph",
-    "happened": "/run/{sample}?view=explained",
+    "happened": "/run/{sample}",
     "found": "/run/{sample}?view=find&where=action%20%3D%20%22OnVote%22",
     "compared": "/run/{good}?view=compare&other=bad",
     "states": "/counterexample/{counterexample}?view=states",
@@ -235,7 +235,7 @@ def test_what_is_not_there_is_said(open_page: Open, ids: Ids) -> None:
 
 
 def test_on_a_phone_a_row_is_a_card_and_each_value_has_its_name(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?view=explained")
+    page = open_page(f"/run/{ids['sample']}")
     cell = page.locator(".leaderships tbody td").first
     expect(cell).to_be_visible()
     name = "(one) => getComputedStyle(one, '::before').content"
@@ -264,7 +264,7 @@ def test_on_a_phone_the_lanes_scroll_inside_and_the_chosen_event_is_in_sight(
 
 
 def test_on_a_phone_the_members_are_listed_below_the_election(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=90&view=overview")
+    page = open_page(f"/run/{ids['sample']}?at=90&view=election")
     members = page.locator("[data-members]")
     expect(members).to_contain_text("member 1: LEADER_READY")
     assert members.evaluate("(one) => one.clientHeight") <= 1

@@ -33,6 +33,7 @@ def test_the_page_opens_on_the_sample_where_its_first_leader_is_elected(
 ) -> None:
     page = open_page()
     expect(page.locator("h1")).to_have_text("b-leader-killed")
+    page.keyboard.press("4")
     expect(page.locator("[data-state]")).to_have_count(len(ElectionState))
     expect(lit(page, "LEADER_READY")).to_have_count(1)
     at = int(page.locator("output.place").get_attribute("data-place") or "")
@@ -48,7 +49,7 @@ def test_the_page_opens_on_the_sample_where_its_first_leader_is_elected(
 
 
 def test_keys_scrub_through_the_run_and_light_what_moves(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['sample']}?at=0")
+    page = open_page(f"/run/{ids['sample']}?at=0&view=election")
     place = page.locator("output.place")
     expect(place).to_have_text(re.compile("^event 1 of"))
     page.keyboard.press("ArrowRight")
@@ -68,11 +69,11 @@ def test_keys_scrub_through_the_run_and_light_what_moves(open_page: Open, ids: I
 
 
 def test_the_further_changes_are_counted_and_drawn_when_asked_for(
-    open_page: Open, server: Asked
+    open_page: Open, server: Asked, ids: Ids
 ) -> None:
     overview = server.get(api.Overview, "/overview")
     seeds = sum(edge.seeds for edge in overview.edges)
-    page = open_page()
+    page = open_page(f"/run/{ids['sample']}?view=election")
     # Two lines may be lit as the way of a member, none is drawn twice.
     expect(page.locator(".machine .line")).to_have_count(seeds)
     expect(page.locator(".legend-row")).to_contain_text(str(len(overview.edges) - seeds))
@@ -157,10 +158,17 @@ def test_a_click_in_the_lanes_chooses_the_event(open_page: Open, ids: Ids) -> No
     expect(page.locator("output.place")).to_have_attribute("data-place", "22")
 
 
-def test_a_conforming_run_says_so_and_what_happened(open_page: Open, ids: Ids) -> None:
-    page = open_page(f"/run/{ids['good']}?view=verdict")
-    expect(page.locator(".verdict-line .verdict")).to_contain_text("CONFORMS")
-    expect(page.locator(".milestones li").first).to_be_visible()
+def test_a_run_opens_on_its_verdict_in_a_sentence_and_its_restarts(
+    open_page: Open, server: Asked, ids: Ids
+) -> None:
+    marks = server.get(api.RunStrip, f"/run/{ids['good']}/strip").marks
+    page = open_page(f"/run/{ids['good']}")
+    expect(page.locator(".verdict-line")).to_contain_text("CONFORMS")
+    expect(page.locator(".verdict-line")).to_contain_text("The spec allows every step")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Story")
+    expect(page.locator(".milestones li")).to_have_count(len(marks))
+    page = open_page(f"/run/{ids['bad']}")
+    expect(page.locator(".verdict-line")).to_contain_text("Member 1 leaves the spec at its step")
 
 
 def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked, ids: Ids) -> None:
@@ -229,23 +237,33 @@ def test_what_a_step_adds_is_shown_with_its_values_and_is_one_change(
         expect(row.locator("ins")).to_have_text(str(value))
 
 
-def test_what_happened_has_the_leaders_and_leads_to_their_events(
+def test_a_run_opens_on_its_leaders_and_elections_which_lead_to_their_events(
     open_page: Open, server: Asked, ids: Ids
 ) -> None:
     result = server.get(api.ExplanationView, f"/run/{ids['sample']}/explanation")
     page = open_page(f"/run/{ids['sample']}?at=0")
     expect(page.locator("output.place")).to_have_text(re.compile("^event 1 of"))
-    page.keyboard.press("5")
-    expect(page.locator(".explained .leaderships tbody tr")).to_have_count(len(result.leaderships))
-    expect(page.locator(".explained .elections tbody tr")).to_have_count(len(result.elections))
-    first = result.elections[0]
-    expect(page.locator(f'[data-election="{first.number}"]')).to_contain_text(first.slowest.text)
+    expect(page.locator(".leaderships tbody tr")).to_have_count(len(result.leaderships))
+    expect(page.locator(".elections tbody")).to_have_count(len(result.elections))
     expect(page.locator('[data-term="0"] td').nth(1)).to_have_text(
         str(result.leaderships[0].leader)
     )
+    election = result.elections[1]
+    (ballot,) = election.ballots
+    part = page.locator(f'[data-election="{election.number}"]')
+    for cell, text in (
+        ("[data-candidate]", str(ballot.candidate)),
+        ("[data-candidate-term]", str(ballot.term)),
+        ('[data-votes="yes"]', ", ".join(map(str, (ballot.candidate, *ballot.yes)))),
+        ('[data-votes="none"]', ", ".join(map(str, ballot.none))),
+        ("[data-outcome]", "won"),
+    ):
+        expect(part.locator(cell)).to_have_text(text)
+    expect(part).to_contain_text(election.trigger.text)
+    expect(part).to_contain_text(election.took)
 
-    page.locator(f'[data-election="{first.number}"] button').first.click()
+    part.get_by_title("to the first step of the election").click()
 
-    assert first.sentence.event is not None
-    expect(page.locator("output.place")).to_have_attribute("data-place", str(first.sentence.event))
-    expect(page.locator(".explained")).to_be_visible()
+    assert election.first_event is not None
+    expect(page.locator("output.place")).to_have_attribute("data-place", str(election.first_event))
+    expect(page.locator(".elections")).to_be_visible()

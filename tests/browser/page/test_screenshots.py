@@ -22,7 +22,8 @@ MOST_BYTES = 150_000
 """Of a picture: a clone carries them all."""
 
 VIEWS = {
-    "browse-election": ("/run/{sample}", "light", ".machine [data-member]"),
+    "browse-story": ("/run/{sample}", "light", ".elections"),
+    "browse-election": ("/run/{sample}?view=election", "light", ".machine [data-member]"),
     "browse-lanes": ("/run/{sample}?view=lanes&at=26", "light", "svg.lanes .event.is-chosen"),
     "browse-in-graph": ("/run/{sample}?view=graph", "dark", ".graph-canvas canvas[data-words]"),
     "browse-graph": (
@@ -36,7 +37,7 @@ VIEWS = {
         ".graph-canvas canvas[data-words]",
     ),
     "browse-projection": ("/graph/{graph}?view=project", "light", ".graph-canvas canvas"),
-    "browse-divergence": ("/run/{bad}?view=verdict", "light", ".compare"),
+    "browse-divergence": ("/run/{bad}", "light", ".compare"),
     "browse-report": ("/report/{report}", "dark", ".cluster"),
 }
 """For each picture the place, the colours, and what has to be there."""

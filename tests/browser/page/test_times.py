@@ -100,7 +100,7 @@ def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
     restart = next(
         mark for mark in strip.marks if mark.kind == "RESTART" and mark.member == first.member
     )
-    page = open_page(f"/run/{ids['sample']}?at={first.end - 1}")
+    page = open_page(f"/run/{ids['sample']}?at={first.end - 1}&view=election")
     disc = page.locator(f'.machine [data-member="{first.member}"]')
     expect(disc).to_have_class(re.compile("is-leading"))
     expect(disc.locator(".token-term")).to_have_text(f"leads t{first.term}")
@@ -109,7 +109,7 @@ def test_a_killed_leader_is_down_from_its_last_event_to_its_restart(
     expect(page.locator(f'[data-state] [data-member="{first.member}"]')).to_have_count(0)
     expect(page.locator(f'[data-down="{first.member}"]').first).to_be_attached()
 
-    page.evaluate(f"location.hash = '#/run/{ids['sample']}?at={restart.number}'")
+    page.evaluate(f"location.hash = '#/run/{ids['sample']}?at={restart.number}&view=election'")
     back = server.get(api.MembersAt, f"/run/{ids['sample']}/members", at=restart.number)
     state = back.members[first.member].election_state
     expect(page.locator(f'[data-state="{state}"] [data-member="{first.member}"]')).to_have_count(1)

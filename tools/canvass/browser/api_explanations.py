@@ -31,10 +31,15 @@ class BallotRow(Data, frozen=True):
 
     candidate: int
     term: int
-    votes: str
-    """Of each voter that is known, what it said."""
+    yes: tuple[int, ...]
+    """Members that voted for the candidate, without itself."""
+    no: tuple[int, ...]
+    none: tuple[int, ...]
+    """Members of which no line shows an answer."""
     outcome: str
     sentence: EvidenceLine
+    reasons: tuple[EvidenceLine, ...]
+    """Of a ballot that was not won, why votes were not given."""
 
 
 class ElectionRow(Data, frozen=True):
@@ -43,7 +48,9 @@ class ElectionRow(Data, frozen=True):
     number: int
     term: int | None
     leader: int | None
-    duration_ms: float
+    took: str
+    first_event: int | None
+    """The place of the first step of the first member that looked for a leader."""
     trigger: EvidenceLine
     slowest: EvidenceLine
     setting: str

@@ -87,8 +87,9 @@ class _Rows:
             number=one.number,
             term=one.leadership_term_id,
             leader=one.leader_member_id,
-            duration_ms=round(one.duration_ms, 3),
-            trigger=self.sentence(one.causes[0]) if one.causes else _NO_LINE,
+            took=shown_ns(round(one.duration_ms * 1e6)),
+            first_event=self._event(one.phases[0].sentence.evidence[:1]) if one.phases else None,
+            trigger=self._trigger(one),
             slowest=self.sentence(one.slowest),
             setting=one.setting or "",
             ballots=tuple(map(self.ballot, self.last(one.ballots, MAX_BALLOTS))),
@@ -97,15 +98,29 @@ class _Rows:
 
     def ballot(self, one: BallotReport) -> api.BallotRow:
         """Give a ballot."""
-        said = {True: "for", False: "against", None: "none"}
-        votes = [f"{vote.voter_member_id} {said[vote.granted]}" for vote in one.votes]
+        voters: dict[bool | None, tuple[int, ...]] = {
+            granted: tuple(vote.voter_member_id for vote in one.votes if vote.granted is granted)
+            for granted in (True, False, None)
+        }
+        lost = () if one.outcome == "won" else (vote for vote in one.votes if not vote.granted)
         return api.BallotRow(
             candidate=one.candidate_member_id,
             term=one.candidate_term_id,
-            votes=", ".join(votes) or "none known",
+            yes=voters[True],
+            no=voters[False],
+            none=voters[None],
             outcome=one.outcome,
             sentence=self.sentence(one.sentence),
+            reasons=tuple(self.sentence(vote.sentence) for vote in lost),
         )
+
+    def _trigger(self, one: ElectionReport) -> api.EvidenceLine:
+        """Say why the member began that was the first to look for a leader."""
+        if not one.causes:
+            return _NO_LINE
+        first = one.phases[0].member_id if one.phases else None
+        of_first = (each for each in one.causes if each.evidence[0].member_id == first)
+        return self.sentence(next(of_first, one.causes[0]))
 
 
 def explanation_of(opened: OpenRun) -> api.ExplanationView:
@@ -126,6 +141,7 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
     span, without = (
         shown_ns(ns) for ns in (found.end_ns - found.begin_ns, found.without_leader_ns)
     )
+    count = len(found.leaderships)
     leaderships = tuple(map(rows.leadership, rows.last(found.leaderships)))
     elections = tuple(map(rows.election, rows.last(found.elections)))
     stuck = [
@@ -137,7 +153,9 @@ def view_of(found: Explanation, opened: OpenRun) -> api.ExplanationView:
         for one in rows.last(found.risks)
     ]
     return api.ExplanationView(
-        summary=f"{len(found.leaderships)} leaderships in {span}, {without} without a leader",
+        summary=(
+            f"{count} leadership{'s' * (count != 1)} in {span}, {without} without a working leader."
+        ),
         leaderships=leaderships,
         elections=elections,
         stuck=tuple(stuck),

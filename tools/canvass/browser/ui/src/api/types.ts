@@ -291,9 +291,12 @@ export interface LeadershipRow {
 export interface BallotRow {
   readonly candidate: number;
   readonly term: number;
-  readonly votes: string;
+  readonly yes: readonly number[];
+  readonly no: readonly number[];
+  readonly none: readonly number[];
   readonly outcome: string;
   readonly sentence: EvidenceLine;
+  readonly reasons: readonly EvidenceLine[];
 }
 
 /** One election of the cluster. */
@@ -301,7 +304,8 @@ export interface ElectionRow {
   readonly number: number;
   readonly term: number | null;
   readonly leader: number | null;
-  readonly durationMs: number;
+  readonly took: string;
+  readonly firstEvent: number | null;
   readonly trigger: EvidenceLine;
   readonly slowest: EvidenceLine;
   readonly setting: string;

@@ -8,8 +8,17 @@ export function Table({ children, ...rest }: { children: ComponentChildren; clas
   useLayoutEffect(() => {
     const heads = [...(table.current?.tHead?.rows[0]?.cells ?? [])].map((head) => head.textContent);
     for (const body of table.current?.tBodies ?? []) {
+      // For each column, how many rows the cells above still take of it.
+      const taken = heads.map(() => 0);
       for (const row of body.rows) {
-        [...row.cells].forEach((cell, at) => cell.setAttribute("data-head", heads[at] ?? ""));
+        let at = 0;
+        for (const cell of row.cells) {
+          while ((taken[at] ?? 0) > 0) at += 1;
+          cell.setAttribute("data-head", cell.colSpan > 1 ? "" : heads[at] ?? "");
+          taken.fill(cell.rowSpan, at, at + cell.colSpan);
+          at += cell.colSpan;
+        }
+        taken.forEach((rows, column) => { taken[column] = Math.max(0, rows - 1); });
       }
     }
   });

@@ -35,7 +35,7 @@ function Loaded({ report, query }: { report: ReportView; query: Place["query"] }
   const [at, setAt] = useState(0);
   const show = (place: number): void => {
     const example = report.clusters[place]?.example;
-    if (example) go(formatRoute(["run", example], { view: "verdict" }));
+    if (example) go(formatRoute(["run", example], { view: "story" }));
   };
   useKeys("Report", [
     { keys: ["1"], does: "divergences", run: () => change({ view: "clusters" }) },

@@ -89,7 +89,7 @@ function Outside(
       <Empty title={`The spec does not allow this ${step.action}, so no graph has it.`}>
         <p>{divergence.message}</p>
         <DivergenceDrawing step={step} divergence={divergence} />
-        <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "verdict" }))}>
+        <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "story" }))}>
           Observed against allowed <kbd>4</kbd>
         </button>
       </Empty>

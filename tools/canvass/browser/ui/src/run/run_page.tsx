@@ -13,19 +13,28 @@ import { formatRoute, go } from "../route/route";
 import { plural } from "../words/visible";
 import { clamp } from "./event_at";
 import { milestonesOf, startOf } from "./milestones";
-import { ExplainedView } from "./explained_view";
 import { CompareView } from "./compare_view";
 import { RunFindView } from "./find_view";
 import { InGraphView } from "./in_graph";
 import { LanesView, type Along } from "../lanes/lanes_view";
 import { OverviewView } from "./overview_view";
+import { StoryView } from "./story_view";
 import { StepPane } from "./step_pane";
 import { Timeline } from "./timeline";
-import { Verdict } from "./verdict";
 import { VerdictBadge } from "./verdict_badge";
 
 const POLL_MS = 700;
 const PLAY_MS = 350;
+
+/** The views; the number keys choose them in this order. */
+const VIEWS: readonly { readonly id: string; readonly title: string; readonly keys?: readonly string[] }[] = [
+  { id: "story", title: "Story" },
+  { id: "lanes", title: "Lanes" },
+  { id: "graph", title: "In the graph" },
+  { id: "election", title: "Election" },
+  { id: "find", title: "Find", keys: ["/"] },
+  { id: "compare", title: "Compare" },
+];
 
 export function RunPage(
   { source, rest, query, graphs, runs }: Place & {
@@ -66,7 +75,7 @@ function Loaded(
   const strip = whole.data;
   const start = startOf(run, strip);
   const at = clamp(query["at"] !== undefined && Number.isInteger(asked) ? asked : start, 0, last);
-  const view = query["view"] ?? "overview";
+  const view = VIEWS.find((one) => one.id === query["view"])?.id ?? "story";
   const [said, setSaid] = useState("");
   useEffect(() => setSaid(""), [at, view]);
   const [broken, setBroken] = useState("");
@@ -120,28 +129,15 @@ function Loaded(
     { keys: ["["], does: "the one before", run: () => toMark(false) },
     { keys: [" "], does: "play or pause", run: () => setPlaying((before) => !before) },
     ...(run.divergence
-      ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: start, view: "verdict" }) }]
+      ? [{ keys: ["d"], does: "the divergence", run: () => show({ at: start, view: "story" }) }]
       : []),
   ]);
-  useKeys("Views", [
-    { keys: ["1"], does: "election", run: () => show({ view: "overview" }, false) },
-    { keys: ["2"], does: "lanes", run: () => show({ view: "lanes" }, false) },
-    { keys: ["3"], does: "in the member graph", run: () => show({ view: "graph" }, false) },
-    { keys: ["4"], does: "verdict", run: () => show({ view: "verdict" }, false) },
-    { keys: ["5"], does: "what happened", run: () => show({ view: "explained" }, false) },
-    { keys: ["7"], does: "compare with another run", run: () => show({ view: "compare" }, false) },
-    { keys: ["6", "/"], does: "find events", run: () => show({ view: "find" }, false) },
-  ]);
+  useKeys("Views", VIEWS.map((one, place) => ({
+    keys: [String(place + 1), ...(one.keys ?? [])],
+    does: one.title.toLowerCase(),
+    run: () => show({ view: one.id }, false),
+  })));
 
-  const tabs = [
-    { id: "overview", title: "Election" },
-    { id: "lanes", title: "Lanes" },
-    { id: "graph", title: "In the graph" },
-    { id: "verdict", title: "Verdict", ...(run.divergence ? { badge: "1" } : {}) },
-    { id: "explained", title: "What happened" },
-    { id: "find", title: "Find" },
-    { id: "compare", title: "Compare" },
-  ];
   // Where to begin is known once the strip is; a first view of another place would only flicker.
   if (!placed) return <p class="waiting" role="status">Loading the run …</p>;
   return (
@@ -164,7 +160,7 @@ function Loaded(
           />
         </div>
         {broken ? <p class="remark is-diverges" role="alert" data-broken>{broken}</p> : null}
-        <Tabs label="Views of the run" tabs={tabs} chosen={view} choose={(id) => show({ view: id }, false)} />
+        <Tabs label="Views of the run" tabs={VIEWS} chosen={view} choose={(id) => show({ view: id }, false)} />
       </div>
       <div class="split">
         <section class="view" data-export aria-label={`View: ${view}`}>
@@ -172,9 +168,8 @@ function Loaded(
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
             : view === "compare" ? <CompareView run={run} runs={runs} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
-            : view === "explained" ? <ExplainedView run={run} show={(n) => show({ at: n })} />
-            : view === "verdict" ? <Verdict run={run} milestones={milestones} show={(n) => show({ at: n })} />
-            : <OverviewView run={run} at={at} />}
+            : view === "election" ? <OverviewView run={run} at={at} />
+            : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
         </section>
         <StepPane run={run} at={at} said={said} toChange={toChange} />
       </div>

@@ -1,36 +1,42 @@
-// The verdict: where the run leaves what is allowed, observed beside allowed, and what helps.
+// The front page of a run: the verdict, where the run leaves what is allowed, and what happened.
 
 import type { Difference, Divergence, Receipt, RunView } from "../api/types";
 import { Copied } from "../parts/copied";
 import { Hazard } from "../parts/hazard";
-import { Empty } from "../parts/note";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
+import { Explained } from "./explained";
 import type { Milestone } from "./milestones";
 import { VerdictBadge } from "./verdict_badge";
 
 const MOST_LINES = 200;
 
-export function Verdict(
+export function StoryView(
   { run, milestones, show }: {
     run: RunView;
     milestones: readonly Milestone[];
     show: (at: number) => void;
   },
 ) {
-  if (run.checking) return <Empty title="The run is being checked against the spec.">This takes some seconds.</Empty>;
   return (
-    <div class="verdict-view">
-      <p class="verdict-line"><VerdictBadge run={run} /> {run.divergence ? null : <span>{summaryOf(run)}</span>}</p>
+    <div class="verdict-view story">
+      <p class="verdict-line"><VerdictBadge run={run} /> <span>{sentenceOf(run)}</span></p>
       {run.note ? <p class="soft">{run.note}</p> : null}
-      {run.divergence ? <Explained divergence={run.divergence} show={show} /> : null}
+      {run.divergence ? <Diverged divergence={run.divergence} show={show} /> : null}
       {run.findings.length > 0 ? <Findings run={run} /> : null}
-      <Milestones run={run} milestones={milestones} show={show} />
+      <Explained run={run} show={show} />
+      <Marks milestones={milestones.filter((one) => one.kind === "mark")} show={show} />
     </div>
   );
 }
 
-function summaryOf(run: RunView): string {
+/** The verdict in a sentence. */
+function sentenceOf(run: RunView): string {
+  if (run.checking) return "The run is being checked against the spec. This takes some seconds.";
+  if (run.divergence) {
+    const { member, step, message } = run.divergence;
+    return `Member ${member} leaves the spec at its step ${step}: ${message}.`;
+  }
   switch (run.verdict) {
     case "CONFORMS":
       return "The spec allows every step; each message was sent before it was received; every safety property holds.";
@@ -40,7 +46,7 @@ function summaryOf(run: RunView): string {
   }
 }
 
-function Explained({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
+function Diverged({ divergence, show }: { divergence: Divergence; show: (at: number) => void }) {
   return (
     <>
       <section class="divergence">
@@ -226,27 +232,20 @@ function Findings({ run }: { run: RunView }) {
   );
 }
 
-/** The run in a few lines; each leads to its event. */
-function Milestones(
-  { run, milestones, show }: {
-    run: RunView;
-    milestones: readonly Milestone[];
-    show: (at: number) => void;
-  },
-) {
+/** Restarts and faults; each leads to its event. */
+function Marks({ milestones, show }: { milestones: readonly Milestone[]; show: (at: number) => void }) {
+  if (milestones.length === 0) return null;
   return (
     <section>
-      <h3>What happened</h3>
-      <p class="soft">{run.members.map((one) => `member ${one.id}: ${plural(one.steps, "step")}`).join(" · ")}</p>
+      <h2>Restarts and faults</h2>
       <ol class="milestones">
         {milestones.slice(0, MOST_LINES).map((one) => (
-          <li key={`${one.number} ${one.text}`} class={`is-${one.kind}`}>
+          <li key={`${one.number} ${one.text}`}>
             <button type="button" class="inline" onClick={() => show(one.number)}>{`event ${(one.number + 1).toLocaleString("en")}`}</button>{" "}
             {one.text}
           </li>
         ))}
       </ol>
-      {milestones.length === 0 ? <p class="soft">No member became leader, and none restarted.</p> : null}
       {milestones.length > MOST_LINES
         ? <p class="soft">{`${plural(milestones.length - MOST_LINES, "line")} left out`}</p> : null}
     </section>

@@ -12,13 +12,13 @@ import { plural } from "../words/visible";
 
 type Show = (event: number) => void;
 
-export function ExplainedView({ run, show }: { run: RunView; show: Show }) {
+export function Explained({ run, show }: { run: RunView; show: Show }) {
   const found = useQuery<ExplanationView>(apiPath(["run", run.id, "explanation"]));
   return (
     <Awaited answer={found} what="what happened">
       {(view) => (
-        <div class="verdict-view explained">
-          <p class="verdict-line">{view.summary}</p>
+        <div class="explained">
+          <p>{view.summary}</p>
           <Leaderships rows={view.leaderships} show={show} />
           <Elections rows={view.elections} show={show} />
           <section>
@@ -88,44 +88,66 @@ function Leaderships({ rows, show }: { rows: readonly LeadershipRow[]; show: Sho
 }
 
 function Elections({ rows, show }: { rows: readonly ElectionRow[]; show: Show }) {
+  if (rows.length === 0) return null;
   return (
     <section>
       <h2>Elections</h2>
       <Table class="events elections">
         <thead>
           <tr>
-            <th class="number">election</th><th class="number">term</th><th class="number">winner</th>
-            <th class="number">ms</th><th>trigger</th><th>ballots</th><th>slowest part</th>
+            <th class="number" scope="col">election</th><th class="number" scope="col">took</th><th scope="col">trigger</th>
+            <th class="number" scope="col">candidate</th><th class="number" scope="col">term</th>
+            <th scope="col" title="members that voted for the candidate, and the candidate">yes</th>
+            <th scope="col" title="members that refused">no</th>
+            <th scope="col" title="members of which no line shows an answer">none</th>
+            <th scope="col">outcome and cause</th>
           </tr>
         </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.number} data-election={row.number}>
-              <td class="number"><Go line={row.sentence} show={show}>{String(row.number)}</Go></td>
-              <td class="number">{row.term ?? "?"}</td>
-              <td class="number">{row.leader ?? "none"}</td>
-              <td class="number">{Math.round(row.durationMs).toLocaleString("en")}</td>
-              <td><Line line={row.trigger} show={show} /></td>
-              <td><Ballots rows={row.ballots} show={show} /></td>
-              <td><Line line={row.slowest} show={show} /></td>
-            </tr>
-          ))}
-        </tbody>
+        {rows.map((row) => <Election key={row.number} row={row} show={show} />)}
       </Table>
     </section>
   );
 }
 
-function Ballots({ rows, show }: { rows: readonly BallotRow[]; show: Show }) {
+/** One row for each ballot; what is said of the whole election stands beside and below them. */
+function Election({ row, show }: { row: ElectionRow; show: Show }) {
+  const rows = Math.max(1, row.ballots.length);
   return (
-    <ul class="words">
-      {rows.map((row, at) => (
-        <li key={at}>
-          <Go line={row.sentence} show={show}>{`${row.candidate} for term ${row.term}: ${row.outcome}`}</Go>
-          <span class="soft">{` (votes: ${row.votes})`}</span>
-        </li>
+    <tbody data-election={row.number}>
+      {Array.from({ length: rows }, (_, at) => (
+        <tr key={at}>
+          {at > 0 ? null : (
+            <>
+              <td class="number" rowSpan={rows + 1}>
+                <Go event={row.firstEvent} title="to the first step of the election" show={show}>{String(row.number)}</Go>
+              </td>
+              <td class="number" rowSpan={rows}>{row.took}</td>
+              <td rowSpan={rows}><Line line={row.trigger} show={show} /></td>
+            </>
+          )}
+          <Ballot row={row.ballots[at]} show={show} />
+        </tr>
       ))}
-    </ul>
+      <tr class="soft"><td colSpan={8}><Line line={row.sentence} show={show} />{" "}<Line line={row.slowest} show={show} /></td></tr>
+    </tbody>
+  );
+}
+
+function Ballot({ row, show }: { row: BallotRow | undefined; show: Show }) {
+  if (row === undefined) return <td colSpan={6} class="soft">No line shows a ballot.</td>;
+  return (
+    <>
+      <td class="number" data-candidate>{row.candidate}</td>
+      <td class="number" data-candidate-term>{row.term}</td>
+      <td data-votes="yes">{[row.candidate, ...row.yes].join(", ")}</td>
+      <td data-votes="no">{row.no.join(", ") || "–"}</td>
+      <td data-votes="none">{row.none.join(", ") || "–"}</td>
+      <td data-outcome>
+        <Go event={row.sentence.event} title={row.sentence.text} show={show}>{row.outcome}</Go>
+        {row.outcome === "won" ? null
+          : [row.sentence, ...row.reasons].map((line, at) => <div key={at}><Line line={line} show={show} /></div>)}
+      </td>
+    </>
   );
 }
 
@@ -161,13 +183,14 @@ function Line({ line, show }: { line: EvidenceLine; show: Show }) {
   return (
     <span>
       {line.text}{" "}
-      {line.places ? <Go line={line} show={show}>{line.places}</Go> : null}
+      {line.places ? <Go event={line.event} title={line.text} show={show}>{line.places}</Go> : null}
     </span>
   );
 }
 
-function Go({ line, show, children }: { line: EvidenceLine; show: Show; children: string }) {
-  const { event } = line;
+function Go(
+  { event, title, show, children }: { event: number | null; title: string; show: Show; children: string },
+) {
   if (event === null) return <code>{children}</code>;
-  return <button type="button" class="inline" title={line.text} onClick={() => show(event)}>{children}</button>;
+  return <button type="button" class="inline" title={title} onClick={() => show(event)}>{children}</button>;
 }
