@@ -18,7 +18,7 @@ from canvass.runner.control_socket import RunCommands
 from canvass.runner.fault_script import TimedCommand
 from canvass.runner.folder import alone_in, new_folder, old_folder
 from canvass.runner.load import Load
-from canvass.runner.run_end import come_together, compare_services, was_ended
+from canvass.runner.run_end import come_together, compare_services, end_limit_s, was_ended
 from canvass.runner.supervisor import Supervisor, free_ports
 
 _VIEW_PERIOD_S: Final = 0.25
@@ -127,7 +127,7 @@ async def run_cluster(options: ClusterOptions, view_of: ViewOf) -> ClusterReport
             if not ended:
                 problems += await come_together(supervisor, options.clock, view.refresh)
             if load is not None and not problems and not ended:
-                value = await load.finish(timeout_s=60 / options.clock + 10)
+                value = await load.finish(timeout_s=end_limit_s(options.clock))
                 if value is None:
                     problems.append("the clients' last requests were not answered")
                 elif not (supervisor.failures or await supervisor.snapshot()):
