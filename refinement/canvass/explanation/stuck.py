@@ -5,7 +5,8 @@ of the spec that is not satisfied, with values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ _LOOPS: Final = 3
 """Errors, or returns to CANVASS, in one election from which on it counts as going round."""
 _STARTS: Final = 3
 """Starts of the process without one line of the cluster from which on it counts as failing."""
+_NO_GUARD: Final = UnmetGuard("", "", ())
 _BALLOTS: Final = frozenset({"NOMINATE", "CANDIDATE_BALLOT", "FOLLOWER_BALLOT"})
 
 
@@ -55,28 +57,60 @@ class StuckReport(msgspec.Struct, frozen=True, rename="camel"):
     sentences: tuple[Sentence, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What all members' elections are measured against."""
+
+    timeline: Timeline
+    timeouts: dict[str, Timeout]
+    states: States | None
+
+
 def find_stuck(
     timeline: Timeline, timeouts: dict[str, Timeout], states: States | None
 ) -> list[StuckReport]:
     """List the members that are or were stuck, in the order of time."""
-    found: list[tuple[int, StuckReport]] = []
-    for one in timeline.members.values():
-        for attempt in one.attempts:
-            report = _loop(timeline, one, attempt, timeouts, states)
-            if report is None:
-                report = _phase(timeline, one, attempt, timeouts, states)
-            if report is None:
-                report = _silent(timeline, one, attempt, timeouts, states)
-            if report is not None:
-                found.append((report.from_ns + one.offset_ns, report))
-        found += [(report.from_ns + one.offset_ns, report) for report in _starts(one)]
-    return [report for _, report in sorted(found, key=lambda pair: pair[0])]
+    known = _Known(timeline, timeouts, states)
+    found = [
+        _loop(known, one, attempt) or _phase(known, one, attempt) or _silent(known, one, attempt)
+        for one in timeline.members.values()
+        for attempt in one.attempts
+    ]
+    found += [report for one in timeline.members.values() for report in _starts(one)]
+
+    def time_of(report: StuckReport) -> int:
+        return report.from_ns + timeline.members[report.member_id].offset_ns
+
+    return sorted(filter(None, found), key=time_of)
 
 
-def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[str, int]:
-    """The timeout that bounds a state, or where none does the one within which a member is missed.
+def _report(
+    one: MemberTimeline,
+    kind: str,
+    state: str,
+    begin: int,
+    until_ns: int | None,
+    lasted_ns: int,
+    sentences: Iterable[Sentence],
+    guard: UnmetGuard = _NO_GUARD,
+) -> StuckReport:
+    """Put a report together: what happened first, then what the guard's values are."""
+    return StuckReport(
+        one.member_id,
+        kind,
+        state,
+        one.records[begin].time_ns,
+        until_ns,
+        round(lasted_ns / 1e6, 3),
+        guard.condition,
+        guard.page,
+        (*sentences, *guard.sentences),
+    )
 
-    Twice the value: members act on a timeout late, and some timeouts begin anew with a message.
+
+def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tuple[int, str]:
+    """The timeout that bounds a state, or where none does the one within which a member is missed,
+    and how it is called.
     """
     first = (
         attempt.is_startup and phase.begin <= attempt.phases[min(1, len(attempt.phases) - 1)].begin
@@ -86,73 +120,56 @@ def _limit(attempt: Attempt, phase: Phase, timeouts: dict[str, Timeout]) -> tupl
         setting = ELECTION
     elif phase.state == "CANVASS" and first:
         setting = STARTUP_CANVASS
-    return setting, timeouts[setting].value_ns
+    value_ns = timeouts[setting].value_ns
+    return value_ns, f"{setting} is {shown_ns(value_ns)} ({timeouts[setting].source})."
+
+
+def _is_over(lasted_ns: int, limit_ns: int) -> bool:
+    """Whether a limit is passed clearly: members act late, and some timeouts begin anew."""
+    return lasted_ns > limit_ns + limit_ns // 4
 
 
 def _ended(one: MemberTimeline, index: int) -> tuple[int | None, Evidence, int]:
     """When something ended that ends at an index: its own time, its line, its common time; the
     last line before it, where a process ended without a line.
     """
-    if index < len(one.records) and isinstance(one.records[index], LifeStart):
-        last = one.last_before(index)
-        return one.records[last].time_ns, one.evidence(last), one.times[last]
-    if index < len(one.records):
-        return one.records[index].time_ns, one.evidence(index), one.times[index]
-    last = len(one.records) - 1
-    return None, one.evidence(last), one.times[last]
+    if index >= len(one.records):
+        return None, one.evidence(len(one.records) - 1), one.times[-1]
+    last = one.last_before(index) if isinstance(one.records[index], LifeStart) else index
+    return one.records[last].time_ns, one.evidence(last), one.times[last]
 
 
-def _loop(
-    timeline: Timeline,
-    one: MemberTimeline,
-    attempt: Attempt,
-    timeouts: dict[str, Timeout],
-    states: States | None,
-) -> StuckReport | None:
+def _loop(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
     """An election that loops: it fails in the same state for the same reason."""
     fails: Counter[tuple[str, str]] = Counter()
-    last: dict[tuple[str, str], Phase] = {}
+    last: dict[tuple[str, str], tuple[Phase, ElectionStateChange]] = {}
     for phase in attempt.phases:
         by = phase.left_by
         if by is None or not _goes_back(by):
             continue
         key = (phase.state, _kind_of(by.reason or ""))
         fails[key] += 1
-        last[key] = phase
+        last[key] = phase, by
     if not fails:
         return None
-    (state, _), count = fails.most_common(1)[0]
-    phase = last[fails.most_common(1)[0][0]]
+    key, count = fails.most_common(1)[0]
+    phase, by = last[key]
     until, end_line, end_ns = _ended(one, attempt.end)
     lasted = end_ns - one.times[attempt.begin]
-    setting = HEARTBEAT_TIMEOUT
-    if count < _LOOPS or lasted < timeouts[setting].value_ns:
+    if count < _LOOPS or lasted < known.timeouts[HEARTBEAT_TIMEOUT].value_ns:
         return None
-    by = phase.left_by
-    assert by is not None
-    guard = unmet_guard(timeline, one, phase, states)
-    if by.new_state == "INIT" and state in SEEKING:
+    guard = unmet_guard(known.timeline, one, phase, known.states)
+    if by.new_state == "INIT" and phase.state in SEEKING:
         guard = UnmetGuard("", guard.page, ())
     back = one.evidence(phase.end)
     text = (
-        f"Member {one.member_id} loops: {count} times from {state} back to {by.new_state}"
-        f" in {shown_ns(lasted)}, {_how_it_ended(attempt)}."
+        f"Member {one.member_id} loops: {count} times from {phase.state} back to {by.new_state}"
+        f" in {shown_ns(lasted)}, {_HOW_ENDED[attempt.outcome]}."
     )
     sentences = [Sentence(text, (one.evidence(attempt.begin), back, end_line))]
     if by.reason:
         sentences.append(Sentence(f"The last reason is: {by.reason}.", (back,)))
-    sentences += guard.sentences
-    return StuckReport(
-        one.member_id,
-        "loop",
-        state,
-        one.records[attempt.begin].time_ns,
-        until,
-        round(lasted / 1e6, 3),
-        guard.condition,
-        guard.page,
-        tuple(sentences),
-    )
+    return _report(one, "loop", phase.state, attempt.begin, until, lasted, sentences, guard)
 
 
 def _goes_back(by: ElectionStateChange) -> bool:
@@ -169,62 +186,39 @@ def _kind_of(reason: str) -> str:
     return "".join("#" if sign.isdigit() else sign for sign in reason)[:60]
 
 
-def _how_it_ended(attempt: Attempt) -> str:
-    if attempt.outcome == "closed":
-        return "then it joined"
-    if attempt.outcome == "process ended":
-        return "then its process ended"
-    if attempt.outcome == "new election":
-        return "then it began another election"
-    return "and it has not joined when its log ends"
+_HOW_ENDED: Final = {
+    "closed": "then it joined",
+    "process ended": "then its process ended",
+    "new election": "then it began another election",
+    "log ends": "and it has not joined when its log ends",
+}
 
 
-def _phase(
-    timeline: Timeline,
-    one: MemberTimeline,
-    attempt: Attempt,
-    timeouts: dict[str, Timeout],
-    states: States | None,
-) -> StuckReport | None:
+def _phase(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
     """The longest stay that is over its limit."""
-    worst: tuple[int, Phase, str, int] | None = None
-    for phase in attempt.phases:
-        _, _, end_ns = _ended(one, phase.end)
-        lasted = end_ns - one.times[phase.begin]
-        setting, limit = _limit(attempt, phase, timeouts)
-        if lasted > limit + limit // 4 and (worst is None or lasted > worst[0]):
-            worst = (lasted, phase, setting, limit)
-    if worst is None:
+    stays = [
+        (_ended(one, phase.end)[2] - one.times[phase.begin], phase) for phase in attempt.phases
+    ]
+    over = [
+        (lasted, phase)
+        for lasted, phase in stays
+        if _is_over(lasted, _limit(attempt, phase, known.timeouts)[0])
+    ]
+    if not over:
         return None
-    lasted, phase, setting, limit = worst
+    lasted, phase = max(over, key=lambda stay: stay[0])
     until, end_line, _ = _ended(one, phase.end)
-    guard = unmet_guard(timeline, one, phase, states)
     how = "and its log ends there" if phase.end >= len(one.records) else _left(phase, attempt)
-    text = (
-        f"Member {one.member_id} was in {phase.state} for {shown_ns(lasted)}, {how};"
-        f" {setting} is {shown_ns(limit)} ({timeouts[setting].source})."
+    text = f"Member {one.member_id} was in {phase.state} for {shown_ns(lasted)}, {how};"
+    sentence = Sentence(
+        f"{text} {_limit(attempt, phase, known.timeouts)[1]}",
+        (one.evidence(phase.begin), end_line),
     )
-    sentences = (Sentence(text, (one.evidence(phase.begin), end_line)), *guard.sentences)
-    return StuckReport(
-        one.member_id,
-        "phase",
-        phase.state,
-        one.records[phase.begin].time_ns,
-        until,
-        round(lasted / 1e6, 3),
-        guard.condition,
-        guard.page,
-        sentences,
-    )
+    guard = unmet_guard(known.timeline, one, phase, known.states)
+    return _report(one, "phase", phase.state, phase.begin, until, lasted, (sentence,), guard)
 
 
-def _silent(
-    timeline: Timeline,
-    one: MemberTimeline,
-    attempt: Attempt,
-    timeouts: dict[str, Timeout],
-    states: States | None,
-) -> StuckReport | None:
+def _silent(known: _Known, one: MemberTimeline, attempt: Attempt) -> StuckReport | None:
     """An election whose last line is followed by none for longer than the limit.
 
     A member that hears nobody writes no line, and nor does one whose process was killed.
@@ -233,37 +227,26 @@ def _silent(
         return None
     phase = attempt.phases[-1]
     last = one.last_before(phase.end)
-    if phase.end < len(one.records):
-        if not isinstance(one.records[phase.end], LifeStart):
-            return None
+    if phase.end >= len(one.records):
+        other = max(known.timeline.members.values(), key=lambda each: each.times[-1])
+        then, how = other.evidence(len(other.records) - 1), f"and member {other.member_id} went on"
+        until, end_ns = None, other.times[-1]
+    elif isinstance(one.records[phase.end], LifeStart):
         then, how = one.evidence(phase.end), "until its next process started"
         until, end_ns = then.time_ns, one.times[phase.end]
     else:
-        other = max(timeline.members.values(), key=lambda each: each.times[-1])
-        then, how = other.evidence(len(other.records) - 1), f"and member {other.member_id} went on"
-        until, end_ns = None, other.times[-1]
-    lasted = end_ns - one.times[last]
-    setting, limit = _limit(attempt, phase, timeouts)
-    if lasted <= limit + limit // 4:
         return None
-    guard = unmet_guard(timeline, one, phase, states)
+    lasted = end_ns - one.times[last]
+    limit, named = _limit(attempt, phase, known.timeouts)
+    if not _is_over(lasted, limit):
+        return None
     text = (
         f"Member {one.member_id} wrote no line in {phase.state} for {shown_ns(lasted)} {how}: it"
-        f" heard nobody, or its process had ended; {setting} is {shown_ns(limit)}"
-        f" ({timeouts[setting].source})."
+        f" heard nobody, or its process had ended; {named}"
     )
-    sentences = (Sentence(text, (one.evidence(last), then)), *guard.sentences)
-    return StuckReport(
-        one.member_id,
-        "silent",
-        phase.state,
-        one.records[last].time_ns,
-        until,
-        round(lasted / 1e6, 3),
-        guard.condition,
-        guard.page,
-        sentences,
-    )
+    sentence = Sentence(text, (one.evidence(last), then))
+    guard = unmet_guard(known.timeline, one, phase, known.states)
+    return _report(one, "silent", phase.state, last, until, lasted, (sentence,), guard)
 
 
 def _left(phase: Phase, attempt: Attempt) -> str:
@@ -294,14 +277,6 @@ def _failing(one: MemberTimeline, starts: list[int], then: int | None) -> StuckR
         f"Member {one.member_id} started {len(starts)} times in {shown_ns(lasted)} and ended each"
         " time before the cluster's first line."
     )
-    return StuckReport(
-        one.member_id,
-        "start",
-        "",
-        one.records[starts[0]].time_ns,
-        None if then is None else one.records[then].time_ns,
-        round(lasted / 1e6, 3),
-        "",
-        "",
-        (Sentence(text, (one.evidence(starts[0]), one.evidence(last))),),
-    )
+    sentence = Sentence(text, (one.evidence(starts[0]), one.evidence(last)))
+    until = None if then is None else one.records[then].time_ns
+    return _report(one, "start", "", starts[0], until, lasted, (sentence,))
