@@ -1,21 +1,39 @@
 """`make known-steps`: make the table of steps that ships with canvass anew.
 
 Its runs are the committed logs of real clusters and simulated clusters of all fault profiles, by
-seed, so that the table is the same on every machine.
+seed, so that the table is the same on every machine. Of captured clusters that are in no checkout
+the distinct steps are kept in `tests/captures/steps.npz`, and TLC is asked about them as well.
+
+`--take RUNS` adds the steps of imported captures to that file; `--share RUNS` says how many of
+the steps of some runs the table has, and which actions those have that it lacks.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from canvass.conformance.lookup_sources import SHIPPED
+import numpy as np
+
+from canvass.cluster.rules import Rules
+from canvass.conformance.check import units_of
+from canvass.conformance.lookup_sources import SHIPPED, KnownSteps
+from canvass.conformance.screen import Screening, Unit, path_of
+from canvass.conformance.step_lookup import StepLookup
+from canvass.conformance.steps import Example, example_of
 from canvass.simulation.profiles import PROFILES
+from canvass.steps.step import fits, from_row, to_row
 
 CANVASS = Path(sys.executable).with_name("canvass")
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "spec" / SHIPPED
+TAKEN = ROOT / "tests" / "captures" / "steps.npz"
 LOGS = ("samples/aeron", "samples", "tests/captures/releases")
 CLUSTERS = (("1.50", 3, 12), ("1.50", 5, 3), ("1.49", 3, 3))
 """The revisions and numbers of members that are simulated, with the seeds of each profile."""
@@ -23,9 +41,23 @@ STEPS = 1500
 
 
 def main() -> None:
+    """Make the table, or do what an option says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--take", nargs="+", type=Path, metavar="RUNS")
+    what.add_argument("--share", nargs="+", type=Path, metavar="RUNS")
+    given = parser.parse_args()
+    if given.take:
+        take(given.take)
+    elif given.share:
+        share(given.share)
+    else:
+        make()
+
+
+def make() -> None:
     """Import, simulate, ask TLC, and write `spec/known-steps.npz`."""
-    table = ROOT / "spec" / SHIPPED
-    made = table.with_name("new-known-steps.npz")
+    made = TABLE.with_name("new-known-steps.npz")
     made.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="canvass-known-steps-") as scratch:
         runs = Path(scratch, "imported")
@@ -42,7 +74,8 @@ def main() -> None:
                 words += ["--seeds", seeds, "--steps", STEPS, "--out", simulated[-1]]
                 command("simulate", *words, ends_with=(0, 1))
             command("graph", "grow", made, *simulated)
-    made.replace(table)
+    add_taken(made)
+    made.replace(TABLE)
 
 
 def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
@@ -51,6 +84,71 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
     done = subprocess.run([CANVASS, *map(str, words)], check=False, stdout=subprocess.DEVNULL)
     if done.returncode not in ends_with:
         sys.exit(done.returncode)
+
+
+def add_taken(table: Path) -> None:
+    """Add those of the captured steps to a table that TLC allows."""
+    base, steps = KnownSteps.read(table), read_taken()
+    lookup = StepLookup(shipped=base.index())
+    keys = [step.key for step, ok in zip(steps, lookup.allowed(steps), strict=True) if ok]
+    print(f"{len(steps):,} captured steps, {len(steps) - len(keys)} not allowed", flush=True)
+    found = np.array(keys, dtype=np.uint64).reshape(-1, 2)
+    KnownSteps.of(base.digest, np.concatenate([base.keys, found])).write(table)
+
+
+def read_taken() -> list[Example]:
+    """Give the steps that were taken from captures: rows by revision and number of members."""
+    found: list[Example | None] = []
+    with np.load(TAKEN) as file:
+        for name in file.files:
+            revision, count = name.split("-")
+            rules = Rules(int(count), revision)
+            found += [example_of(from_row(row, int(count)), rules) for row in file[name].tolist()]
+    return [step for step in found if step is not None]
+
+
+def take(runs: Iterable[Path]) -> None:
+    """Add the distinct steps of runs to the captured ones."""
+    known = read_taken() if TAKEN.exists() else []
+    steps = {step.key: step for step in known}
+    for unit in units_of(runs):
+        steps |= {step.key: step for step in steps_of(unit)}
+    rows: dict[str, list[list[int]]] = {}
+    for _, step in sorted(steps.items()):
+        if fits(step.step) and not step.rules.hardening and not step.step.barred:
+            rows.setdefault(f"{step.rules.revision}-{step.rules.member_count}", []).append(
+                to_row(step.step)
+            )
+    arrays: dict[str, Any] = {name: np.array(rows[name], np.int16) for name in sorted(rows)}
+    np.savez_compressed(TAKEN, **arrays)
+    print(f"{len(known):,} steps before, {sum(map(len, rows.values())):,} now")
+
+
+def steps_of(unit: Unit) -> list[Example]:
+    """Give the distinct steps of one run."""
+    screening = Screening(StepLookup())
+    screening.add(unit)
+    screening.flush()
+    return list(screening.open_steps.values())
+
+
+def share(runs: Iterable[Path]) -> None:
+    """Print which share of the distinct steps of each run the table has."""
+    table = KnownSteps.read(TABLE).index()
+    shares, absent = [], Counter[str]()
+    for unit in units_of(runs):
+        steps = steps_of(unit)
+        if not steps:
+            continue
+        keys = np.array([step.key for step in steps], dtype=np.uint64).reshape(-1, 2)
+        has = table.lookup(keys) >= 0
+        shares.append(float(has.mean()))
+        absent.update(step.step.action.value for step, ok in zip(steps, has, strict=True) if not ok)
+        print(f"{shares[-1]:6.1%} of {len(steps):5,}  {path_of(unit).name}", flush=True)
+    ranked = sorted(shares)
+    print(f"{len(ranked)} runs: mean {sum(ranked) / len(ranked):.1%}, median", end=" ")
+    print(f"{ranked[len(ranked) // 2]:.1%}, lowest {ranked[0]:.1%}")
+    print("absent:", ", ".join(f"{name} {count}" for name, count in absent.most_common(12)))
 
 
 if __name__ == "__main__":
