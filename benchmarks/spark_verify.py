@@ -31,7 +31,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from canvass.cli.simulate_runs import record_run
 from canvass.conformance.check import check_units
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.tlc_engine import check_with_tlc
@@ -40,6 +39,7 @@ from canvass.corpus.engine import SparkEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.session import open_session
+from canvass.selftest.simulated import record_run
 from canvass.simulation.options import Options, swarm
 
 if TYPE_CHECKING:

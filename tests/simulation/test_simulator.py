@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.simulate_runs import record_run
 from canvass.cluster.core import ACTIONS, step
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.selftest.kill_matrix import mutated_core
+from canvass.selftest.simulated import record_run
 from canvass.simulation.options import Faults, Options, swarm
 from canvass.simulation.profiles import PROFILES
 from canvass.simulation.simulator import RunResult, Simulator

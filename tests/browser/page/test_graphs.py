@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from canvass.browser import api
+from canvass.browser import api, simulated_steps
+from canvass.conformance.diagnose import load
+from canvass.selftest.simulated import record_run, run_id_of
+from canvass.simulation.options import Options
+from canvass.simulation.profiles import PROFILES
+from canvass.traces.layout import ACTION_NAMES
 from support.browse import Asked
 
 pytestmark = pytest.mark.browser
@@ -273,3 +279,27 @@ def test_components_of_one_state_are_one_line(open_page: Open, ids: Ids) -> None
     page = open_page(f"/graph/{ids['cluster']}?view=components")
     expect(page.locator("[data-trivial]")).to_contain_text("4 components")
     expect(page.locator("table.events tbody tr")).to_have_count(1)
+
+
+def test_a_simulated_run_is_found_that_takes_a_step_which_no_open_run_takes(
+    open_page: Open, ids: Ids, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(simulated_steps, "MAX_RUNS", 2)
+    page = open_page(f"/graph/{ids['graph']}?view=coverage")
+    page.locator('[data-list-untaken="OnCanvassPosition"]').click()
+    rows = page.locator("[data-untaken-step]")
+    expect(rows.first.locator("td").last).to_have_text("not searched")
+    page.get_by_role("button", name="Search simulated runs for them").click()
+    expect(page.locator('[data-searched="2"]')).to_contain_text("come first")
+    cell = rows.first.locator("[data-simulated]")
+    said = re.match(r"seed (\d+), member (\d+), step (\d+)", cell.inner_text())
+    assert said is not None
+    seed, member, step = map(int, said.groups())
+    expect(cell).to_contain_text(f"canvass simulate --members 3 --seeds 1 --seed-start {seed} ")
+    expect(rows.last.locator("td").last).to_have_text("none in 2 runs")
+
+    options = PROFILES["swarm"](Options(seed, 3, "1.50", simulated_steps.STEPS))
+    record_run(options, tmp_path)
+    run = load(tmp_path / run_id_of(options), run_id_of(options))
+    row = run.row_of(member, step)
+    assert ACTION_NAMES[int(run.columns.action[row])] == "OnCanvassPosition"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.simulate_runs import replay_command
+from canvass.selftest.simulated import replay_command
 from canvass.simulation.options import Options, with_disk_loss
 from canvass.simulation.safety_monitor import Finding
 from canvass.simulation.simulator import RunResult, Simulator

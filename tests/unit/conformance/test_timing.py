@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from canvass.cli.simulate_runs import record_run
 from canvass.conformance.check import check_units
 from canvass.conformance.member_times import is_heard_throughout
 from canvass.conformance.run_timing import TimingOptions
 from canvass.conformance.verdict import RunVerdict, TimeoutSource, TimingRule, Verdict
+from canvass.selftest.simulated import record_run
 from canvass.simulation.options import Options, swarm
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.run import RunFolder

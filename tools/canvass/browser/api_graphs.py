@@ -249,6 +249,16 @@ class ActionCoverage(Data, frozen=True):
     events: int
 
 
+class SimulatedStep(Data, frozen=True):
+    """A simulated run that takes a step, and where."""
+
+    seed: int
+    member: int
+    step: int
+    command: str
+    """Does the run again, and records it."""
+
+
 class UntakenStep(Data, frozen=True):
     """A step of a graph that no run takes."""
 
@@ -260,13 +270,18 @@ class UntakenStep(Data, frozen=True):
     given: Any
     away: int
     """Steps from an initial state to its source; -1 if none leads there."""
+    simulated: SimulatedStep | None
+    """Null if no simulated run takes it so far."""
 
 
 class Untaken(Data, frozen=True):
-    """Steps of an action that no run takes, those nearest to an initial state first."""
+    """Steps of an action that no run takes: those of simulated runs first, then the nearest."""
 
     action: str
     count: int
+    simulated_runs: int
+    """Simulated runs that were searched so far."""
+    searching: bool
     shown: tuple[UntakenStep, ...]
 
 

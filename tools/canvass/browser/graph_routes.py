@@ -65,7 +65,8 @@ class GraphRoutes:
         if action not in ACTION_NAMES:
             raise bad_request(f"there is no action {shortened(action)}")
         taken = self._coverages.taken(graph_id, arguments.text("run"))
-        return taken.untaken(action, arguments.number("limit", 50, LISTED, 1))
+        limit = arguments.number("limit", 50, LISTED, 1)
+        return taken.untaken(action, limit, simulate=arguments.number("simulate", 0, 1) == 1)
 
     def find(self, arguments: Arguments) -> Answer:
         """Find the states in which a predicate holds."""
@@ -136,6 +137,6 @@ def graph_questions(store: Store) -> list[Question]:
         Question("/graph/{graph}/project", ("by", "actions"), routes.project),
         Question("/graph/{graph}/export", EXPORT, routes.export),
         Question("/graph/{graph}/components", (), routes.components),
-        Question("/graph/{graph}/untaken", ("action", "run", "limit"), routes.untaken),
+        Question("/graph/{graph}/untaken", ("action", "run", "limit", "simulate"), routes.untaken),
         Question("/graph/{graph}/coverage", ("run", "around", *EXTENT), routes.coverage),
     ]

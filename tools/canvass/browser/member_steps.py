@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from canvass.browser import api
 from canvass.browser.labels import label_of
 from canvass.browser.limits import bounded
+from canvass.browser.simulated_steps import SimulatedSearch
 from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import Batch
@@ -51,6 +52,7 @@ class MemberSteps:
         self._class_of_key[self._keys.edges] = np.arange(len(self._keys))
         self._classes: Lazy[NDArray[np.int64]] = Lazy(self._canonicalise)
         self._distances: Lazy[NDArray[np.int64]] = Lazy(self._measure)
+        self._simulated = SimulatedSearch(self.rules, self._taken_first)
         self._by_class: NDArray[np.int64] | None = None
         self._lock = threading.Lock()
         self._begun = False
@@ -153,8 +155,25 @@ class MemberSteps:
             classes[chunk] = self._find(chunk)
         return classes
 
-    def untaken(self, counts: NDArray[np.int64], action: str, most: int) -> api.Untaken:
-        """List the steps of an action that no event takes, those nearest to a start first."""
+    def _taken_first(self, loaded: LoadedRun) -> dict[int, tuple[int, int]]:
+        """Give the canonical steps that a run takes, with the member and step of the first."""
+        checker = StepChecker()
+        numbers = checker.check(loaded.batch).numbers
+        known, rows = np.unique(numbers, return_index=True)
+        known, rows = known[known >= 0], rows[known >= 0]
+        edges = self._keys.lookup(checker.distinct.keys[known])
+        rows, edges = rows[edges >= 0], edges[edges >= 0]
+        columns = loaded.columns
+        places = zip(columns.member[rows].tolist(), columns.step[rows].tolist(), strict=True)
+        return dict(zip(self._class_of_key[edges].tolist(), places, strict=True))
+
+    def untaken(
+        self, counts: NDArray[np.int64], action: str, most: int, *, simulate: bool = False
+    ) -> api.Untaken:
+        """List the steps of an action that no event takes; search simulated runs if asked to."""
+        if simulate:
+            self._simulated.begin()
+        searching = simulate and not self._simulated.done
         view, graph = self._view, self._view.graph
         edges = np.asarray(self._keys.edges)
         codes = graph.input_action[graph.input[edges]]
@@ -163,23 +182,32 @@ class MemberSteps:
             [view.row_of(row) for row in graph.source[edges[wanted]].tolist()], dtype=np.int64
         )
         away = self._distances.get()[sources] if len(sources) else sources
-        order = np.argsort(np.where(away < 0, len(self._keys), away), kind="stable")
+        found = self._simulated.found
+        unseen = np.array([one not in found for one in wanted.tolist()], dtype=np.bool_)
+        order = np.lexsort((np.where(away < 0, len(self._keys), away), unseen))
         rows = []
         for place in order[:most].tolist():
             edge, source = int(edges[wanted[place]]), int(sources[place])
-            found = view.edge(edge)
+            shown = view.edge(edge)
             rows.append(
                 api.UntakenStep(
                     edge=edge,
                     source=view.id_of(source),
                     source_label=label_of(view.tree(source)),
-                    target=view.id_of(found.target),
-                    target_label=label_of(view.tree(found.target)),
-                    given=bounded(found.given),
+                    target=view.id_of(shown.target),
+                    target_label=label_of(view.tree(shown.target)),
+                    given=bounded(shown.given),
                     away=int(away[place]),
+                    simulated=found.get(int(wanted[place])),
                 )
             )
-        return api.Untaken(action=action, count=len(wanted), shown=tuple(rows))
+        return api.Untaken(
+            action=action,
+            count=len(wanted),
+            simulated_runs=self._simulated.runs,
+            searching=searching,
+            shown=tuple(rows),
+        )
 
     def _measure(self) -> NDArray[np.int64]:
         """Count the steps from the initial states to each state, -1 where none leads."""
@@ -241,9 +269,9 @@ class Taken:
         self.events = 0
         self.outside = 0
 
-    def untaken(self, action: str, most: int) -> api.Untaken:
+    def untaken(self, action: str, most: int, *, simulate: bool) -> api.Untaken:
         """List the steps of an action that none of the runs takes."""
-        return self._steps.untaken(self.counts, action, most)
+        return self._steps.untaken(self.counts, action, most, simulate=simulate)
 
     def coverage(self) -> api.GraphCoverage:
         """Tell it of the whole graph."""

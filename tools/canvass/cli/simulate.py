@@ -151,7 +151,8 @@ def _coverage_guided_replay(options: Options) -> str:
 
 
 def _run_one(options: Options, out: Path | None) -> SimulationReport:
-    from canvass.cli.simulate_runs import Tally, record_run
+    from canvass.cli.simulate_runs import Tally
+    from canvass.selftest.simulated import record_run
     from canvass.simulation.simulator import Simulator
 
     if out is not None and options.faults.disk_loss_mean:
@@ -167,8 +168,9 @@ def _run(
 ) -> SimulationReport:
     from dataclasses import replace
 
-    from canvass.cli.simulate_runs import Tally, record_run, replay_command
+    from canvass.cli.simulate_runs import Tally
     from canvass.cli.simulate_view import progress
+    from canvass.selftest.simulated import record_run, replay_command
     from canvass.simulation.options import with_disk_loss
     from canvass.simulation.profiles import PROFILES
     from canvass.simulation.simulator import Simulator
@@ -190,8 +192,9 @@ def _run_covered(
     from dataclasses import replace
 
     from canvass.cli.simulate_coverage import CoverageMeter
-    from canvass.cli.simulate_runs import Tally, replay_command
+    from canvass.cli.simulate_runs import Tally
     from canvass.cli.simulate_view import progress
+    from canvass.selftest.simulated import replay_command
     from canvass.simulation.coverage_guidance import CoverageGuidance
     from canvass.simulation.profiles import PROFILES
 

@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from canvass.cli.lookup_options import make_lookup
-from canvass.cli.simulate_runs import GraphSteps, record_run, run_id_of
+from canvass.cli.simulate_runs import GraphSteps
 from canvass.conformance.screen import Screening
 from canvass.corpus.edges import EdgeCounter
+from canvass.selftest.simulated import record_run, run_id_of
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult
 

@@ -1,4 +1,4 @@
-"""Series of simulated runs for ``canvass simulate``: run, record, count, report.
+"""Series of simulated runs for ``canvass simulate``: count and report.
 
 The command line is in `canvass.cli.simulate`, what is printed in `canvass.cli.simulate_view`; the
 simulator is in `canvass.simulation`.
@@ -9,15 +9,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from hashlib import blake2b
-from pathlib import Path
-from typing import Literal, cast
 
 import msgspec
 
+from canvass.selftest.simulated import replay_command
 from canvass.simulation.options import Options
-from canvass.simulation.simulator import RunResult, Simulator
+from canvass.simulation.simulator import RunResult
 
 STUCK = "Stuck"
 
@@ -77,44 +75,6 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     distinct_steps: int
     """Distinct canonical steps, or -1 if nobody asked for coverage."""
     coverage: list[GraphSteps]
-
-
-def replay_command(options: Options, profile: str = "swarm") -> str:
-    """The command that does a run again, and records it if it can be recorded."""
-    chosen = "" if profile == "swarm" else f"--profile {profile} "
-    does = "--disk-loss" if options.faults.disk_loss_mean else "--out CORPUS"
-    return (
-        f"canvass simulate --members {options.member_count} --seeds 1 --seed-start {options.seed} "
-        f"--steps {options.steps} --revision {options.revision} {chosen}{does}"
-    )
-
-
-def run_id_of(options: Options) -> str:
-    """The id of a recorded run, and the name of its folder."""
-    return f"sim-{options.revision}-{options.member_count}-{options.seed}"
-
-
-def record_run(options: Options, folder: Path) -> RunResult:
-    """Do one run and record it in a folder of its own within ``folder``."""
-    from canvass.traces.recorder import RunRecorder
-    from canvass.traces.schema import Run
-    from canvass.traces.timeouts import settings_of
-
-    run = Run(
-        schema="canvass.run/1",
-        run_id=run_id_of(options),
-        revision=cast(Literal["1.49", "1.50", "hardened"], options.revision),
-        member_count=options.member_count,
-        source={
-            "kind": "simulation",
-            "seed": options.seed,
-            "options": asdict(options),
-            "timeouts": settings_of(options.timing),
-        },
-    )
-    with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
-        members = [recorder.member(i) for i in range(options.member_count)]
-        return Simulator(options, members).run()
 
 
 def findings_of(result: RunResult, replay: str) -> Iterator[SimulationFinding]:

@@ -241,6 +241,14 @@ export interface ActionCoverage {
   readonly events: number;
 }
 
+/** A simulated run that takes a step, and where. */
+export interface SimulatedStep {
+  readonly seed: number;
+  readonly member: number;
+  readonly step: number;
+  readonly command: string;
+}
+
 /** A step of a graph that no run takes. */
 export interface UntakenStep {
   readonly edge: number;
@@ -250,12 +258,15 @@ export interface UntakenStep {
   readonly targetLabel: string;
   readonly given: Json;
   readonly away: number;
+  readonly simulated: SimulatedStep | null;
 }
 
-/** Steps of an action that no run takes, those nearest to an initial state first. */
+/** Steps of an action that no run takes: those of simulated runs first, then the nearest. */
 export interface Untaken {
   readonly action: string;
   readonly count: number;
+  readonly simulatedRuns: number;
+  readonly searching: boolean;
   readonly shown: readonly UntakenStep[];
 }
 

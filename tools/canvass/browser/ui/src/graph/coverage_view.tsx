@@ -1,9 +1,10 @@
 // How much of the graph the runs that are open take.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { GraphCoverage, Untaken } from "../api/types";
 import { useQuery } from "../api/use_query";
+import { Copied } from "../parts/copied";
 import { CoverageTable } from "../parts/coverage_table";
 import { Awaited, Empty } from "../parts/note";
 import { Table } from "../parts/table";
@@ -35,7 +36,7 @@ export function CoverageView({ context }: { context: GraphContext }) {
               choose={(action) => change({ view: "around", heat: "1", actions: action }, false)}
               untaken={setAction}
             />
-            {action ? <UntakenSteps context={context} action={action} /> : null}
+            {action ? <UntakenSteps key={action} context={context} action={action} /> : null}
           </>
         )}
       </Awaited>
@@ -43,10 +44,20 @@ export function CoverageView({ context }: { context: GraphContext }) {
   );
 }
 
-/** The steps of an action that no run takes, each with the way there. */
+const POLL_MS = 1000;
+
+/** The steps of an action that no run takes, each with the way there and a simulated run that takes it. */
 function UntakenSteps({ context, action }: { context: GraphContext; action: string }) {
   const { graph } = context;
-  const answer = useQuery<Untaken>(apiPath(["graph", graph.id, "untaken"], { action, limit: 50 }));
+  const [simulate, setSimulate] = useState(0);
+  const [polls, setPolls] = useState(0);
+  const answer = useQuery<Untaken>(apiPath(["graph", graph.id, "untaken"], { action, limit: 50, simulate }), polls);
+  const searching = answer.data?.searching === true;
+  useEffect(() => {
+    if (!searching) return undefined;
+    const timer = setTimeout(() => setPolls((before) => before + 1), POLL_MS);
+    return () => clearTimeout(timer);
+  }, [searching, polls]);
   return (
     <section data-untaken={action}>
       <h2>{`Steps of ${action} that no run takes`}</h2>
@@ -54,8 +65,10 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
         {(data) => (
           <>
             <p class="soft">{`${plural(data.count, "step")}${data.count > data.shown.length ? `, the nearest ${data.shown.length}` : ""}`}</p>
+            {simulate === 0 ? <button type="button" onClick={() => setSimulate(1)}>Search simulated runs for them</button>
+              : <p role="status" data-searched={data.searching ? undefined : data.simulatedRuns}>{searchedWords(data)}</p>}
             <Table class="events">
-              <thead><tr><th>from</th><th>given</th><th>to</th><th>shortest path there</th></tr></thead>
+              <thead><tr><th>from</th><th>given</th><th>to</th><th>shortest path there</th><th>simulated run</th></tr></thead>
               <tbody>
                 {data.shown.map((step) => (
                   <tr key={step.edge} data-untaken-step={step.edge}>
@@ -64,6 +77,11 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
                     <td><a href={formatRoute(["graph", graph.id, "state", step.target], { from: step.source })}>{step.targetLabel}</a></td>
                     <td>{step.away < 0 ? "none from an initial state"
                       : <a href={formatRoute(["graph", graph.id, "state", step.source], { view: "path" })}>{plural(step.away, "step")}</a>}</td>
+                    <td data-simulated={step.simulated?.seed}>
+                      {step.simulated ? (
+                        <>{`seed ${step.simulated.seed}, member ${step.simulated.member}, step ${step.simulated.step}`}<Copied text={step.simulated.command} /></>
+                      ) : simulate === 0 ? "not searched" : data.searching ? "not yet" : `none in ${plural(data.simulatedRuns, "run")}`}
+                    </td>
                   </tr>
                 ))}
               </tbody>
@@ -73,4 +91,12 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
       </Awaited>
     </section>
   );
+}
+
+function searchedWords(data: Untaken): string {
+  const searched = plural(data.simulatedRuns, "simulated run");
+  if (data.searching) return `Searching: ${searched} so far …`;
+  if (data.simulatedRuns === 0) return "Members with the rules of this graph are not simulated.";
+  const found = data.shown.filter((step) => step.simulated !== null).length;
+  return found === 0 ? `None of them in ${searched}.` : `Those that one of ${searched} takes come first, with the command that does the run again.`;
 }
