@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api
-from support.browse import Asked
+from canvass.browser.page_files import page_files
+from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
+PRINTED = Path(__file__).resolve().parents[1] / "tlc" / "hazard1.txt"
+"""What TLC printed of MCHazard1, without the paths of the modules."""
 
 
 def test_a_link_to_a_step_that_is_not_there_says_so(open_page: Open, ids: Ids) -> None:
@@ -112,3 +116,27 @@ def test_steps_that_change_nothing_are_one_line(open_page: Open, server: Asked, 
     line.locator("summary").click()
     expect(inside.first).to_be_visible()
     expect(inside).to_have_count(loops)
+
+
+def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
+    open_page: Open,
+) -> None:
+    with serving([PRINTED], files=page_files()) as printed:
+        page = open_page(f"/counterexample/{printed.ids[0]}", at=printed)
+        expect(page.locator("h1")).to_have_text("MCHazard1")
+        expect(page.locator("[data-event]")).to_have_count(5)
+        expect(page.locator(".is-diverges .event-mark")).to_have_text("violates CommittedIsDurable")
+        expect(page.locator(".arrow.is-delivered")).to_have_count(1)
+        # State 1 is the beginning: no step is highlighted before it is taken.
+        expect(page.locator(".event.is-chosen")).to_have_count(0)
+        expect(page.locator(".inspector h2")).to_have_text("initial state")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".event.is-chosen")).to_have_attribute("data-event", "0")
+        expect(page.locator(".inspector h2")).to_have_text("UpdateLeaderPosition")
+        page.get_by_role("tab", name="Election").click()
+        expect(page.locator('[data-state="CLOSED"] [data-member="1"]')).to_be_visible()
+        page.get_by_role("button", name="Next state").click()
+        expect(page.locator('[data-state="CANVASS"] [data-member="2"]')).to_be_visible()
+        expect(page.locator(".machine .move-label")).to_have_text("EnterElection")
+        page.get_by_role("tab", name="The hazard").click()
+        expect(page.locator('[data-hazard="HZ1"] h3')).to_contain_text("HZ1")

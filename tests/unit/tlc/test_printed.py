@@ -121,3 +121,9 @@ def test_what_is_broken_is_refused_with_its_line(text: str, line: int) -> None:
 def test_a_text_without_states_has_no_counterexample(text: str) -> None:
     with pytest.raises(PrintedError, match="there is no counterexample"):
         read(text)
+
+
+def test_the_model_is_the_module_that_was_read_last() -> None:
+    read_first = "Semantic processing of module Naturals\nSemantic processing of module MCHazard1\n"
+    assert read(read_first + HEAD + ONE).module == "MCHazard1"
+    assert read(HEAD + ONE).module == ""

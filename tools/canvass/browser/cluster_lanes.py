@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from canvass.browser.cluster_words import is_cluster, moved
+from canvass.browser.cluster_words import PREFIX, is_cluster, moved
 from canvass.browser.labels import tree_changes, value_text
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_run import MARKED
@@ -105,10 +105,10 @@ class _Drawing:
         changes = [f"{one.path}: {one.before} → {one.after}" for one in tree_changes(old, new)]
         if len(changes) > MAX_CHANGES:
             changes[MAX_CHANGES:] = [f"and {len(changes) - MAX_CHANGES} more"]
-        mark, remark = _MARKS.get(name.removeprefix("Take"), (None, ""))
+        mark, remark = _MARKS.get(name.removeprefix(PREFIX), (None, ""))
         return LaneEvent(
             lane=self._lane_of[member],
-            title=action.removeprefix("Take") or "step",
+            title=action.removeprefix(PREFIX) or "step",
             reference=str(len(self.events) + 2),
             changes=tuple(changes),
             mark=mark,

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 Tree = dict[str, Any]
-_PREFIX: Final = "Take"
+PREFIX: Final = "Take"
+"""Of an action of the cluster that lets a member take a step."""
 _MOST_SENDS: Final = 3
 
 
@@ -98,7 +99,7 @@ def step_words(before: Tree, after: Tree, action: str) -> str:
     """Say who did what with which message."""
     moves = list(moved(before["channel"], after["channel"]))
     changed = [name for name, one in after["member"].items() if one != before["member"].get(name)]
-    name = action.partition("(")[0].removeprefix(_PREFIX)
+    name = action.partition("(")[0].removeprefix(PREFIX)
     if action.startswith("Lose"):
         lost = [f"{_type(before['channel'][i][j][0])} {i} → {j}" for i, j, gone, _ in moves if gone]
         return f"lost: {', '.join(lost)}" if lost else name

@@ -16,15 +16,17 @@ import msgspec
 
 from canvass.browser import api
 from canvass.browser.cluster_lanes import cluster_diagram
+from canvass.browser.cluster_words import PREFIX
 from canvass.browser.hazards import hazards_in
 from canvass.browser.labels import tree_changes, value_text
 from canvass.browser.limits import LISTED, bounded, shortened
 from canvass.browser.runs import lanes_of
+from canvass.lanes.model import Diagram
 from canvass.tlc.convert import to_itf_value
 from canvass.tlc.printed import PrintedError, read_printed
 
 SCHEMA: Final = "canvass.counterexample/1"
-_MODEL: Final = re.compile(r"\bMCHazard(\d)(?!\d)")
+_MODEL: Final = re.compile(r"\bMCHazard(\d|10)(?!\d)")
 """Models of hazards have their numbers."""
 MAX_DIGITS: Final = 4_300
 """Of an integer: what Python turns into a number without a limit being raised."""
@@ -84,7 +86,7 @@ class OpenCounterexample:
             states=tuple(
                 api.CounterexampleState(
                     number=number,
-                    action=shortened(content.actions[number - 1]),
+                    action=shortened(_plain_action(content.actions[number - 1], diagram)),
                     acting=acting(old, new),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
@@ -175,7 +177,7 @@ def _printed(path: Path) -> Content:
     head, _, rest = first.partition("\n")
     more = [f"{found.more:,} more follow in the file."] if found.more else []
     return Content(
-        title=path.name,
+        title=found.module or path.name,
         claim=f"{found.name} is violated" if found.name else head,
         explanation=tuple(" ".join(one.split()) for one in (rest, *others, *more) if one.strip()),
         loop=found.loop,
@@ -185,6 +187,11 @@ def _printed(path: Path) -> Content:
             {name: plain(to_itf_value(value)) for name, value in tree.items()} for tree in trees
         ),
     )
+
+
+def _plain_action(action: str, diagram: Diagram | None) -> str:
+    """Name an action of the cluster as its member's: the spec puts a word before it."""
+    return action if diagram is None else action.removeprefix(PREFIX)
 
 
 def _number(value: Any) -> int | None:

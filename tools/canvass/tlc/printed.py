@@ -24,6 +24,7 @@ _STUTTERING: Final = re.compile(r"(?:State )?\d+: Stuttering\s*\Z")
 _INTRODUCTIONS: Final = ("The behavior up to this point is", "The following behavior constitutes")
 _INITIAL: Final = "the initial state:"
 _AFTER: Final = re.compile(r"[\d,]+ states generated|Finished |Progress\(|The depth of the")
+_MODULE: Final = "Semantic processing of module "
 _SUCCESS: Final = "No error has been found"
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS: Final = (("<<", ">>"), ("(", ")"), ("[", "]"), ("{", "}"))
@@ -102,6 +103,8 @@ class Printed:
     stuttering: bool = False
     more: int = 0
     """How many counterexamples follow."""
+    module: str = ""
+    """The model: the module that TLC read last, if it says so."""
 
     @property
     def name(self) -> str | None:
@@ -156,6 +159,8 @@ class _Reader:
         elif self._error:
             self.found.errors[-1] = f"{self.found.errors[-1]}\n{line}".lstrip("\n")
             self._begin_initial(number, line)
+        elif line.startswith(_MODULE) and not self.found.states:
+            self.found.module = line.removeprefix(_MODULE).strip()
         elif _SUCCESS in line:
             self.success = True
 
