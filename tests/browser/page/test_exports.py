@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import struct
 import xml.etree.ElementTree as ET
 import zlib
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from canvass.browser import api
 from support.browse import Asked
 
 pytestmark = pytest.mark.browser
@@ -63,6 +66,28 @@ def test_the_election_is_kept_as_svg_and_png(open_page: Open, ids: Ids, tmp_path
     assert width > 1000
     assert height > 600
     assert colours > 10
+
+
+def test_a_projection_by_election_state_stands_like_the_election(
+    open_page: Open, server: Asked, ids: Ids, tmp_path: Path
+) -> None:
+    """Each state is left of, right of, above or below each other one as in the diagram."""
+    page = open_page(f"/graph/{ids['graph']}?view=project&by=electionState")
+    expect(page.locator(".graph-canvas canvas[data-words]")).to_be_visible()
+    drawing = ET.parse(kept(page, "SVG", tmp_path)).getroot()
+    places = {}
+    for node in drawing.iter(f"{SVG}g"):
+        if node.get("transform"):
+            x, y = re.findall(r"-?[\d.]+", node.get("transform") or "")
+            name = "".join(node.findall(f"{SVG}text")[-1].itertext()).partition(" ")[0]
+            places[name] = (round(float(x)), round(float(y)))
+    expected = {one.name: (one.x, one.y) for one in server.get(api.Overview, "/overview").states}
+    assert places.keys() == expected.keys()
+    for axis in (0, 1):
+        for one, other in itertools.combinations(expected, 2):
+            due = expected[one][axis] - expected[other][axis]
+            drawn = places[one][axis] - places[other][axis]
+            assert (due > 0, due < 0) == (drawn > 0, drawn < 0), (one, other)
 
 
 def test_a_graph_is_kept_as_svg_though_it_is_drawn_on_a_canvas(
