@@ -294,7 +294,7 @@ class ComparedMember(Data, frozen=True):
 
     member: int
     same: int
-    """Steps that agree, from the first one on."""
+    """Steps, or changes of the election state, that agree, from the first one on."""
     left: ComparedStep | None
     """The first one that differs; null if the run has no further step of the member."""
     right: ComparedStep | None
@@ -369,8 +369,10 @@ class ComparedElection(Data, frozen=True):
 
 
 class Comparison(Data, frozen=True):
-    """Two runs beside each other."""
+    """Two runs beside each other, or a run and a counterexample."""
 
+    by: str
+    """What is compared of each member: every ``step``, or changes of its ``election state``."""
     elections: tuple[ComparedElection, ...]
     members: tuple[ComparedMember, ...]
 

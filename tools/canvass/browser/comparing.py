@@ -1,28 +1,40 @@
 """Two runs beside each other: elections in their order, and for each member the first difference.
 
-Times, ids of messages and sources are no differences: two runs never agree in them.
+Times, ids of messages and sources are no differences: two runs never agree in them. A run and a
+counterexample have other positions and other silent steps; they are compared by the election states
+that their members go through.
 """
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import groupby, takewhile, zip_longest
+from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from canvass.browser import api
 from canvass.browser.clock_texts import seconds_text
+from canvass.browser.cluster_words import is_cluster
+from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
+from canvass.browser.limits import shortened
 from canvass.browser.runs import OpenRun, changes_of, tree_of
 from canvass.browser.tracks import bands_of
+from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.traces.layout import ACTION_NAMES, MESSAGE_INDEX
+
+ELECTION_STATES: Final = [state.value for state in ElectionState]
 
 
 def compare(left: OpenRun, right: OpenRun) -> api.Comparison:
     """Compare two runs, election by election and member by member."""
     pairs = zip_longest(*(bands_of(one.tracks, one.total) for one in (left, right)))
     return api.Comparison(
+        by="step",
         elections=tuple(
             api.ComparedElection(number=number, left=one, right=other)
             for number, (one, other) in enumerate(pairs, 1)
@@ -32,6 +44,105 @@ def compare(left: OpenRun, right: OpenRun) -> api.Comparison:
             for member in range(max(len(left.places), len(right.places)))
         ),
     )
+
+
+def compare_with_states(
+    left: OpenRun, states: Sequence[dict[str, Any]], actions: Sequence[str]
+) -> api.Comparison:
+    """Compare a run with a behaviour of `Cluster.tla`, given by its states.
+
+    Raises
+    ------
+    Refusal
+        If the states are not those of a cluster.
+    """
+    if not states or not all(map(is_cluster, states)):
+        raise bad_request("the counterexample has no members whose elections could be compared")
+    names = list(states[0]["member"])
+    bands = [band for place, name in enumerate(names) for band in _state_bands(states, place, name)]
+    bands.sort(key=lambda band: (band.start, band.member))
+    pairs = zip_longest(bands_of(left.tracks, left.total), bands)
+    members = []
+    for member in range(max(len(left.places), len(names))):
+        ours = list(_run_changes(left, member)) if member < len(left.places) else []
+        theirs = list(_state_changes(states, actions, names[member])) if member < len(names) else []
+        alike = zip(ours, theirs, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0].label == pair[1].label, alike))
+        sides = [side[same] if same < len(side) else None for side in (ours, theirs)]
+        members.append(
+            api.ComparedMember(member=member, same=same, left=sides[0], right=sides[1], changes=())
+        )
+    return api.Comparison(
+        by="election state",
+        elections=tuple(
+            api.ComparedElection(number=number, left=one, right=other)
+            for number, (one, other) in enumerate(pairs, 1)
+        ),
+        members=tuple(members),
+    )
+
+
+def _run_changes(run: OpenRun, member: int) -> Iterator[api.ComparedStep]:
+    """Give the steps of a member that change its election state, and its first one."""
+    state = run.tracks[member].state
+    for k in np.flatnonzero(np.diff(state, prepend=-1)).tolist():
+        side = _side(run, member, k)
+        yield replace(side, label=ELECTION_STATES[int(state[k])])
+
+
+def _state_changes(
+    states: Sequence[dict[str, Any]], actions: Sequence[str], name: str
+) -> Iterator[api.ComparedStep]:
+    before = None
+    for number, state in enumerate(states):
+        label = str(state["member"][name].get("electionState", ""))
+        if label != before:
+            yield api.ComparedStep(
+                event=number,
+                step=number + 1,
+                action=shortened(actions[number]) or "the first state",
+                time="",
+                given={},
+                label=shortened(label),
+            )
+        before = label
+
+
+def _state_bands(
+    states: Sequence[dict[str, Any]], place: int, name: str
+) -> Iterator[api.LeaderBand]:
+    """Give the stretches of states in which a member leads, as those of a run."""
+    leads = [_leads(state["member"][name]) for state in states]
+    for term, group in groupby(range(len(states)), key=lambda number: leads[number]):
+        numbers = list(group)
+        if term is not None:
+            began = next(
+                (k for k in range(numbers[0] - 1, -1, -1) if _closed(states[k]["member"][name])), -1
+            )
+            yield api.LeaderBand(
+                member=place,
+                term=term,
+                start=numbers[0],
+                end=numbers[-1] + 1,
+                lasted=_counted(len(numbers)),
+                election_start=began + 1,
+                election=_counted(numbers[0] - began - 1),
+            )
+
+
+def _counted(states: int) -> str:
+    return "1 state" if states == 1 else f"{states:,} states"
+
+
+def _closed(member: dict[str, Any]) -> bool:
+    return member.get("electionState") == ElectionState.CLOSED.value
+
+
+def _leads(member: dict[str, Any]) -> int | None:
+    """Give the term that a member leads."""
+    term = member.get("moduleLeadershipTermId", member.get("leadershipTermId"))
+    led = _closed(member) and member.get("role") == Role.LEADER.value
+    return term if led and isinstance(term, int) else None
 
 
 def _member(left: OpenRun, right: OpenRun, member: int) -> api.ComparedMember:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from canvass.browser import api
 from canvass.browser.app import Answer, Question
 from canvass.browser.arguments import Arguments
-from canvass.browser.comparing import compare
+from canvass.browser.comparing import compare, compare_with_states
 from canvass.browser.corpora import OpenCorpus
 from canvass.browser.counterexamples import OpenCounterexample
 from canvass.browser.exports import checked_format, export_run
@@ -99,9 +99,13 @@ class RunRoutes:
         return next_change(opened, arguments.required("field"), member, at)
 
     def compare(self, arguments: Arguments) -> Answer:
-        """Set two runs beside each other."""
-        other: RunSource = self._store.content("run", arguments.required("other"))
-        return compare(self._run(arguments).opened, other.opened)
+        """Set a run beside another one, or beside a counterexample."""
+        name, opened = arguments.required("other"), self._run(arguments).opened
+        if name in dict(self._store.of_kind("counterexample")):
+            found: OpenCounterexample = self._store.content("counterexample", name)
+            return compare_with_states(opened, found.content.states, found.content.actions)
+        other: RunSource = self._store.content("run", name)
+        return compare(opened, other.opened)
 
     def hazard(self, arguments: Arguments) -> Answer:
         """Give the page on a hazard."""

@@ -98,7 +98,7 @@ function View({ route, session }: { route: Route; session: Session }) {
   const graphs = session.sources.filter((one) => one.kind === "graph");
   switch (source.kind) {
     case "graph": return <GraphPage key={source.id} {...place} />;
-    case "run": return <RunPage key={source.id} {...place} graphs={graphs} runs={session.sources.filter((one) => one.kind === "run")} />;
+    case "run": return <RunPage key={source.id} {...place} graphs={graphs} others={session.sources.filter((one) => one.kind === "run" || one.kind === "counterexample")} />;
     case "corpus": return <CorpusPage key={source.id} {...place} />;
     case "report": return <ReportPage key={source.id} {...place} />;
     case "counterexample": return <CounterexamplePage key={source.id} {...place} />;

@@ -632,8 +632,9 @@ export interface ComparedElection {
   readonly right: LeaderBand | null;
 }
 
-/** Two runs beside each other. */
+/** Two runs beside each other, or a run and a counterexample. */
 export interface Comparison {
+  readonly by: string;
   readonly elections: readonly ComparedElection[];
   readonly members: readonly ComparedMember[];
 }

@@ -10,20 +10,22 @@ import { givenLine } from "../words/tree";
 import { plural, shortened } from "../words/visible";
 
 export function CompareView(
-  { run, runs, other, choose, show }: {
+  { run, open, other, choose, show }: {
     run: RunView;
-    runs: readonly SourceInfo[];
+    /** Runs and counterexamples. */
+    open: readonly SourceInfo[];
     other: string;
     choose: (other: string) => void;
     show: (at: number) => void;
   },
 ) {
-  const others = runs.filter((one) => one.id !== run.id);
+  const others = open.filter((one) => one.id !== run.id);
+  const chosen = others.find((one) => one.id === other);
   const found = useQuery<Comparison>(other ? apiPath(["run", run.id, "compare"], { other }) : null);
   if (others.length === 0 && other === "") {
     return (
-      <Empty title="No other run is open.">
-        Name two runs to compare them: <code>canvass browse RUN OTHER</code>
+      <Empty title="Nothing else is open.">
+        Name two runs, or a run and a counterexample, to compare them: <code>canvass browse RUN OTHER</code>
       </Empty>
     );
   }
@@ -32,13 +34,13 @@ export function CompareView(
       <label>
         {"Compared with "}
         <select value={other} onChange={(event) => choose(event.currentTarget.value)}>
-          <option value="">choose a run</option>
+          <option value="">choose a run or a counterexample</option>
           {others.map((one) => <option key={one.id} value={one.id}>{shortened(one.title, 80)}</option>)}
         </select>
       </label>
       {other === "" ? null : (
         <Awaited answer={found} what="the comparison">
-          {(data) => <Compared data={data} other={other} title={runs.find((one) => one.id === other)?.title ?? other} run={run} show={show} />}
+          {(data) => <Compared data={data} there={(at) => formatRoute([chosen?.kind ?? "run", other], { at })} title={chosen?.title ?? other} run={run} show={show} />}
         </Awaited>
       )}
     </div>
@@ -46,20 +48,21 @@ export function CompareView(
 }
 
 function Compared(
-  { data, other, title, run, show }: {
+  { data, there, title, run, show }: {
     data: Comparison;
-    other: string;
+    /** The address of an event of the other. */
+    there: (at: number) => string;
     title: string;
     run: RunView;
     show: (at: number) => void;
   },
 ) {
-  const there = (at: number): string => formatRoute(["run", other], { at });
+  const unit = data.by === "step" ? "step" : "change of the election state";
   const differs = data.members.filter((one) => one.left !== null || one.right !== null);
   return (
     <>
       <p class="verdict-line" role="status">
-        {differs.length === 0 ? "The runs agree in every step."
+        {differs.length === 0 ? `They agree in every ${unit}.`
           : `${plural(differs.length, "member")} of ${data.members.length} differ${differs.length === 1 ? "s" : ""}.`}
       </p>
       <section>
@@ -81,7 +84,7 @@ function Compared(
         <h2>Where each member first does otherwise</h2>
         {data.members.map((one) => (
           <div key={one.member} class="compared-member" data-compared-member={one.member}>
-            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${plural(one.same, "step")}` : `${plural(one.same, "step")} alike, then`}`}</h3>
+            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${counted(one.same, data.by)}` : `${counted(one.same, data.by)} alike, then`}`}</h3>
             {one.left === null && one.right === null ? null : (
               <ul>
                 <li>{`${run.title}: `}{one.left ? <><button type="button" class="inline" onClick={() => show(one.left?.event ?? 0)}>{stepText(one.left)}</button> <span class="soft">{givenText(one.left)}</span></> : "no further steps"}</li>
@@ -110,9 +113,13 @@ function bandText(band: LeaderBand | null): string {
 }
 
 function stepText(step: ComparedStep): string {
-  return `${step.action} (step ${step.step}, ${step.time}) to ${step.label}`;
+  return `${step.action} (${step.time ? `step ${step.step}, ${step.time}` : `state ${step.step}`}) to ${step.label}`;
 }
 
 function givenText(step: ComparedStep): string {
   return shortened(givenLine(step.given), 160);
+}
+
+function counted(same: number, by: string): string {
+  return by === "step" ? plural(same, "step") : `${plural(same, "change")} of the election state`;
 }

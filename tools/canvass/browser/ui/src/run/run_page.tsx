@@ -37,9 +37,9 @@ const VIEWS: readonly { readonly id: string; readonly title: string; readonly ke
 ];
 
 export function RunPage(
-  { source, rest, query, graphs, runs }: Place & {
+  { source, rest, query, graphs, others }: Place & {
     graphs: readonly SourceInfo[];
-    runs: readonly SourceInfo[];
+    others: readonly SourceInfo[];
   },
 ) {
   const [polls, setPolls] = useState(0);
@@ -54,19 +54,19 @@ export function RunPage(
   return (
     <main class="run">
       <Awaited answer={run} what="the run">
-        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} runs={runs} />}
+        {(data) => <Loaded run={data} rest={rest} query={query} graphs={graphs} others={others} />}
       </Awaited>
     </main>
   );
 }
 
 function Loaded(
-  { run, rest, query, graphs, runs }: {
+  { run, rest, query, graphs, others }: {
     run: RunView;
     rest: readonly string[];
     query: Place["query"];
     graphs: readonly SourceInfo[];
-    runs: readonly SourceInfo[];
+    others: readonly SourceInfo[];
   },
 ) {
   const last = Math.max(0, run.events - 1);
@@ -166,7 +166,7 @@ function Loaded(
         <section class="view" data-export aria-label={`View: ${view}`}>
           {view === "lanes" ? <LanesView path={["run", run.id, "lanes"]} at={at} choose={(n) => show({ at: n })} show={query["show"] ?? ""} setShow={(one) => show({ show: one })} along={along} />
             : view === "graph" ? <InGraphView run={run} at={at} graphs={graphs} />
-            : view === "compare" ? <CompareView run={run} runs={runs} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
+            : view === "compare" ? <CompareView run={run} open={others} other={query["other"] ?? ""} choose={(other) => show({ other, view: "compare" }, false)} show={(n) => show({ at: n })} />
             : view === "find" ? <RunFindView run={run} where={where} ask={(text) => show({ where: text, view: "find" }, false)} show={(n) => show({ at: n })} />
             : view === "election" ? <OverviewView run={run} at={at} />
             : <StoryView run={run} milestones={milestones} show={(n) => show({ at: n })} />}
