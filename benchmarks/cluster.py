@@ -22,8 +22,7 @@ from canvass.cluster.timing import Timing
 from canvass.log.messages import SessionMessageHeader
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
-from canvass.services.exactly_once import REQUEST, ExactlyOnce
-from canvass.services.examples import Counter
+from canvass.services.applications import REQUEST, Counter, ExactlyOnce
 from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     Egress,

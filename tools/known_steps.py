@@ -27,7 +27,7 @@ from canvass.conformance.lookup_sources import SHIPPED, KnownSteps
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.options import PROFILES
 from canvass.steps.step import fits, from_row, to_row
 
 CANVASS = Path(sys.executable).with_name("canvass")

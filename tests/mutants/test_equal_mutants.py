@@ -21,8 +21,7 @@ from canvass.cluster.rules import HAZARDS, Rules
 from canvass.selftest.driven import record_run
 from canvass.selftest.kill_matrix import MUTANTS
 from canvass.selftest.mutation import load
-from canvass.simulation.options import Options, rng_of
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.options import PROFILES, Options, rng_of
 from canvass.simulation.simulator import Simulator
 from canvass.spec import Expected, load_manifest, spec_root
 from support.core_clusters import EndingCluster

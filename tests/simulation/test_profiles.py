@@ -12,8 +12,7 @@ from canvass.cluster import core
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.simulation.options import MUTE, SPARSE, Faults, Options
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.options import MUTE, PROFILES, SPARSE, Faults, Options
 from canvass.simulation.simulator import Simulator
 
 COMES_TO = {

@@ -13,8 +13,7 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.selftest.kill_matrix import mutated_core
 from canvass.selftest.simulated import record_run
-from canvass.simulation.options import Faults, Options, swarm
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.options import PROFILES, Faults, Options, swarm
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.run import LoadedRun, RunFolder
 from canvass.traces.schema import to_core_input

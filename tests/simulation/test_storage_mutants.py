@@ -14,7 +14,7 @@ import pytest
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.recording import Recording
-from canvass.services import exactly_once
+from canvass.services import applications
 from canvass.services.agent import BoundedLogAdapter
 from canvass.simulation.options import CUT_KINDS, Faults, Options
 from canvass.simulation.simulator import Simulator
@@ -46,17 +46,17 @@ def forget_to_sync(patch: pytest.MonkeyPatch) -> None:
 
 def apply_repetitions(patch: pytest.MonkeyPatch) -> None:
     """A request that is offered again is applied again."""
-    original = exactly_once.ExactlyOnce.on_session_message
+    original = applications.ExactlyOnce.on_session_message
 
     def on_session_message(
-        self: exactly_once.ExactlyOnce, session: object, timestamp: int, payload: bytes
+        self: applications.ExactlyOnce, session: object, timestamp: int, payload: bytes
     ) -> None:
-        client_id, number = exactly_once.REQUEST.unpack_from(payload)
-        client = self._clients.setdefault(client_id, exactly_once._Client())
+        client_id, number = applications.REQUEST.unpack_from(payload)
+        client = self._clients.setdefault(client_id, applications._Client())
         client.applied = number - 1
         original(self, session, timestamp, payload)  # type: ignore[arg-type]
 
-    patch.setattr(exactly_once.ExactlyOnce, "on_session_message", on_session_message)
+    patch.setattr(applications.ExactlyOnce, "on_session_message", on_session_message)
 
 
 def process_what_is_not_committed(patch: pytest.MonkeyPatch) -> None:

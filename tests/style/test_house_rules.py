@@ -26,14 +26,11 @@ DOORS: dict[str, frozenset[str]] = {
     "transport/links.py": frozenset({"asyncio"}),
     "node/process.py": frozenset({"asyncio", "secrets", "time"}),
     "runner/cluster_run.py": frozenset({"asyncio", "pathlib", "secrets", "time"}),
-    "runner/configuration.py": frozenset({"pathlib"}),
+    "runner/configuration.py": frozenset({"os", "pathlib"}),
     "runner/control_socket.py": frozenset({"asyncio", "os", "pathlib", "socket", "sys"}),
     "runner/fault_script.py": frozenset({"random"}),
-    "runner/folder.py": frozenset({"os", "pathlib"}),
     "runner/load.py": frozenset({"asyncio", "time"}),
     "runner/member_process.py": frozenset({"asyncio", "os", "pathlib", "sys", "time"}),
-    "runner/run_end.py": frozenset({"asyncio", "pathlib", "time"}),
-    "runner/stream_end.py": frozenset({"os", "pathlib"}),
     "runner/supervisor.py": frozenset({"asyncio", "socket", "sys"}),
 }
 """Modules around ``canvass.cluster`` that are doors to the outside, with what each may import."""

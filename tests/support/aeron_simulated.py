@@ -26,8 +26,7 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.timing import MILLISECOND_NS, SECOND_NS, Timing
 from canvass.node.control import ControlToggle, ModuleControlState
-from canvass.simulation.options import Faults, Options, rng_of
-from canvass.simulation.profiles import PROFILES
+from canvass.simulation.options import PROFILES, Faults, Options, rng_of
 from canvass.simulation.simulator import RunResult, Simulator
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord

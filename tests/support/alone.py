@@ -14,14 +14,14 @@ from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest, SessionMess
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.control import ControlToggle
 from canvass.node.node import Node, NodeSettings
-from canvass.services.exactly_once import (
+from canvass.services.applications import (
     ALL_SERVICES,
     REQUEST,
     Application,
+    Counter,
     ExactlyOnce,
     address_of,
 )
-from canvass.services.examples import Counter
 from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     Egress,

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from canvass.selftest.mutation import Mutant
-from canvass.simulation.options import CUT_KINDS, Options, rng_of, swarm
-from canvass.simulation.profiles import FAST, PROFILES
+from canvass.simulation.options import CUT_KINDS, FAST, PROFILES, Options, rng_of, swarm
 
 STEPS: Final = 1_500
 _SHORT: Final = 700

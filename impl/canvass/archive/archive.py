@@ -22,9 +22,11 @@ from canvass.archive.recording_log_file import (
     decode_node_state,
     encode_entries,
     encode_node_state,
+    read_sealed,
+    remove_aside,
     term_entry,
+    write_sealed,
 )
-from canvass.archive.sealed import read_sealed, remove_aside, write_sealed
 from canvass.archive.storage import ArchiveError, Storage
 from canvass.cluster.member import Member, TermEntry
 from canvass.cluster.rules import Rules

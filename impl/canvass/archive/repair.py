@@ -7,13 +7,89 @@ cannot be proved is left as it is. Small files are not repaired: no other member
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from canvass.archive.frames import Frame, chained, decode_frame, encode_frame
-from canvass.archive.recording import segment_name, segment_starts
+from canvass.archive.archive import NODE_STATE, Archive, Change
+from canvass.archive.memory import MemoryStorage
+from canvass.archive.recording import (
+    SEGMENT_LENGTH,
+    Frame,
+    chained,
+    decode_frame,
+    encode_frame,
+    segment_name,
+    segment_starts,
+)
 from canvass.archive.storage import ArchiveError, Storage
+from canvass.cluster.member import Member
+from canvass.cluster.recording_log import last_term
+from canvass.cluster.rules import Rules
+
+
+def restore(
+    storage: Storage,
+    others: Sequence[Storage],
+    rules: Rules,
+    timestamp: int,
+    segment_length: int = SEGMENT_LENGTH,
+) -> int:
+    """Fill an empty disk for a member that has lost its own; say which of the others was copied.
+
+    Parameters
+    ----------
+    storage
+        The new disk. If this fails, what is on it must not be started, but be removed.
+    others
+        The disks of all other members, whose processes do not write meanwhile. They are only read.
+    rules
+        Of the cluster.
+    timestamp
+        In milliseconds.
+    segment_length
+        See `canvass.archive.recording.SEGMENT_LENGTH`.
+
+    Raises
+    ------
+    ArchiveError
+        If one of the other members is missing, or what it has is damaged: it may be the only one
+        that has what the lost member acknowledged.
+    """
+    if storage.names():
+        raise ArchiveError("the disk to restore a member on is not empty")
+    if len(others) != rules.member_count - 1:
+        raise ArchiveError(f"{len(others)} of {rules.member_count - 1} other members are there")
+    found = [_found(source, rules, segment_length) for source in others]
+    newest = max(range(len(found)), key=lambda k: (_log_term(found[k]), found[k].recorded_position))
+    _copy(others[newest], storage, NODE_STATE)
+    promised = max(max(s.persisted_candidate_term_id, _log_term(s)) for s in found)
+    change = Change(candidate_term_id=promised)
+    Archive(storage, segment_length).change(change, timestamp)
+    return newest
+
+
+def _log_term(found: Member) -> int:
+    """The term that a log ends with, as a restart sees it."""
+    log = found.recording_log
+    return last_term(log) if log else found.snapshot_leadership_term_id
+
+
+def _found(source: Storage, rules: Rules, segment_length: int) -> Member:
+    """What a restart would find, which may repair its disk: on a copy."""
+    scratch = MemoryStorage()
+    _copy(source, scratch)
+    return Archive(scratch, segment_length).found(rules)
+
+
+def _copy(source: Storage, target: Storage, without: str = "") -> None:
+    for name in source.names():
+        if name != without:
+            target.create(name)
+            target.append(name, source.read(name, 0, source.size(name)))
+            target.sync(name)
+    target.sync_folder()
+
 
 _ASIDE: Final = ".new"
 

@@ -2,7 +2,7 @@
 
 Time is given, what is to be sent is handed to the caller, and what has arrived is handed in. The
 client offers a request again until it is answered, to whoever leads; together with
-`canvass.services.exactly_once` each is applied once, in order.
+`canvass.services.applications` each is applied once, in order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from canvass.log.messages import SessionMessageHeader
-from canvass.services.exactly_once import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
+from canvass.services.applications import ALL_SERVICES, REQUEST, WINDOW, address_of, read_address
 from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     AdminRequest,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Self
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
-from canvass.services.exactly_once import ALL_SERVICES
+from canvass.services.applications import ALL_SERVICES
 from canvass.transport.client_messages import (
     CLIENT_MESSAGES,
     AdminResponse,

@@ -16,20 +16,54 @@ from typing import Final
 from msgspec.structs import replace
 
 from canvass.cluster import core
-from canvass.cluster.election_work import ElectionWork
 from canvass.cluster.member import NO_INPUT, Input, Member, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE, CanvassPosition, RequestVote
+from canvass.cluster.messages import (
+    NULL_VALUE,
+    CanvassPosition,
+    Message,
+    RequestVote,
+    TerminationAck,
+)
 from canvass.cluster.ports import Port, Received, StepFunction
 from canvass.cluster.predicates import in_election
 from canvass.cluster.quorum import is_quorum
 from canvass.cluster.rules import Rules
-from canvass.cluster.termination import Termination
+from canvass.cluster.stepping import ElectionWork
 from canvass.cluster.timing import (
     CONSENSUS_FRAGMENT_LIMIT,
     INGRESS_FRAGMENT_LIMIT,
     SLOW_TICK_NS,
     Timing,
 )
+
+
+class Termination:
+    """A termination that runs.
+
+    Parameters
+    ----------
+    i, member_count
+        The leader, and how many members there are.
+    term
+        The term in which it was asked for.
+    deadline_ns
+        When the leader ends at the latest.
+    """
+
+    def __init__(self, i: int, member_count: int, term: int, deadline_ns: int) -> None:
+        self._ended = {i}
+        self.term = term
+        self._count, self._deadline_ns = member_count, deadline_ns
+
+    def on_message(self, message: Message) -> None:
+        """Note who says that it has ended; any other message is passed over."""
+        if isinstance(message, TerminationAck) and message.leadership_term_id == self.term:
+            self._ended.add(message.member_id)
+
+    def is_complete(self, now_ns: int) -> bool:
+        """Whether the leader may end now."""
+        return len(self._ended) == self._count or now_ns >= self._deadline_ns
+
 
 _ASKS_WHO_IS_ACTIVE: Final = (CanvassPosition, RequestVote)
 """The messages whose handling depends on who has been heard of: a leader answers with its quorum

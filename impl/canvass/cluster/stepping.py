@@ -1,18 +1,22 @@
 """How a member takes the steps of the core: with an input, adopted by the port, if it is enabled.
 
-When which step is taken is decided in `canvass.cluster.election_work` and
+When which step is taken is decided in `canvass.cluster.stepping` and
 `canvass.cluster.duty_cycle`, which stand on this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.clocks import Clocks
-from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.ports import Port, StepFunction
+from canvass.cluster.predicates import bounded_quorum_position
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import LOG_FRAGMENT_LIMIT, Timing
@@ -122,3 +126,148 @@ class Stepping:
                 self._take("TakeSnapshot")
                 break
         return left < LOG_FRAGMENT_LIMIT
+
+
+EVENT_LENGTH: Final = 96
+"""Bytes of a NewLeadershipTermEvent in the log, with its frame."""
+
+_ACTION_OF: Final[Mapping[ElectionState, str]] = {
+    state: "".join(word.capitalize() for word in state.value.split("_"))
+    for state in ElectionState
+    if state not in (ElectionState.INIT, ElectionState.CLOSED)
+} | {ElectionState.INIT: "ElectionInit"}
+"""The step of each election state."""
+
+_LEADER_WAITS: Final = (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY)
+"""The election states in which a leader waits for a quorum to get on."""
+
+
+class ElectionWork(Stepping):
+    """The part of a duty cycle that is done while an election runs."""
+
+    def election_work(self) -> bool:
+        """Do the work of the election state; say whether there was anything to do."""
+        work = _WORK_OF.get(self.member.election_state, ElectionWork._tick)
+        return work(self)
+
+    def _tick(self, *, interval: bool | None = None, timeout: bool | None = None) -> bool:
+        """Take the step of the election state, with the facts of the clocks."""
+        s, clocks = self.member, self.clocks
+        reads_interval = s.election_state in (ElectionState.CANVASS, ElectionState.NOMINATE)
+        due = clocks.interval(s) if interval is None and reads_interval else bool(interval)
+        late = clocks.state_timeout(s) if timeout is None else timeout
+        x = Input(interval=due, timeout=late) if due or late else NO_INPUT
+        worked = self._take_unless_idle(_ACTION_OF[s.election_state], x)
+        if worked and due and self.member.election_state is s.election_state:
+            clocks.last_update_ns = clocks.now_ns
+        return worked
+
+    def _candidate_ballot(self) -> bool:
+        s = self.member
+        unsent = (j for j, record in enumerate(s.members) if not record.ballot_sent)
+        accepted = frozenset(j for j in unsent if self._port.accepts(j))
+        x = Input(timeout=self.clocks.state_timeout(s), accepted=accepted)
+        return self._take_unless_idle("CandidateBallot", x)
+
+    def _leader(self) -> bool:
+        s, clocks = self.member, self.clocks
+        clocks.heard_ns[self._id] = clocks.now_ns
+        worked = False
+        if s.election_state is ElectionState.LEADER_REPLAY:
+            worked = self._poll_log()
+            s = self.member
+        active, action = clocks.active(), _ACTION_OF[s.election_state]
+        reached = bounded_quorum_position(
+            self._rules, s, s.leadership_term_id, s.append_position, active
+        )
+        waits = s.election_state in _LEADER_WAITS and self._rules.sets_deadlines
+        if waits and clocks.has_stalled(reached):
+            return self._take("ElectionError")
+        interval, commit_interval = clocks.interval(s), clocks.commit_interval(reached)
+        x = Input(
+            interval=interval,
+            commit_interval=commit_interval,
+            timeout=clocks.state_timeout(s),
+            active=active,
+        )
+        opening = replace(x, position=s.publication_position + EVENT_LENGTH)
+        ready = s.election_state is ElectionState.LEADER_READY
+        taken = ready and self._take_unless_idle(action, opening)
+        taken = taken or self._take_unless_idle(action, x)
+        if taken and commit_interval:
+            clocks.last_published_commit_position = reached
+        if taken and self.member.election_state is s.election_state:
+            clocks.last_update_ns = clocks.now_ns if interval else clocks.last_update_ns
+            clocks.last_commit_ns = clocks.now_ns if commit_interval else clocks.last_commit_ns
+        return taken or worked
+
+    def _report(self) -> bool:
+        """Take the step of a state that reports what is recorded when that has changed, too."""
+        position = self.member.recorded_position
+        due = self.clocks.append_interval(position)
+        worked = self._tick(interval=due, timeout=False)
+        if worked and due:
+            self.clocks.last_published_append_position = position
+        return worked
+
+    def _follower_log_replication(self) -> bool:
+        s, clocks = self.member, self.clocks
+        if not s.log_replication:
+            timeout_ns = self._timing.leader_heartbeat_timeout_ns
+            clocks.replication_deadline_ns = clocks.now_ns + timeout_ns
+            return self._tick(interval=False, timeout=False)
+        if s.recorded_position < s.replication_stop_position:
+            if clocks.has_stalled(s.recorded_position):
+                return self._take("ElectionError")
+        elif (
+            s.notified_commit_position < s.recorded_position
+            and clocks.now_ns >= clocks.replication_deadline_ns
+        ):
+            return self._take("ElectionError")
+        return self._report()
+
+    def _follower_replay(self) -> bool:
+        worked = self._poll_log()
+        stalled = self.clocks.has_stalled(self.member.commit_position)
+        if not worked and stalled and self._rules.sets_deadlines:
+            return self._take("ElectionError")
+        return self._report() or worked
+
+    def _follower_sends(self) -> bool:
+        """Take a step that goes on once its message is accepted: not for longer than allowed."""
+        if self._port.accepts(self.member.leader_member_id):
+            return self._tick(interval=False, timeout=False)
+        return self.clocks.is_overdue() and self._take("ElectionError")
+
+    def _follower_awaits_log(self) -> bool:
+        s = self.member
+        joined = self._port.log_join_position()
+        if joined == NULL_VALUE:
+            return self.clocks.is_overdue() and self._take("ElectionError")
+        if joined != s.commit_position or joined != s.recorded_position:
+            return self._take("ElectionError")  # Nothing can be recorded from there on.
+        return self._tick(interval=False, timeout=False)
+
+    def _follower_catchup(self) -> bool:
+        self._port.add_live_destination()  # A term buffer's quarter is never far in these logs.
+        worked = self._poll_log()
+        stalled = self.clocks.has_stalled(self.member.commit_position)
+        if not worked and (stalled or self._port.log_closed() is not None):
+            return self._take("ElectionError")
+        return self._report() or worked
+
+
+_WORK_OF: Final[Mapping[ElectionState, Callable[[ElectionWork], bool]]] = {
+    ElectionState.FOLLOWER_LOG_REPLICATION: ElectionWork._follower_log_replication,
+    ElectionState.FOLLOWER_REPLAY: ElectionWork._follower_replay,
+    ElectionState.FOLLOWER_CATCHUP_INIT: ElectionWork._follower_sends,
+    ElectionState.FOLLOWER_CATCHUP_AWAIT: ElectionWork._follower_awaits_log,
+    ElectionState.FOLLOWER_CATCHUP: ElectionWork._follower_catchup,
+    ElectionState.FOLLOWER_LOG_AWAIT: ElectionWork._follower_awaits_log,
+    ElectionState.FOLLOWER_READY: ElectionWork._follower_sends,
+    ElectionState.CANDIDATE_BALLOT: ElectionWork._candidate_ballot,
+    ElectionState.LEADER_LOG_REPLICATION: ElectionWork._leader,
+    ElectionState.LEADER_REPLAY: ElectionWork._leader,
+    ElectionState.LEADER_READY: ElectionWork._leader,
+}
+"""What is done in an election state beyond taking its step."""

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from canvass.log.layout import HEADER_LENGTH, Codec
 
 FRAME_HEADER_LENGTH: Final = 32
-"""Bytes before each entry in a recording, see `canvass.archive.frames`."""
+"""Bytes before each entry in a recording, see `canvass.archive.recording`."""
 FRAME_ALIGNMENT: Final = 32
 SCHEMA_ID: Final = 111
 """That of Aeron Cluster."""

@@ -28,15 +28,13 @@ from canvass.log.messages import (
     TimerEvent,
     aligned_length,
 )
-from canvass.node.authentication import AcceptEveryone, Authenticator
 from canvass.node.control import ACTION_OF, ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.ingress import ClientIngress
 from canvass.node.module import ModuleState
-from canvass.node.sessions import ClusterSession, SessionState
+from canvass.node.sessions import AcceptEveryone, Authenticator, ClusterSession, SessionState
 from canvass.node.streams import MAX_POSITION
 from canvass.services.agent import ServiceAgent
-from canvass.services.messages import CloseSession, JoinLog, ServiceAck
-from canvass.services.service import ClusteredService
+from canvass.services.service import CloseSession, ClusteredService, JoinLog, ServiceAck
 from canvass.transport.client_messages import (
     AdminResponseCode,
     Egress,

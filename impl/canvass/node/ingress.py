@@ -13,8 +13,14 @@ from enum import Enum
 from typing import Final
 
 from canvass.log.messages import SessionMessageHeader
-from canvass.node.authentication import Authenticated, Authenticator, Challenged, Decision
-from canvass.node.sessions import Sessions, SessionState
+from canvass.node.sessions import (
+    Authenticated,
+    Authenticator,
+    Challenged,
+    Decision,
+    Sessions,
+    SessionState,
+)
 from canvass.transport.client_messages import (
     AdminRequest,
     AdminResponse,

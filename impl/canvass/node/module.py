@@ -7,10 +7,14 @@ too early is undone (`ModuleState.roll_back`) when it leads no more.
 
 from __future__ import annotations
 
+import heapq
 import struct
+from collections import Counter, deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
+from canvass.cluster.messages import NULL_VALUE
 from canvass.log.messages import (
     STANDBY_FLAG,
     CloseReason,
@@ -23,10 +27,153 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.node.control import Control
-from canvass.node.service_messages import PendingServiceMessageTracker, service_of
 from canvass.node.sessions import ClusterSession, Sessions, SessionState
-from canvass.node.timers import TimerService
-from canvass.services.messages import CancelTimer, ScheduleTimer, ServiceMessage
+from canvass.services.service import CancelTimer, ScheduleTimer, ServiceMessage
+
+
+class TimerService:
+    """The timers that are waiting."""
+
+    def __init__(self) -> None:
+        self._deadlines: dict[int, int] = {}
+        self._heap: list[tuple[int, int]] = []
+        self._expired: Counter[int] = Counter()
+        """Events that were replayed before the own service had scheduled their timers."""
+        self._uncommitted: list[tuple[int, int]] = []
+        """Position and correlation id of the events that this leader has appended."""
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def pending(self) -> list[tuple[int, int]]:
+        """Correlation id and deadline of each timer, by rising id."""
+        return sorted(self._deadlines.items())
+
+    def schedule(self, correlation_id: int, deadline: int) -> None:
+        """Let a timer wait, unless its event has been replayed already."""
+        if self._expired[correlation_id]:
+            self._expired[correlation_id] -= 1
+            return
+        self._deadlines[correlation_id] = deadline
+        heapq.heappush(self._heap, (deadline, correlation_id))
+
+    def cancel(self, correlation_id: int) -> bool:
+        """Let a timer wait no more; false if there is none."""
+        return self._deadlines.pop(correlation_id, None) is not None
+
+    def expired(self, now: int) -> int:
+        """The correlation id of the timer whose deadline has passed first, or -1."""
+        while self._heap:
+            deadline, correlation_id = self._heap[0]
+            if self._deadlines.get(correlation_id) == deadline:
+                return correlation_id if deadline <= now else NULL_VALUE
+            heapq.heappop(self._heap)
+        return NULL_VALUE
+
+    def on_append(self, position: int, correlation_id: int) -> None:
+        """Note that this leader has appended the event of a timer."""
+        self.cancel(correlation_id)
+        self._uncommitted.append((position, correlation_id))
+
+    def on_replay(self, correlation_id: int) -> None:
+        """The event of a timer is in the log that another member wrote."""
+        if not self.cancel(correlation_id):
+            self._expired[correlation_id] += 1
+
+    def sweep(self, commit_position: int) -> None:
+        """Forget what can no more be undone."""
+        self._uncommitted = [one for one in self._uncommitted if one[0] > commit_position]
+
+    def roll_back(self, commit_position: int) -> None:
+        """Let the timers wait again whose events may never commit; they are due at once."""
+        for position, correlation_id in self._uncommitted:
+            if position > commit_position:
+                self.schedule(correlation_id, 0)
+        self._uncommitted.clear()
+
+
+_SIGN = -(1 << 63)
+_SERVICE_SHIFT = 56
+
+
+def first_session_id(service_id: int) -> int:
+    """The number before the first message of a service; negative, unlike a client's session."""
+    return _SIGN + (service_id << _SERVICE_SHIFT)
+
+
+def service_of(session_id: int) -> int:
+    """The service whose message bears a negative session id."""
+    return (session_id - _SIGN) >> _SERVICE_SHIFT
+
+
+@dataclass(slots=True)
+class PendingMessage:
+    """A message that is not known to be committed."""
+
+    session_id: int
+    payload: bytes
+    appended_position: int = NULL_VALUE
+    """Where it ends in the log, if this leader has appended it."""
+
+
+class PendingServiceMessageTracker:
+    """The messages of one service."""
+
+    def __init__(self, service_id: int) -> None:
+        self.service_id = service_id
+        self.next_service_session_id = first_session_id(service_id) + 1
+        self.log_service_session_id = first_session_id(service_id)
+        """The last one that is in the log for good."""
+        self._pending: deque[PendingMessage] = deque()
+        self._appended = 0
+        """How many at the front have been appended."""
+
+    def enqueue(self, payload: bytes) -> None:
+        """Take what the service has offered, unless it is in the log already."""
+        session_id = self.next_service_session_id
+        self.next_service_session_id += 1
+        if session_id > self.log_service_session_id:
+            self._pending.append(PendingMessage(session_id, payload))
+
+    def pending(self) -> tuple[PendingMessage, ...]:
+        """All that is not known to be committed, in order."""
+        return tuple(self._pending)
+
+    def next_to_append(self) -> PendingMessage | None:
+        """The first one that has not been appended."""
+        return self._pending[self._appended] if self._appended < len(self._pending) else None
+
+    def on_append(self, position: int) -> None:
+        """Note that this leader has appended the message that was next."""
+        self._pending[self._appended].appended_position = position
+        self._appended += 1
+
+    def on_replay(self, session_id: int) -> None:
+        """A message is in the log that another member wrote, and committed."""
+        self.log_service_session_id = max(self.log_service_session_id, session_id)
+        while self._pending and self._pending[0].session_id <= session_id:
+            self._pending.popleft()
+            self._appended = max(0, self._appended - 1)
+
+    def sweep(self, commit_position: int) -> None:
+        """Forget what is in the log for good."""
+        while self._appended and self._pending[0].appended_position <= commit_position:
+            self.log_service_session_id = self._pending.popleft().session_id
+            self._appended -= 1
+
+    def roll_back(self, commit_position: int) -> None:
+        """Let those wait again that may never commit."""
+        self.sweep(commit_position)
+        for message in self._pending:
+            message.appended_position = NULL_VALUE
+        self._appended = 0
+
+    def restore(self, next_id: int, log_id: int, pending: list[tuple[int, bytes]]) -> None:
+        """Take up what a snapshot says."""
+        self.next_service_session_id, self.log_service_session_id = next_id, log_id
+        self._pending = deque(PendingMessage(key, payload) for key, payload in pending)
+        self._appended = 0
+
 
 _SNAPSHOT: Final = struct.Struct("<qIII")
 """Next committed session id; numbers of sessions, timers and services."""

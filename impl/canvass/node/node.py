@@ -20,9 +20,9 @@ from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS, Timing
-from canvass.node.authentication import Authenticator
 from canvass.node.consensus_module import ConsensusModule, ModuleSettings
 from canvass.node.port import MemberPort, StepObserver, Transport
+from canvass.node.sessions import Authenticator
 from canvass.node.streams import LogStreams
 from canvass.services.service import ClusteredService
 from canvass.transport.client_messages import Egress, Ingress

@@ -2,8 +2,8 @@
 
 `supervisor` starts one `member_process` for each member and carries out commands of a fault script
 or of another terminal (`control_socket`). `load` offers requests and keeps a book of the answers.
-`cluster_run` is the course of one run, from the first start to the report; `run_end` compares what
-the members hold in the end.
+`cluster_run` is the course of one run, from the first start to the comparison of what the members
+hold in the end, and the report.
 
 What flows: options in; commands to member processes by stdin, status lines back by stdout; a
 `ClusterReport` out. The package knows `node`, `client`, `archive` and the recorder of

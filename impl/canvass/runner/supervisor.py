@@ -16,9 +16,8 @@ from typing import Final
 import msgspec
 
 from canvass.runner import RunnerError
-from canvass.runner.configuration import MemberConfig, MemberStatus, read_config
+from canvass.runner.configuration import ClusterFolder, MemberConfig, MemberStatus, read_config
 from canvass.runner.fault_script import Command
-from canvass.runner.folder import ClusterFolder
 
 HOST: Final = "127.0.0.1"
 STOP_TIMEOUT_S: Final = 5.0

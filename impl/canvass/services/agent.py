@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-from canvass.archive.frames import Frame
+from canvass.archive.recording import Frame
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
@@ -28,16 +28,17 @@ from canvass.log.messages import (
     SessionOpenEvent,
     TimerEvent,
 )
-from canvass.services.messages import (
+from canvass.services.service import (
     CancelTimer,
+    ClientSession,
     CloseSession,
+    ClusteredService,
     FromService,
     JoinLog,
     ScheduleTimer,
     ServiceAck,
     ServiceMessage,
 )
-from canvass.services.service import ClientSession, ClusteredService
 
 FRAGMENT_LIMIT: Final = 50
 """Entries processed in one cycle at most."""

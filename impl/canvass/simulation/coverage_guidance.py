@@ -13,8 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
-from canvass.simulation.options import Options, rng_of
-from canvass.simulation.profiles import PROFILES, SELDOM_NS
+from canvass.simulation.options import PROFILES, SELDOM_NS, Options, rng_of
 
 _A = TypeVar("_A", bound=Hashable)
 

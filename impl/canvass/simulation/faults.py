@@ -2,8 +2,7 @@
 
 Each kind has random numbers of its own: exponential waits between strikes, and a duration for what
 lasts. How often and which is data (`canvass.simulation.options.Faults`); every strike is counted.
-What strikes a member and its disk is here; what strikes links is in `canvass.simulation.cuts`, what
-damage does to a recording in `canvass.simulation.damage`.
+Strikes of a member, of its disk and of links are here, and what damage does to a recording.
 """
 
 from __future__ import annotations
@@ -12,15 +11,106 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from canvass.archive.memory import SECTOR, MemoryStorage
+from canvass.archive.recording import segment_name, segment_starts
+from canvass.archive.repair import sound_frames
 from canvass.node.control import ControlToggle
-from canvass.simulation import damage
-from canvass.simulation.cuts import links_of
 from canvass.simulation.member import DISK_BYTES, Crash
-from canvass.simulation.options import rng_of
+from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Cut
+from canvass.simulation.options import MUTE, rng_of
 
 if TYPE_CHECKING:
     from canvass.simulation.member import Moment, SimulatedMember
     from canvass.simulation.simulator import Simulator
+
+
+def links_of(rng: random.Random, kind: str, count: int) -> tuple[Cut, ...]:
+    """Draw the links of a cut.
+
+    Parameters
+    ----------
+    rng
+        Draws.
+    kind
+        One of `canvass.simulation.options.CUT_KINDS`, or `MUTE`.
+    count
+        How many members there are, two at least.
+    """
+    i = rng.randrange(count)
+    j = (i + 1 + rng.randrange(count - 1)) % count
+    streams: tuple[str, ...] = STREAMS
+    match kind:
+        case "isolate":
+            pairs = [(i, k) for k in range(count) if k != i]
+            pairs += [(k, i) for _, k in pairs]
+        case "split":
+            side = {k for k in range(count) if rng.random() < 0.5}
+            pairs = [
+                (a, b) for a in range(count) for b in range(count) if (a in side) != (b in side)
+            ]
+        case "one way":
+            pairs = [(i, j)]
+        case str(kind) if kind == MUTE:
+            pairs = [(i, k) for k in range(count) if k != i]
+        case "consensus only":
+            pairs, streams = [(i, j), (j, i)], (CONSENSUS,)
+        case _:
+            pairs, streams = [(i, j), (j, i)], (LOG,)
+    return tuple((a, b, stream) for a, b in pairs for stream in streams)
+
+
+Spoil: TypeAlias = Callable[[MemoryStorage, random.Random], str]
+"""Damages a recording somewhere; says how, or nothing if there is nothing to damage."""
+
+
+def rot(storage: MemoryStorage, rng: random.Random) -> str:
+    """Let a bit rot."""
+    known = _known_position(storage)
+    if not known:
+        return ""
+    position = rng.randrange(known)
+    start = _segment_of(storage, position)
+    storage.spoil(segment_name(0, start), position - start, 1 << rng.randrange(8))
+    return "bit rot"
+
+
+def stray(storage: MemoryStorage, rng: random.Random) -> str:
+    """Let a sector hold what belongs elsewhere in the recording, or what it held when it was new.
+
+    The first is what a write leaves that went to a wrong place, the second what one leaves at its
+    right place that went astray or was never done.
+    """
+    known = _known_position(storage)
+    if not known:
+        return ""
+    start, offset, old = _sector(storage, rng.randrange(known), known)
+    if rng.random() < 0.5:
+        kind, new = "write lost", bytes(len(old))
+    else:
+        _, _, other = _sector(storage, rng.randrange(known), known)
+        kind, new = "write astray", other[: len(old)].ljust(len(old), b"\0")
+    if new == old:
+        return ""
+    storage.stray(segment_name(0, start), offset, new)
+    return kind
+
+
+def _known_position(storage: MemoryStorage) -> int:
+    """Up to where entries say that what was before them had been synced."""
+    return max((one.position - one.unsynced for one in sound_frames(storage)), default=0)
+
+
+def _segment_of(storage: MemoryStorage, position: int) -> int:
+    return max(start for start in segment_starts(storage, 0) if start <= position)
+
+
+def _sector(storage: MemoryStorage, position: int, known: int) -> tuple[int, int, bytes]:
+    """The sector that a position is in: segment, offset, and contents up to what is known."""
+    start = _segment_of(storage, position)
+    offset = (position - start) // SECTOR * SECTOR
+    length = min(SECTOR, known - start - offset)
+    return start, offset, storage.read(segment_name(0, start), offset, length)
+
 
 Strike: TypeAlias = Callable[[random.Random], None]
 """Lets a fault strike once, with the random numbers of its kind."""
@@ -219,12 +309,12 @@ class FaultInjector:
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
 
     def _rot(self, rng: random.Random) -> None:
-        self._spoil(damage.rot, rng)
+        self._spoil(rot, rng)
 
     def _stray(self, rng: random.Random) -> None:
-        self._spoil(damage.stray, rng)
+        self._spoil(stray, rng)
 
-    def _spoil(self, spoil: damage.Spoil, rng: random.Random) -> None:
+    def _spoil(self, spoil: Spoil, rng: random.Random) -> None:
         if self._simulator.options.member_count >= LEAST_TO_REPAIR:
             damage = spoil(self._bad.storage, rng)
             if damage:

@@ -7,34 +7,97 @@ leaves its cycle: at an effect boundary, at a write to disk, or because the disk
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
 from canvass.archive.recording import Recording
-from canvass.archive.repair import repair
-from canvass.archive.restore import restore
+from canvass.archive.repair import repair, restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
-from canvass.cluster.member import Input, Member
-from canvass.cluster.messages import Message, RequestVote
+from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
 from canvass.node.consensus_module import ModuleSettings
 from canvass.node.node import Node, NodeSettings
-from canvass.node.resume import resumption
-from canvass.services.examples import Counter as CounterApplication
-from canvass.simulation.held import HeldRecorder
+from canvass.node.process import resumption
+from canvass.services.applications import Counter as CounterApplication
+from canvass.simulation.clients import WatchedService
 from canvass.simulation.network import LOG
 from canvass.simulation.options import rng_of
-from canvass.simulation.watched_service import WatchedService
 from canvass.transport.member_messages import StreamMessage
 
 if TYPE_CHECKING:
     from canvass.simulation.simulator import Simulator
+
+
+class HeldRecorder:
+    """Holds the last step back, so that it can still be forgotten.
+
+    Parameters
+    ----------
+    recorder
+        Where steps go that are past doubt, or None.
+
+    Attributes
+    ----------
+    last, previous
+        The states after the last step and after the one before.
+    """
+
+    recording = True
+
+    def __init__(self, recorder: StepRecorder | None) -> None:
+        self._recorder = recorder
+        self._held: Callable[[StepRecorder], int] | None = None
+        self._number = self._held_from = 0
+        self.last: Member | None = None
+        self.previous: Member | None = None
+
+    def record(
+        self,
+        time_ns: int,
+        action: str,
+        state: Member,
+        *,
+        inputs: Input = NO_INPUT,
+        sender: int = NULL_VALUE,
+        number: int = NULL_VALUE,
+        sends: Sequence[tuple[int, Message]] = (),
+        log_checksums: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Hold a step, and let the one before go."""
+        self.flush()
+        if self._recorder is not None:
+            self._held = lambda recorder: recorder.record(
+                time_ns,
+                action,
+                state,
+                inputs=inputs,
+                sender=sender,
+                number=number,
+                sends=sends,
+                log_checksums=log_checksums,
+            )
+        self.previous, self.last = self.last, state
+        self._held_from = self._number
+        self._number += len(sends)
+        return self._held_from
+
+    def forget_last(self) -> None:
+        """Forget the step that is held."""
+        self._held, self.last, self._number = None, self.previous, self._held_from
+
+    def flush(self) -> None:
+        """Let the step that is held go."""
+        held, self._held = self._held, None
+        if held is not None and self._recorder is not None:
+            held(self._recorder)
+
 
 SEGMENT_LENGTH: Final = 8_192
 DISK_BYTES: Final = 1 << 40

@@ -24,14 +24,13 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.node.node import Node
 from canvass.simulation.clients import Clients
-from canvass.simulation.entries import EntryLog
 from canvass.simulation.faults import FaultInjector
 from canvass.simulation.healing import Healing
 from canvass.simulation.heartbeat_monitor import HeartbeatMonitor
 from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
-from canvass.simulation.safety_monitor import Finding, SafetyMonitor
+from canvass.simulation.safety_monitor import EntryLog, Finding, SafetyMonitor
 from canvass.transport.client_messages import format_endpoints
 
 _BUSY_NS: Final = 20_000

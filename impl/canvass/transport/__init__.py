@@ -1,7 +1,7 @@
 """What processes of a cluster say to each other, in bytes, and the links that carry it.
 
 `client_messages` and `member_messages` are the messages with their codecs.
-`links` carries messages over TCP on 127.0.0.1, one way each; `framing` separates them.
+`links` carries messages over TCP on 127.0.0.1, one way each.
 
 What flows: messages in, bytes out, and back. Members (`node`) and clients (`client`) both know this
 package; it must know neither, and no meaning of a message.

@@ -25,7 +25,7 @@ from canvass.disks.comparison import Comparison, Proof
 from canvass.disks.disk import MemberDisk
 from canvass.disks.findings import Kind
 from canvass.disks.layouts import NULL_VALUE
-from canvass.simulation.recovery import reasons
+from canvass.simulation.healing import reasons
 from canvass.simulation.scenario.contents import (
     Log,
     Segment,

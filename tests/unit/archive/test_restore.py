@@ -6,7 +6,7 @@ import pytest
 
 from canvass.archive.archive import Archive, Change
 from canvass.archive.memory import MemoryStorage
-from canvass.archive.restore import restore
+from canvass.archive.repair import restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.member import TermEntry
 from canvass.cluster.messages import NULL_VALUE

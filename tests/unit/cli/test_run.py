@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from canvass.runner import RunnerError
-from canvass.runner.folder import alone_in
+from canvass.runner.configuration import alone_in
 from canvass.traces.run import Corpus
 from support.processes import canvass, members_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from canvass.client.client import ClientSettings, ClusterClient
 from canvass.log.messages import SessionMessageHeader
-from canvass.services.exactly_once import REQUEST, WINDOW
+from canvass.services.applications import REQUEST, WINDOW
 from canvass.transport.client_messages import (
     AdminRequest,
     AdminRequestType,

@@ -20,7 +20,7 @@ from canvass.simulation.scenario.contents import (
     is_prefix,
     length,
 )
-from canvass.simulation.scenario.wording import heard, said
+from canvass.simulation.scenario.language import heard, said
 from support.arbitrary_steps import Draw
 
 CLUSTER = ("cluster 3 1.50",)

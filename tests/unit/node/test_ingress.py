@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from canvass.log.messages import SessionMessageHeader, SessionOpenEvent
-from canvass.node.authentication import (
+from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
+from canvass.node.sessions import (
     AcceptEveryone,
     Authenticated,
     Authenticator,
     Challenged,
     Rejected,
+    Sessions,
+    SessionState,
     SharedSecret,
 )
-from canvass.node.ingress import MAX_SESSIONS, MAX_WAITING, ClientIngress
-from canvass.node.sessions import Sessions, SessionState
 from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
     AdminRequest,

@@ -17,10 +17,9 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
-from canvass.node.module import ModuleState
-from canvass.node.service_messages import first_session_id, service_of
+from canvass.node.module import ModuleState, first_session_id, service_of
 from canvass.node.sessions import SessionState
-from canvass.services.messages import CancelTimer, ScheduleTimer, ServiceMessage
+from canvass.services.service import CancelTimer, ScheduleTimer, ServiceMessage
 
 
 def opened(session_id: int) -> SessionOpenEvent:

@@ -11,9 +11,9 @@ from canvass.log.messages import (
     SessionCloseEvent,
     SessionMessageHeader,
 )
-from canvass.node.authentication import SharedSecret
 from canvass.node.control import ControlToggle, ModuleControlState, NodeToggle
 from canvass.node.node import CYCLE_THRESHOLD_NS, StallTracker
+from canvass.node.sessions import SharedSecret
 from canvass.transport.client_messages import (
     AdminRequest,
     AdminRequestType,

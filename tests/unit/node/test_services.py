@@ -10,10 +10,9 @@ from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.log.messages import LOG_MESSAGES, SessionMessageHeader, TimerEvent
 from canvass.node.control import ControlToggle
-from canvass.node.service_messages import service_of
-from canvass.services.exactly_once import REQUEST, address_of
-from canvass.services.examples import Counter, KeyValue
-from canvass.services.messages import ScheduleTimer, ServiceMessage
+from canvass.node.module import service_of
+from canvass.services.applications import REQUEST, Counter, KeyValue, address_of
+from canvass.services.service import ScheduleTimer, ServiceMessage
 from support.alone import Alone
 
 COUNTER, KEY_VALUE = 0, 1

@@ -9,7 +9,7 @@ import pytest
 from canvass.cluster.messages import CanvassPosition
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
-from canvass.runner.stream_end import forget_last_step, last_states, next_numbers
+from canvass.runner.member_process import forget_last_step, last_states, next_numbers
 from canvass.traces.recorder import StreamRecorder
 
 STATES = [persistent_member(Rules.of("hardened"), k) for k in range(8)]

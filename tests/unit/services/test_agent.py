@@ -22,8 +22,14 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.services.agent import ServiceAgent
-from canvass.services.messages import JoinLog, ServiceAck, ServiceMessage
-from canvass.services.service import ClientSession, Cluster, ClusteredService
+from canvass.services.service import (
+    ClientSession,
+    Cluster,
+    ClusteredService,
+    JoinLog,
+    ServiceAck,
+    ServiceMessage,
+)
 
 FOREVER = (1 << 63) - 1
 

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from canvass.services.exactly_once import (
+from canvass.services.applications import (
     ALL_SERVICES,
     REQUEST,
     WINDOW,
+    Counter,
     ExactlyOnce,
+    KeyValue,
     address_of,
     read_address,
 )
-from canvass.services.examples import Counter, KeyValue
 from support.client_sink import SESSION, Sink
 
 

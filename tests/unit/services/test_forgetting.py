@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.services import exactly_once
-from canvass.services.exactly_once import REQUEST, WINDOW, ExactlyOnce
-from canvass.services.examples import Counter
+from canvass.services import applications
+from canvass.services.applications import REQUEST, WINDOW, Counter, ExactlyOnce
 from support.client_sink import SESSION, Sink
 
 
@@ -32,7 +31,7 @@ def test_answers_are_kept_as_far_back_as_the_window_goes() -> None:
 
 
 def test_the_client_that_was_idle_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exactly_once, "MAX_CLIENTS", 2)
+    monkeypatch.setattr(applications, "MAX_CLIENTS", 2)
     service, sink = started()
     for client, number in ((1, 1), (2, 1), (1, 2), (3, 1)):
         offer(service, client, number)

@@ -11,7 +11,7 @@ from canvass.archive.memory import SECTOR, MemoryStorage
 from canvass.archive.recording import Recording
 from canvass.archive.repair import repair
 from canvass.archive.storage import DamageError
-from canvass.simulation import damage
+from canvass.simulation import faults
 
 SEGMENT = 2_048
 
@@ -31,8 +31,8 @@ def contents(storage: MemoryStorage) -> dict[str, bytes]:
     return {name: storage.read(name, 0, storage.size(name)) for name in storage.names()}
 
 
-@pytest.mark.parametrize("spoil", [damage.rot, damage.stray])
-def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: damage.Spoil) -> None:
+@pytest.mark.parametrize("spoil", [faults.rot, faults.stray])
+def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: faults.Spoil) -> None:
     whole = contents(recorded())
     reported: Counter[str] = Counter()
     for seed in range(150):
@@ -50,7 +50,7 @@ def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: damage.Spoil)
             name: len(data) for name, data in whole.items()
         }
 
-    expected = {"bit rot"} if spoil is damage.rot else {"write astray", "write lost"}
+    expected = {"bit rot"} if spoil is faults.rot else {"write astray", "write lost"}
     assert set(reported) - {""} == expected
     assert all(reported[how] > 30 for how in expected)
 
@@ -58,7 +58,7 @@ def test_no_damage_is_cut_off_and_all_of_it_can_be_repaired(spoil: damage.Spoil)
 def test_a_stray_write_changes_one_sector_and_what_a_power_failure_leaves_of_it() -> None:
     storage = recorded()
     before = contents(storage)
-    assert damage.stray(storage, random.Random(1))
+    assert faults.stray(storage, random.Random(1))
     after = contents(storage)
 
     (name,) = [name for name in before if before[name] != after[name]]
@@ -69,8 +69,8 @@ def test_a_stray_write_changes_one_sector_and_what_a_power_failure_leaves_of_it(
     assert storage.read(name, first, 1) == after[name][first : first + 1]
 
 
-@pytest.mark.parametrize("spoil", [damage.rot, damage.stray])
-def test_nothing_is_damaged_that_is_not_known_to_be_synced(spoil: damage.Spoil) -> None:
+@pytest.mark.parametrize("spoil", [faults.rot, faults.stray])
+def test_nothing_is_damaged_that_is_not_known_to_be_synced(spoil: faults.Spoil) -> None:
     storage = MemoryStorage()
     Recording(storage).append(b"the only entry")
     before = contents(storage)

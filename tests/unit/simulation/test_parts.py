@@ -18,12 +18,11 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.log.messages import LOG_MESSAGES, TimerEvent
-from canvass.simulation.cuts import links_of
-from canvass.simulation.entries import Entry, EntryLog
+from canvass.simulation.faults import links_of
+from canvass.simulation.healing import reasons
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
-from canvass.simulation.recovery import reasons
-from canvass.simulation.safety_monitor import SafetyMonitor
+from canvass.simulation.safety_monitor import Entry, EntryLog, SafetyMonitor
 
 RULES = Rules.of("hardened")
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from canvass.cluster.messages import AppendPosition, Message, RequestVote, Vote
 from canvass.log.layout import LayoutError
-from canvass.transport.framing import FramingError, MessageReader, framed
-from canvass.transport.links import port_of
+from canvass.transport.links import FramingError, MessageReader, framed, port_of
 from canvass.transport.member_messages import decode_consensus, encode_consensus
 
 

@@ -105,7 +105,7 @@ def _service_id(name: str, services: list[str]) -> int:
     CommandError
         If it is not known, or one of several has to be named.
     """
-    from canvass.services.exactly_once import ALL_SERVICES
+    from canvass.services.applications import ALL_SERVICES
 
     if name in services:
         return services.index(name)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from canvass.cli.counterexample import Counterexample
 from canvass.cli.output import CommandError
 from canvass.cluster import messages
-from canvass.simulation.scenario.wording import said, span
+from canvass.simulation.scenario.language import said, span
 from canvass.tlc import ValueSyntaxError
 
 _MARGIN: Final = 5

@@ -1,7 +1,7 @@
 """``canvass simulate``: run clusters with faults in virtual time, seed after seed.
 
 The command line is here, the runs are done in `canvass.cli.simulate_runs`, and what is shown is in
-`canvass.cli.simulate_view`; the simulator is in `canvass.simulation`.
+`canvass.cli.simulate`; the simulator is in `canvass.simulation`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
-        from canvass.cli.simulate_view import show
+        from canvass.cli.simulate import show
         from canvass.simulation.options import Options
 
         if out is not None and out.exists() and any(out.iterdir()):
@@ -123,7 +123,7 @@ def register(app: typer.Typer) -> None:
 
 def _known(profile: str) -> None:
     """Refuse a profile that there is not."""
-    from canvass.simulation.profiles import PROFILES
+    from canvass.simulation.options import PROFILES
 
     if profile not in PROFILES:
         raise CommandError(f"--profile: there is no {profile!r}, but {', '.join(PROFILES)}")
@@ -168,11 +168,10 @@ def _run(
 ) -> SimulationReport:
     from dataclasses import replace
 
+    from canvass.cli.simulate import progress
     from canvass.cli.simulate_runs import Tally
-    from canvass.cli.simulate_view import progress
     from canvass.selftest.simulated import record_run, replay_command
-    from canvass.simulation.options import with_disk_loss
-    from canvass.simulation.profiles import PROFILES
+    from canvass.simulation.options import PROFILES, with_disk_loss
     from canvass.simulation.simulator import Simulator
 
     tally = Tally()
@@ -191,12 +190,11 @@ def _run_covered(
     """Do runs and count what they cover: those of a profile, or guided ones."""
     from dataclasses import replace
 
-    from canvass.cli.simulate_coverage import CoverageMeter
+    from canvass.cli.simulate import CoverageMeter, progress
     from canvass.cli.simulate_runs import Tally
-    from canvass.cli.simulate_view import progress
     from canvass.selftest.simulated import replay_command
     from canvass.simulation.coverage_guidance import CoverageGuidance
-    from canvass.simulation.profiles import PROFILES
+    from canvass.simulation.options import PROFILES
 
     tally, meter, guidance = Tally(), CoverageMeter(graphs, out), CoverageGuidance(base)
     with progress(seeds) as show:

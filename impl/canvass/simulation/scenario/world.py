@@ -36,8 +36,8 @@ from canvass.simulation.scenario.contents import (
     length,
     segment_at,
 )
+from canvass.simulation.scenario.language import sender_of
 from canvass.simulation.scenario.safety import OF_A_WHOLE_CLUSTER, Watch
-from canvass.simulation.scenario.wording import sender_of
 
 EVENT_LENGTH = 96
 """Bytes of a NewLeadershipTermEvent in the log, with its frame."""

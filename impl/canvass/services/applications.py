@@ -1,19 +1,17 @@
-"""Requests that are applied once, in the order of their client, however often they are offered.
+"""Applications on a cluster: requests applied once, a counter, and a store of keys and values.
 
-A client numbers its requests from 1 and repeats those that it has no answer to. The service that is
-wrapped sees each number once; to a repetition the answer of the first time is given again. Clients
-are known by ids of their own, so this holds across sessions, leaders and restarts.
-
-Where several services run, each sees all that clients send, as it stands in the one log. A request
-may be for one of them: the others take note of its number and leave it at that.
+`ExactlyOnce` applies requests in the order of their client, however often they are offered.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from canvass.log.messages import CloseReason
@@ -138,3 +136,68 @@ class ExactlyOnce(ClusteredService):
                 client.answers[number] = snapshot[offset : offset + length]
                 offset += length
         self.application.restore(snapshot[offset:])
+
+
+class Counter(Application):
+    """Counts: ``add N`` adds and ``get`` does not; the answer is the value after it."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def apply(self, request: bytes) -> bytes:
+        """See `Application`."""
+        words = request.split()
+        if len(words) == 2 and words[0] == b"add":
+            try:
+                self.value += int(words[1])
+            except ValueError:
+                return b"error: not a number"
+        elif words != [b"get"]:
+            return b"error: what is known is: add N, get"
+        return str(self.value).encode()
+
+    def snapshot(self) -> bytes:
+        """See `Application`."""
+        return str(self.value).encode()
+
+    def restore(self, snapshot: bytes) -> None:
+        """See `Application`."""
+        self.value = int(snapshot)
+
+
+class KeyValue(Application):
+    """Keeps values: ``set KEY VALUE``, ``get KEY``, ``delete KEY``, ``keys``."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def apply(self, request: bytes) -> bytes:
+        """See `Application`."""
+        words = request.decode(errors="replace").split(maxsplit=2)
+        match words:
+            case ["set", key, value]:
+                self.values[key] = value
+                return b"ok"
+            case ["get", key]:
+                found = self.values.get(key)
+                return b"none" if found is None else b"= " + found.encode()
+            case ["delete", key]:
+                return b"none" if self.values.pop(key, None) is None else b"ok"
+            case ["keys"]:
+                return " ".join(sorted(self.values)).encode()
+            case _:
+                return b"error: what is known is: set KEY VALUE, get KEY, delete KEY, keys"
+
+    def snapshot(self) -> bytes:
+        """See `Application`."""
+        return json.dumps(self.values, sort_keys=True).encode()
+
+    def restore(self, snapshot: bytes) -> None:
+        """See `Application`."""
+        self.values = json.loads(snapshot)
+
+
+SERVICES: Final[Mapping[str, Callable[[], ClusteredService]]] = MappingProxyType(
+    {"counter": lambda: ExactlyOnce(Counter()), "key-value": lambda: ExactlyOnce(KeyValue())}
+)
+"""The services that a cluster can be started with, by name."""
