@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from canvass.cli.comparison import Standing
+from canvass.cli.models import Standing
 from canvass.spec import ModelEntry, ModelSet, load_manifest, module_folders
 from support.findings import run_of
 

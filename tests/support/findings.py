@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from canvass.cli.lanes import swim_lanes
+from canvass.cli.counterexample import swim_lanes
 from canvass.cli.models import ModelRun, Settings, run_model
 from canvass.spec import load_manifest, spec_root
 from canvass.tlc import find_jar, find_java

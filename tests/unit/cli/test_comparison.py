@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from canvass.cli.comparison import Standing, compare
+from canvass.cli.models import Standing, compare
 from canvass.spec import ModelEntry
 from canvass.tlc import CheckResult, Outcome, Violation
 from support.tiny_spec import model

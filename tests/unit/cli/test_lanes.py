@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.counterexample import Counterexample, counterexample
-from canvass.cli.lanes import swim_lanes
+from canvass.cli.counterexample import Counterexample, counterexample, swim_lanes
 from canvass.cli.output import CommandError
 from canvass.tlc import Outcome, TraceState, Violation
 

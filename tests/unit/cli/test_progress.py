@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from canvass.cli.stages import Stages
-from canvass.cli.verify_progress import VerifyProgress
+from canvass.cli.progress import Stages
+from canvass.cli.verify import VerifyProgress
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
 from canvass.traces.alignment.importer import import_logs

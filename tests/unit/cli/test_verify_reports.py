@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from canvass.cli import lookup_options
+from canvass.cli import given
 from canvass.cluster.rules import Rules
 from support import corruptions
 from support.core_lookup import core_lookup
@@ -22,7 +22,7 @@ Command = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def without_tlc(monkeypatch: pytest.MonkeyPatch) -> None:
     """The core answers in place of TLC."""
-    monkeypatch.setattr(lookup_options, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(given, "make_lookup", lambda *_, **__: core_lookup())
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from canvass.cli import lookup_options
+from canvass.cli import given
 from canvass.cli.main import run as command
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_run
@@ -144,7 +144,7 @@ def test_a_run_that_does_not_diverge_is_not_shrunk(good: Path) -> None:
 def test_the_command_writes_the_run_and_says_what_was_left_out(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lookup_options, "make_lookup", lambda *_, **__: core_lookup())
+    monkeypatch.setattr(given, "make_lookup", lambda *_, **__: core_lookup())
     bad = corrupted(good, tmp_path / "bad", corruptions.vote_without_disk)
     words = ["trace", "shrink", str(bad), "--out"]
 

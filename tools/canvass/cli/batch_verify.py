@@ -16,7 +16,7 @@ from canvass.cli.output import CommandError
 from canvass.corpus.engine_choice import EngineName, choose_engine
 
 if TYPE_CHECKING:
-    from canvass.cli.stages import Stages
+    from canvass.cli.progress import Stages
     from canvass.corpus.engine import Engine
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
@@ -55,7 +55,7 @@ class Report:
         """Write summary, pages of examples and the page that shows all."""
         import msgspec
 
-        from canvass.cli.lookup_options import make_lookup
+        from canvass.cli.given import make_lookup
         from canvass.corpus.examples import write_examples
         from canvass.corpus.report import REPORT_FILE, render
         from canvass.corpus.storage import UrlPath
@@ -73,7 +73,7 @@ class Report:
 
 def verify(request: Request, out: Place) -> Summary:
     """Verify all units of the corpora; the tables go to a new folder."""
-    from canvass.cli.stages import Stages
+    from canvass.cli.progress import Stages
 
     units = _list_units(request)
     with Stages(each=True) as progress:
@@ -107,7 +107,7 @@ def verify_new(
 
     import msgspec
 
-    from canvass.cli.stages import Stages
+    from canvass.cli.progress import Stages
     from canvass.conformance.step_lookup import spec_digest
     from canvass.corpus.history import History, make_stamp
     from canvass.corpus.summary import nothing_new
@@ -149,8 +149,7 @@ def _causes(counts: dict[str, int]) -> str:
 
 
 def _list_units(request: Request) -> list[Unit]:
-    from canvass.cli.given import need_runs
-    from canvass.cli.lookup_options import make_lookup
+    from canvass.cli.given import make_lookup, need_runs
     from canvass.corpus.plan import list_units
     from canvass.corpus.storage import local_folder
     from canvass.corpus.where import select_units

@@ -66,7 +66,7 @@ def register(batch: typer.Typer) -> None:
 
         canvass batch watch DIRECTORY --out REPORT --once --settle 0
         """
-        from canvass.cli.lookup_options import make_lookup
+        from canvass.cli.given import make_lookup
         from canvass.corpus.checker import ConformanceChecker
         from canvass.corpus.watch import Patience, Watch
 

@@ -1,6 +1,6 @@
 """``canvass check``: model-check the spec, and hold what TLC finds to the manifest.
 
-The command line and what it prints are here; running and judging are in `models` and `compare`.
+The command line and what it prints and writes are here; `models` runs and compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import msgspec
 import typer
 
-from canvass.cli.comparison import Standing
+from canvass.cli.models import Standing
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -29,6 +29,59 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, sp
 
 if TYPE_CHECKING:
     from canvass.cli.models import ModelReport, ModelRun
+
+JSON: Final = ".json"
+ITF: Final = ".itf.json"
+
+
+def export(runs: Sequence[ModelRun], target: Path) -> list[Path]:
+    """Write counterexamples to files.
+
+    Parameters
+    ----------
+    runs
+        The models that were run.
+    target
+        A file ``*.itf.json`` (Informal Trace Format) or ``*.json`` for the only counterexample
+        there is, or a folder for both forms of each.
+
+    Returns
+    -------
+    list of Path
+        What was written; empty when there is no counterexample.
+
+    Raises
+    ------
+    CommandError
+        If there are several counterexamples for one file.
+    """
+    violated = [run for run in runs if run.counterexample is not None]
+    if target.suffix != JSON:
+        target.mkdir(parents=True, exist_ok=True)
+        return [
+            _write(target / f"{run.entry.name}{form}", _document(run, form))
+            for run in violated
+            for form in (JSON, ITF)
+        ]
+    if len(violated) > 1:
+        raise CommandError(
+            f"{len(violated)} models have a counterexample: name one model, or export to a folder"
+        )
+    form = ITF if target.name.endswith(ITF) else JSON
+    return [_write(target, _document(run, form)) for run in violated]
+
+
+def _document(run: ModelRun, form: str) -> dict[str, Any]:
+    assert run.counterexample is not None
+    if form == ITF:
+        return run.counterexample.violation.to_itf(f"{run.entry.module}.tla")
+    return run.counterexample.document()
+
+
+def _write(path: Path, document: dict[str, Any]) -> Path:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    return path
+
 
 _HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 _MARK: Final = {
@@ -287,7 +340,7 @@ def _say(root: Path, models: Sequence[ModelEntry], output: Format, *, listing: b
 
 
 def _show(run: ModelRun, width: int, *, named: bool, diagram: bool) -> None:
-    from canvass.cli.lanes import swim_lanes
+    from canvass.cli.counterexample import swim_lanes
 
     show_result(run, width)
     if run.result.coverage:
@@ -306,7 +359,6 @@ def _explain_error(run: ModelRun) -> list[str]:
 
 
 def _export(runs: Sequence[ModelRun], target: Path) -> None:
-    from canvass.cli.export import export
 
     written = export(runs, target)
     if not written:

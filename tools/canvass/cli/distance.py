@@ -280,8 +280,7 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
-    from canvass.cli.counterexample import counterexample
-    from canvass.cli.lanes import swim_lanes
+    from canvass.cli.counterexample import counterexample, swim_lanes
     from canvass.distance.search import MODULE
 
     if found.violation is None:

@@ -6,14 +6,24 @@ No file is opened here. A path that a command cannot take is refused with the co
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from canvass.cli.output import CommandError
 from canvass.traces.aeron_log.naming import is_log_name
+
+if TYPE_CHECKING:
+    from canvass.conformance.step_lookup import StepLookup
+
+
+def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:
+    """See `canvass.conformance.lookup_sources`."""
+    from canvass.conformance import lookup_sources
+
+    return lookup_sources.make_lookup(graphs, cache, keep=keep)
 
 
 class Kind(Enum):

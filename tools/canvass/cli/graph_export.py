@@ -335,8 +335,8 @@ def grow(
     asks TLC only about the others. TLC is asked about each distinct step that the table lacks. The
     order of the runs does not matter. Exit code 2: a run is malformed, or nothing was read.
     """
-    from canvass.cli.stages import Stages
-    from canvass.cli.verify_progress import VerifyProgress
+    from canvass.cli.progress import Stages
+    from canvass.cli.verify import VerifyProgress
     from canvass.conformance.check import units_of
     from canvass.conformance.lookup_sources import KnownSteps, grown
     from canvass.conformance.verdict import Verdict

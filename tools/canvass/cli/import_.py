@@ -87,7 +87,7 @@ def aeron(
     lines or logs are missing, or the search for an explanation met its bound.
     """
     from canvass.cli.given import need_logs
-    from canvass.cli.stages import Stages
+    from canvass.cli.progress import Stages
     from canvass.traces.aeron_log.vocabulary import events_named
     from canvass.traces.alignment.importer import import_logs
     from canvass.traces.alignment.outcome import CONTRADICTED, INCOMPLETE

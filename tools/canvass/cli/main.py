@@ -27,7 +27,6 @@ COMMAND_MODULES = (
     "canvass.cli.batch",
     "canvass.cli.simulate",
     "canvass.cli.run",
-    "canvass.cli.control",
     "canvass.cli.client",
     "canvass.cli.repair",
     "canvass.cli.disks",

@@ -1,28 +1,97 @@
 """``canvass simulate``: run clusters with faults in virtual time, seed after seed.
 
-The command line is here, the runs are done in `canvass.cli.simulate_runs`, and what is shown is in
-`canvass.cli.simulate`; the simulator is in `canvass.simulation`.
+The command line and what is shown are here; `canvass.cli.simulate_runs` does the runs, in the
+simulator of `canvass.simulation`.
 """
 
 from __future__ import annotations
 
 import shlex
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, emit
+from canvass.cli.output import (
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    CommandError,
+    Format,
+    emit,
+    progress_console,
+    result_console,
+)
 
 if TYPE_CHECKING:
     from canvass.cli.simulate_runs import SimulationReport
     from canvass.simulation.options import Options
 
+_PLAIN_PERIOD_S: Final = 10.0
+"""Between two lines of progress where lines cannot be changed."""
 
-SWARM = "swarm"
-"""The profile that is none: the seed chooses among all faults."""
-NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int, str], None]]:
+    """Show on stderr how far it is: a bar on a terminal, now and then a line elsewhere."""
+    console = progress_console()
+    with ExitStack() as stack:
+        if console.is_terminal:
+            from rich.progress import Progress
+
+            bar = stack.enter_context(Progress(console=console, transient=True))
+            task = bar.add_task("seeds", total=total)
+            yield lambda done, summary: bar.update(task, completed=done, description=summary)
+            return
+        last_s = time.monotonic()
+
+        def say(done: int, summary: str) -> None:
+            nonlocal last_s
+            if time.monotonic() - last_s >= _PLAIN_PERIOD_S:
+                last_s = time.monotonic()
+                line = f"canvass: {done:,} of {total:,} seeds: {summary}"
+                console.print(line, markup=False, soft_wrap=True)
+
+        yield say
+
+
+def show(report: SimulationReport, out: Path | None) -> None:
+    """Write the result for a person."""
+    console = result_console()
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    say(
+        f"{report.seeds:,} seeds of {report.members} members, {report.revision}: "
+        f"{report.steps:,} steps ({report.steps_per_second:,.0f}/s), "
+        f"{report.simulated_seconds:,.0f} simulated seconds"
+    )
+    for name, count in report.counts.items():
+        say(f"  {count:>12,}  {name}")
+    if report.distinct_steps >= 0:
+        say(f"{report.distinct_steps:,} distinct canonical steps")
+    for graph in report.coverage:
+        say(f"steps of {graph.graph}: {graph.covered:,} of {graph.steps:,} covered")
+        for action, (covered, steps) in graph.actions.items():
+            say(f"  {covered:>8,} of {steps:>8,}  {action}")
+    if not report.findings:
+        say("no property violated, no run stuck")
+    for finding in report.findings:
+        say(f"seed {finding.seed}: {finding.name}: {finding.violation}")
+        say(f"  at step {finding.step:,}; again: {finding.replay}")
+    if report.left_out:
+        say(
+            f"{len(report.left_out):,} runs left members out until the next election, which is no "
+            "failure: see docs/findings/HZ3.md"
+        )
+        for one in report.left_out:
+            say(f"  seed {one.seed}: {one.reason}")
+    if out is not None:
+        say(f"recorded in {out}")
 
 
 class Revision(str, Enum):
@@ -94,7 +163,6 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
-        from canvass.cli.simulate import show
         from canvass.simulation.options import Options
 
         if out is not None and out.exists() and any(out.iterdir()):
@@ -168,7 +236,6 @@ def _run(
 ) -> SimulationReport:
     from dataclasses import replace
 
-    from canvass.cli.simulate import progress
     from canvass.cli.simulate_runs import Tally
     from canvass.selftest.simulated import record_run, replay_command
     from canvass.simulation.options import PROFILES, with_disk_loss
@@ -190,7 +257,7 @@ def _run_covered(
     """Do runs and count what they cover: those of a profile, or guided ones."""
     from dataclasses import replace
 
-    from canvass.cli.simulate import CoverageMeter, progress
+    from canvass.cli.simulate_coverage import CoverageMeter
     from canvass.cli.simulate_runs import Tally
     from canvass.selftest.simulated import replay_command
     from canvass.simulation.coverage_guidance import CoverageGuidance

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from canvass.cli.lookup_options import make_lookup
+from canvass.cli.given import make_lookup
 from canvass.cli.simulate_runs import GraphSteps
 from canvass.conformance.screen import Screening
 from canvass.corpus.edges import EdgeCounter

@@ -1,6 +1,6 @@
 """Series of simulated runs for ``canvass simulate``: count and report.
 
-The command line is in `canvass.cli.simulate`, what is printed in `canvass.cli.simulate_view`; the
+The command line is in `canvass.cli.simulate`, what is printed in `canvass.cli.simulate`; the
 simulator is in `canvass.simulation`.
 """
 

@@ -1,24 +1,392 @@
-"""``canvass trace``: look at runs, and turn them into other forms.
+"""``canvass trace``: show runs, convert them, make them small, and print the schemas.
 
-``show`` is here, the others in modules of their own; drawing is in `canvass.lanes`.
+Drawing is in `canvass.lanes`, shrinking in `canvass.conformance.shrink`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli import trace_convert, trace_shrink
-from canvass.cli.output import CommandError, Format, result_console, write_json
+from canvass.cli.output import (
+    CommandError,
+    Format,
+    emit,
+    progress_console,
+    result_console,
+    write_json,
+)
 
 if TYPE_CHECKING:
+    from canvass.conformance.diagnose import LoadedRun
+    from canvass.conformance.shrink import Shrunk
     from canvass.lanes.of_run import RunLanes
     from canvass.lanes.text import Line
+
+_EVENT: Final = re.compile(r"(\d{1,2}):(\d{1,18})", re.ASCII)
+
+
+def open_run(path: Path, run_id: str | None) -> LoadedRun:
+    """Read one run whole.
+
+    Parameters
+    ----------
+    path
+        A run folder, a folder of one, a data set or a file of it.
+    run_id
+        Which run, if there are several.
+
+    Raises
+    ------
+    CommandError
+        If there are several runs and none is named, or none of that name, or it has no events.
+    TraceError
+        If it is no trace.
+    """
+    from canvass.conformance.diagnose import load
+
+    place, name = single(path, runs_of(path), run_id)
+    try:
+        return load(place, name)
+    except KeyError:
+        raise CommandError(f"{place}: the run has no events") from None
+
+
+def single(path: Path, found: list[tuple[Path, str]], run_id: str | None) -> tuple[Path, str]:
+    """Choose the one run that is meant.
+
+    Raises
+    ------
+    CommandError
+        If there are several and none is named, or none of that name.
+    """
+    if run_id is not None:
+        found = [entry for entry in found if entry[1] == run_id]
+        if not found:
+            raise CommandError(f"{path}: there is no run {run_id}")
+    if len(found) > 1:
+        names = ", ".join(name for _, name in found[:3])
+        raise CommandError(
+            f"{path}: {len(found)} runs ({names}, ...); name one with --run, or give its folder"
+        )
+    if not found:
+        raise CommandError(f"{path}: there is no run in it")
+    return found[0]
+
+
+def runs_of(path: Path, command: str = "canvass trace show") -> list[tuple[Path, str]]:
+    """Give the runs of a corpus: where each is, and its id.
+
+    Raises
+    ------
+    CommandError
+        If the path can hold no runs; it names the command that is meant.
+    TraceError
+        If a run is no trace.
+    """
+    from canvass.cli.given import need_runs
+    from canvass.traces.parquet import DatasetFile
+    from canvass.traces.run import Corpus, RunFolder
+
+    need_runs([path], command)
+    corpus = Corpus(path)
+    found = [(folder, RunFolder(folder).run.run_id) for folder in corpus.folders]
+    for file in corpus.files:
+        with DatasetFile(file) as opened:
+            found += [(file, run_id) for run_id in opened.runs]
+    return found
+
+
+def row_named(lanes: RunLanes, name: str, option: str) -> int:
+    """Give the row of an event that a command line names.
+
+    Raises
+    ------
+    CommandError
+        If it is no name of an event, or there is no such event.
+    """
+    match = _EVENT.fullmatch(name)
+    if match is None:
+        raise CommandError(f"{option} {name}: an event is named MEMBER:STEP, such as 1:42")
+    row = lanes.row_of(int(match[1]), int(match[2]))
+    if row is None:
+        raise CommandError(f"{option} {name}: the run has no step {match[2]} of member {match[1]}")
+    return row
+
+
+def window(lanes: RunLanes, start: str | None, end: str | None) -> list[int]:
+    """Give the rows from one event to another, in the order of causes.
+
+    Raises
+    ------
+    CommandError
+        If an event is not there, or the first comes after the last.
+    """
+    first, last = 0, len(lanes.rows) - 1
+    if start:
+        first = lanes.place[row_named(lanes, start, "--from")]
+    if end:
+        last = lanes.place[row_named(lanes, end, "--to")]
+    if first > last:
+        raise CommandError(f"--from {start} comes after --to {end}")
+    return lanes.rows[first : last + 1]
+
+
+def shrink(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run that diverges, or a data set with --run.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Which run of a data set.")
+    ] = None,
+    midway: Annotated[
+        bool, typer.Option("--midway", help="Streams may lose their beginnings as well.")
+    ] = False,
+    graph: Annotated[
+        list[Path] | None,
+        typer.Option("--graph", metavar="ARTIFACT", help="State graphs that know many steps."),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where TLC's answers are kept; else the user's."),
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--format", help="How to write the result.")
+    ] = Format.HUMAN,
+) -> None:
+    """Make the smallest run that still diverges in the same way, at the same event.
+
+    Ends of streams, whole members and steps without consequence are left out as long as the checker
+    finds the same divergence. Exit code 2 if the run does not diverge.
+
+    canvass trace shrink RUN --out small && canvass trace show small
+    """
+    from canvass.cli.given import make_lookup
+    from canvass.conformance.check import check_units
+    from canvass.conformance.diagnose import load
+    from canvass.conformance.shrink import NothingToShrink, Shrinker, write_run
+    from canvass.traces.run import Corpus
+
+    if out.exists():
+        raise CommandError(f"{out} exists; name a new folder")
+    place, name = single(run, runs_of(run, "canvass trace shrink"), run_id)
+    lookup = make_lookup(graph or [], cache)
+    (found,) = (one for one in check_units([place], lookup).runs if one.run_id == name)
+    if not found.divergences:
+        why = f": {found.reason}" if found.reason else ""
+        raise CommandError(f"{run} is {found.verdict.value}{why}: there is nothing to shrink")
+    (whole,) = (one for one in Corpus(place).load() if one.run.run_id == name)
+    console = progress_console()
+    streams = {member: events for member, events in whole.events.items() if events}
+    with console.status("shrinking") as status:
+        shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
+        shrinker.on_progress = lambda count: status.update(f"shrinking: {count:,} events")
+        try:
+            shrunk = shrinker.shrink(midway=midway)
+        except NothingToShrink as error:
+            raise CommandError(str(error)) from None
+    write_run(shrunk.run, shrunk.events, out)
+    emit(output, _document(shrunk, out), lambda: _show(shrunk, out))
+
+
+def _document(shrunk: Shrunk, out: Path) -> dict[str, object]:
+    return {
+        "run": str(out),
+        "before": shrunk.before,
+        "after": shrunk.after,
+        "members": {str(member): len(events) for member, events in shrunk.events.items()},
+        "dropped": shrunk.dropped,
+        "cut": shrunk.cut,
+        "checks": shrunk.checks,
+        "original": shrunk.original,
+        "divergence": shrunk.divergence,
+    }
+
+
+def _show(shrunk: Shrunk, out: Path) -> None:
+    first, was = shrunk.divergence, shrunk.original
+    print(f"{shrunk.before:,} events became {shrunk.after:,} ({shrunk.checks} candidates checked)")
+    for member, events in shrunk.events.items():
+        midway = ", not from its beginning" if member in shrunk.cut else ""
+        print(f"  member {member}: {len(events):,} events{midway}")
+    for member in shrunk.dropped:
+        print(f"  member {member}: left out")
+    moved = f" (step {was.step} of the run given)" if was.step != first.step else ""
+    print(f"{first.kind.value}: {first.name} at member {first.member}, step {first.step}{moved}")
+    print(f"written to {out}; see it: canvass trace show {out}")
+
+
+STDOUT: Final = "-"
+
+
+class Form(str, Enum):
+    """What a run can be converted to."""
+
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+    ITF = "itf"
+    SHIVIZ = "shiviz"
+    MERMAID = "mermaid"
+
+
+_SUFFIXES: Final = {
+    ".itf.json": Form.ITF,
+    ".shiviz": Form.SHIVIZ,
+    ".log": Form.SHIVIZ,
+    ".mmd": Form.MERMAID,
+    ".mermaid": Form.MERMAID,
+}
+
+
+class Schema(str, Enum):
+    """A part of the format that has a schema."""
+
+    RUN = "run"
+    EVENTS = "events"
+    ARROW = "arrow"
+
+
+class Compression(str, Enum):
+    """How streams are compressed."""
+
+    NONE = "none"
+    GZ = "gz"
+    ZST = "zst"
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
+    out: Annotated[
+        str, typer.Argument(metavar="OUT", help="What to write; - for stdout, where it is text.")
+    ],
+    form: Annotated[
+        Form | None,
+        typer.Option("--as", help="What to make; without it OUT's name says, or the input."),
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Which run of several.")
+    ] = None,
+    compress: Annotated[
+        Compression, typer.Option(help="Of the streams of run folders.")
+    ] = Compression.NONE,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="EVENT", help="Mermaid: the first event.")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="EVENT", help="Mermaid: the last event.")
+    ] = None,
+) -> None:
+    """Convert runs to other forms.
+
+    NDJSON folders and Parquet data sets become each other without loss. For other tools there are
+    ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
+
+    canvass trace convert my-corpus my-data-set
+
+    canvass trace convert RUN run.mmd --from 0:10 --to 0:40
+    """
+    chosen = form or _form_of(out) or _other(source)
+    if chosen in (Form.NDJSON, Form.PARQUET):
+        if out == STDOUT:
+            raise CommandError(f"{chosen.value} is a folder; it cannot go to stdout")
+        if run_id is not None:
+            raise CommandError("--run goes with itf, shiviz and mermaid; all runs are converted")
+        _rewrite(source, Path(out), chosen, compress)
+        return
+    _write(_pieces(chosen, source, run_id, start, end), out)
+
+
+def schema(
+    part: Annotated[
+        Schema, typer.Argument(help="run: run.json; events: a line of a stream; arrow: columns.")
+    ] = Schema.EVENTS,
+    members: Annotated[
+        int, typer.Option(min=1, max=9, help="Of the cluster whose Arrow columns to show.")
+    ] = 3,
+) -> None:
+    """Print the schema of the trace format: JSON Schema, or the Arrow columns of a data set.
+
+    canvass trace schema events > events.schema.json
+    """
+    from canvass.traces.publish import arrow_columns, published
+
+    if part is Schema.ARROW:
+        print(arrow_columns(members), end="")
+    else:
+        print(published()[f"canvass.{part.value}-1.json"].decode(), end="")
+
+
+def _form_of(name: str) -> Form | None:
+    return next((form for suffix, form in _SUFFIXES.items() if name.endswith(suffix)), None)
+
+
+def _other(source: Path) -> Form:
+    """Choose the container that the input is not in."""
+    from canvass.traces.run import Corpus
+
+    return Form.NDJSON if Corpus(source).files else Form.PARQUET
+
+
+def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None:
+    from canvass.traces.new_folder import written_aside
+    from canvass.traces.rewrite import to_dataset, to_folders
+    from canvass.traces.run import Corpus
+
+    corpus = Corpus(source)
+    suffix = "" if compress is Compression.NONE else f".{compress.value}"
+    if out.exists():
+        raise CommandError(f"{out} exists; name a new folder")
+    with written_aside(out) as folder:
+        if form is Form.PARQUET:
+            count = to_dataset(corpus, folder)
+        else:
+            count = to_folders(corpus, folder, suffix)
+    print(f"{count} run{'' if count == 1 else 's'} written to {out}")
+
+
+def _pieces(
+    form: Form, source: Path, run_id: str | None, start: str | None, end: str | None
+) -> Iterable[str]:
+    from canvass.lanes.interchange import shiviz_lines, to_mermaid
+    from canvass.lanes.of_run import RunLanes
+    from canvass.traces.itf import itf_document
+
+    if form is not Form.MERMAID and (start or end):
+        raise CommandError("--from and --to go with mermaid")
+    loaded = open_run(source, run_id)
+    lanes = RunLanes(loaded.columns)
+    columns = loaded.columns
+    if form is Form.MERMAID:
+        return [to_mermaid(lanes.diagram(window(lanes, start, end)))]
+    if form is Form.SHIVIZ:
+        return (f"{line}\n" for line in shiviz_lines(lanes))
+    events = ((int(columns.member[row]), columns.event(row)) for row in lanes.rows)
+    return (piece.decode() for piece in itf_document(loaded.run, events))
+
+
+def _write(pieces: Iterable[str], out: str) -> None:
+    """Write text to stdout or to a file, which appears whole or not at all."""
+    if out == STDOUT:
+        for piece in pieces:
+            sys.stdout.write(piece)
+        return
+    path = Path(out)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
 
 _CONTEXT: Final = 10
 _PIPE_WIDTH: Final = 120
@@ -43,9 +411,9 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Look at runs, and turn them into other forms.", no_args_is_help=True)
     group.callback()(_group)
     group.command("show")(show)
-    group.command("convert")(trace_convert.convert)
-    group.command("shrink")(trace_shrink.shrink)
-    group.command("schema")(trace_convert.schema)
+    group.command("convert")(convert)
+    group.command("shrink")(shrink)
+    group.command("schema")(schema)
     app.add_typer(group, name="trace")
 
 
@@ -90,7 +458,6 @@ def show(
 
     canvass trace show RUN --around 1:42 | less -R
     """
-    from canvass.cli.trace_run import open_run, row_named, window
     from canvass.lanes.of_run import RunLanes
     from canvass.lanes.text import ASCII, UNICODE, TextLanes
 

@@ -1,12 +1,13 @@
 """``canvass verify``: check runs against the spec.
 
-The command line and what becomes of the verdicts are here; the checking is in
-`canvass.conformance`, a divergence for a person in `divergence`.
+The command line, the progress and what becomes of the verdicts are here; the checking is in
+`canvass.conformance`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -16,12 +17,73 @@ import typer
 from canvass.cli.output import EXIT_ERROR, CommandError, result_console, write_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
     from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
+
+_STYLES: Final = {"": "", "title": "bold", "bad": "bold red", "dim": "dim"}
+
+
+def show_divergence(console: Console, explanation: Explanation) -> None:
+    """Print the report of one divergence."""
+    from rich.text import Text
+
+    from canvass.conformance.report import divergence_lines
+
+    for line, style in divergence_lines(explanation):
+        console.print(Text(line, _STYLES[style]))
+
+
+@dataclass
+class VerifyProgress:
+    """How far a verification is.
+
+    Attributes
+    ----------
+    done, total
+        Runs and files of data sets that were read, and all of them.
+    events
+        Events so far.
+    asked
+        Steps that TLC is being asked about; 0 if it is not asked.
+    """
+
+    done: int = 0
+    total: int = 0
+    events: int = 0
+    asked: int = 0
+
+    def read(self, done: int, total: int, events: int) -> None:
+        """Take down how far the reading is."""
+        self.done, self.total, self.events, self.asked = done, total, events, 0
+
+    def ask(self, steps: int) -> None:
+        """Take down that TLC is asked about steps."""
+        self.asked = steps
+
+    def words(self, seconds: float) -> str:
+        """Put the figures into words."""
+        parts = [f"{self.done:,} of {self.total:,} runs and files", f"{self.events:,} events"]
+        if self.asked:
+            parts.append(f"asking TLC about {self.asked:,} distinct steps")
+        elif 0 < self.done < self.total:
+            left_s = seconds * (self.total - self.done) / self.done
+            parts.append(f"about {_duration(left_s)} left")
+        return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
 
 _MAX_EXPLAINED: Final = 200_000
 """Events of a run up to which its page says who led when."""
@@ -131,10 +193,8 @@ def register(app: typer.Typer) -> None:
         """
         from msgspec.structs import replace
 
-        from canvass.cli.given import need_runs
-        from canvass.cli.lookup_options import make_lookup
-        from canvass.cli.stages import Stages
-        from canvass.cli.verify_progress import VerifyProgress
+        from canvass.cli.given import make_lookup, need_runs
+        from canvass.cli.progress import Stages
         from canvass.conformance.check import check_in_processes, check_units, units_of
 
         if engine is Engine.TLC and (graph or jobs > 1):
@@ -250,7 +310,6 @@ def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[Explanati
 def _show(runs: Sequence[RunVerdict], counts: Counts, explained: Sequence[Explanation]) -> None:
     from rich.text import Text
 
-    from canvass.cli.divergence import show_divergence
     from canvass.conformance.report import (
         about,
         meaning,
