@@ -24,7 +24,7 @@ from canvass.traces.actions import Action
 from canvass.traces.arrow import from_table, to_table
 from canvass.traces.column_builder import from_events
 from canvass.traces.ndjson import BLOCK_BYTES, EventReader, EventWriter
-from canvass.traces.parquet import DatasetFile, DatasetWriter
+from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
 from canvass.traces.recorder import StreamRecorder
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import (
@@ -36,7 +36,6 @@ from canvass.traces.schema import (
     encode_lines,
     to_core_input,
 )
-from canvass.traces.validate import column_problem
 
 ROUNDS = 5
 RUN = Run("canvass.run/1", "bench", "1.50", 3)

@@ -10,8 +10,16 @@ from functools import partial
 from typing import Final
 
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord
-from canvass.traces.aeron_log.release import BUILT_IN, NAMED, Release
-from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, EventType, Field, Kind
+from canvass.traces.aeron_log.table import (
+    BUILT_IN,
+    EVENT_TYPES,
+    NAMED,
+    PAIRS,
+    EventType,
+    Field,
+    Kind,
+    Release,
+)
 
 _BY_RECORD: Final = {row.record: row for row in EVENT_TYPES.values()}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

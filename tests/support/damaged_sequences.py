@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from canvass.conformance.sequence import Sequence, digest
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Fact, FactKind, Run
 
 _CELLS: Final = (
     "state",

@@ -37,11 +37,10 @@ from canvass.steps.frames import frame_of
 from canvass.steps.kernel import Status
 from canvass.steps.step import Step
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.facts import Fact
 from canvass.traces.layout import ACTION_NAMES, message_id_text
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Fact, Run
 
 Codes = NDArray[np.int8]
 """What is known of steps, by their numbers: `ALLOWED`, `REFUSED` or `UNKNOWN`."""

@@ -33,9 +33,8 @@ from canvass.conformance.verdict import (
 from canvass.lanes.model import Diagram, visible
 from canvass.lanes.of_run import RunLanes
 from canvass.traces.errors import TraceError
-from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Event, encode
+from canvass.traces.schema import Event, FactKind, encode
 from canvass.traces.timeouts import duration_text
 
 CLASS_TEXTS: Final = {

@@ -27,11 +27,10 @@ from canvass.conformance.steps import Example, StepChecker, StepResults, rules_o
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.layout import ACTION_NAMES
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Fact, FactKind, Run
 
 ASK_AT: Final = 20_000
 """Distinct steps that wait before the oracle is asked; at the end it is asked for the rest."""

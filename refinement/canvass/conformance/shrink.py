@@ -30,10 +30,9 @@ from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Divergence, RunVerdict
 from canvass.lanes.of_run import RunLanes
-from canvass.traces.facts import FactKind
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.run import RUN_FILE
-from canvass.traces.schema import Event, Run, encode
+from canvass.traces.schema import Event, FactKind, Run, encode
 
 Kept = dict[int, list[int]]
 """For each member whose stream is kept the places of its events in it, in ascending order."""

@@ -18,7 +18,6 @@ from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
 from canvass.cluster.rules import HARDENED, Rules
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.layout import (
     ACTION_NAMES,
     CHECKSUM_COLUMNS,
@@ -35,7 +34,7 @@ from canvass.traces.layout import (
 )
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Fact, FactKind, Run
 
 SMALL_OFFSET: Final = 8
 TWO_DIGITS: Final = 64 * 64 - SMALL_OFFSET

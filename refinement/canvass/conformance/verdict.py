@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from canvass.cluster.names import wire_name
-from canvass.traces.facts import Fact
+from canvass.traces.schema import Fact
 
 VERDICT_SCHEMA: Final = "canvass.verdict/1"
 

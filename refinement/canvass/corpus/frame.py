@@ -25,10 +25,9 @@ from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import ROW_DDL, VERDICT_COLUMNS, RowKind, to_batch
 from canvass.corpus.source import TRUNCATED, plain_schema
 from canvass.traces.arrow import arrow_schema
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.parquet import RUNS_KEY, RunEntry
-from canvass.traces.schema import Run, encode
+from canvass.traces.schema import Fact, FactKind, Run, encode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -33,9 +33,8 @@ from canvass.corpus.source import TaskPartition, path_of, whole_number
 from canvass.corpus.where import select_units
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
-from canvass.traces.aeron_log.naming import parse_log_name
 from canvass.traces.aeron_log.parser import decoded
-from canvass.traces.aeron_log.source import LogSource
+from canvass.traces.aeron_log.source import LogSource, parse_log_name
 from canvass.traces.errors import Code, TraceError
 
 if TYPE_CHECKING:

@@ -28,11 +28,10 @@ from canvass.corpus.questions import key_of
 from canvass.corpus.storage import Place
 from canvass.corpus.stored import PartOfRun, joined, stored_part
 from canvass.steps.step import Step
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import MAX_GAPS
 from canvass.traces.parquet import DatasetFile, FactFinder
 from canvass.traces.run import RunFolder
-from canvass.traces.schema import Run
+from canvass.traces.schema import Fact, FactKind, Run
 
 
 def part_file(folder: Place, unit: Unit, number: int, run_id: str) -> Place:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from canvass.corpus.storage import Entry, Place, UrlPath, absolute, entries, entry_of, place_of
-from canvass.traces.aeron_log.naming import is_log_name
+from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.errors import Code, TraceError
 from canvass.traces.limits import MAX_RUNS
 from canvass.traces.run import RUN_FILE

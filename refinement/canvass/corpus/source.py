@@ -37,9 +37,9 @@ from canvass.corpus.where import select_units
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.parquet import DatasetFile
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import Fact, FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from canvass.conformance.sequence import Sequence, Spans
 from canvass.corpus.storage import Place, writing
 from canvass.traces.columns import Ints
-from canvass.traces.facts import Fact
+from canvass.traces.schema import Fact
 
 _CODEC: Final = "lz4"
 _RUN: Final = "run"

@@ -28,8 +28,8 @@ from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import unit_at
 from canvass.corpus.summary import Summary, summarise
 from canvass.traces.errors import TraceError
-from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import FactKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,18 +1,105 @@
-"""Runs in another container: run folders become a data set, and a data set run folders.
+"""Runs in another form: as run folders, as a data set, and as states in the ITF of other tools.
 
-Both ways nothing is lost: events, their sources, ``run.json``, and what is missing.
+Between folders and data sets nothing is lost: events, their sources, ``run.json``, what is missing.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from canvass.traces.facts import FactKind
+import msgspec
+
+from canvass.cluster.names import wire_name
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import RUN_FILE, Corpus, LoadedRun, write_dataset
-from canvass.traces.schema import encode
+from canvass.traces.schema import Event, FactKind, Run, encode
+
+FORMAT: Final = "ITF"
+
+
+def itf_document(run: Run, events: Iterable[tuple[int, Event]]) -> Iterator[bytes]:
+    """Give the document in pieces, as a long run need not fit in memory twice.
+
+    Parameters
+    ----------
+    run
+        The run.
+    events
+        Member and event, in an order of causes.
+    """
+    head = {
+        "#meta": {"format": FORMAT, "description": f"canvass run {run.run_id}, {run.revision}"},
+        "vars": ["member", "step"],
+    }
+    yield msgspec.json.encode(head)[:-1] + b',"states":['
+    members: dict[int, Any] = {}
+    for index, (member, event) in enumerate(events):
+        members[member] = itf_value(event.state)
+        state = {
+            "#meta": {"index": index},
+            "member": {"#map": [[_number(k), members[k]] for k in sorted(members)]},
+            "step": {
+                "member": _number(member),
+                "number": _number(event.step),
+                "action": event.action.value,
+            },
+        }
+        yield (b",\n" if index else b"\n") + msgspec.json.encode(state)
+    yield b"\n]}\n"
+
+
+def itf_value(value: object) -> Any:
+    """Give a value of a state in the encoding of the format."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return _number(value)
+    if isinstance(value, tuple):
+        return [itf_value(one) for one in value]
+    assert isinstance(value, msgspec.Struct)
+    return {wire_name(name): itf_value(getattr(value, name)) for name in value.__struct_fields__}
+
+
+def _number(value: int) -> dict[str, str]:
+    return {"#bigint": str(value)}
+
+
+@contextmanager
+def written_aside(out: Path) -> Iterator[Path]:
+    """Give the path of a folder to make, which becomes ``out`` if all goes well.
+
+    Parameters
+    ----------
+    out
+        What is not there yet, or an empty folder: that one stays, and gets the files.
+
+    Raises
+    ------
+    OSError
+        As the file system says.
+    """
+    is_there = out.is_dir()
+    if not is_there:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    place = out if is_there else out.parent
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=place) as aside:
+        folder = Path(aside) / "run"
+        yield folder
+        if is_there:
+            for path in sorted(folder.iterdir()):
+                shutil.move(path, out)
+        else:
+            folder.rename(out)
+
 
 _CUT: Final = b'{"step":'
 """An incomplete line: it stands for the one that a stream was cut off in."""

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from canvass.traces.aeron_log.naming import is_log_name
+from canvass.traces.aeron_log.source import is_log_name
 from canvass.traces.column_builder import ColumnReader
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.limits import MAX_RUN_JSON_BYTES, MAX_RUNS
 from canvass.traces.ndjson import EventReader, decode_run
 from canvass.traces.parquet import DatasetFile, DatasetWriter, FactFinder
-from canvass.traces.schema import Event, Run, Source
+from canvass.traces.schema import Event, Fact, FactKind, Run, Source
 from canvass.traces.streams import StreamFile, read_small
 
 RUN_FILE: Final = "run.json"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from canvass.traces.aeron_log.lives import add_up
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ClusterEvent, ElectionStateChange, LifeStart
-from canvass.traces.aeron_log.summary import add_up
 from support.aeron_runs import FINDING, MORE_RELEASES, RELEASES, captures
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples" / "aeron"

@@ -8,12 +8,10 @@ import msgspec
 import pytest
 
 from canvass.traces.aeron_log import records as r
-from canvass.traces.aeron_log.component import component_fields
 from canvass.traces.aeron_log.errors import LineProblem, LogCode
 from canvass.traces.aeron_log.line import ClusterLineParser, split_fields, stamp_of
 from canvass.traces.aeron_log.records import NULL_VALUE, ClusterEvent
-from canvass.traces.aeron_log.release import Release
-from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS
+from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, Release
 from support.aeron_lines import read, text
 
 CAPTURED = Path(__file__).with_name("lines-1.52.log").read_text().splitlines()
@@ -368,15 +366,10 @@ def test_split_fields_gives_values_with_their_columns() -> None:
         split_fields("a=1 a=2", 0)
 
 
-def test_lines_of_the_archive_are_split_on_demand() -> None:
+def test_lines_of_the_archive_are_read_if_they_are_asked_for() -> None:
     lines = text(*(line for line in CAPTURED if "] ARCHIVE: " in line))
     records, parser = read(lines, components=["ARCHIVE"])
-    found = {e.event: component_fields(e) for e in records if isinstance(e, r.ComponentEvent)}
+    found = {e.event: e.text for e in records if isinstance(e, r.ComponentEvent)}
 
     assert len(found) == len(records) == sum(parser.lives[0].components.values())
-    assert found["RECORDING_SIGNAL"]["signal"] == "START"
-    assert found["RECORDING_SESSION_STATE_CHANGE"]["newState"] == "RECORDING"
-    assert found["CMD_IN_TRUNCATE_RECORDING"]["position"] == "86400"
-    assert found["CMD_IN_AUTH_CONNECT"]["clientInfo"].startswith("name=consensus-module-0-0 ")
-    assert found["CMD_IN_START_RECORDING2"]["channel"].startswith("aeron:udp?tags=72,73|")
-    assert found["CMD_OUT_RESPONSE"]["errorMessage"] == ""
+    assert "position=86400" in found["CMD_IN_TRUNCATE_RECORDING"]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode, shown
+from canvass.traces.aeron_log.lives import add_up
 from canvass.traces.aeron_log.parser import JOINED_LINES, PROBE_LINES, LogParser
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
@@ -23,7 +24,6 @@ from canvass.traces.aeron_log.records import (
     NewElection,
     TruncatedLine,
 )
-from canvass.traces.aeron_log.summary import add_up
 from canvass.traces.limits import MAX_LINE_BYTES
 from support.aeron_lines import HEADER, STARTED, commit, read, text
 from support.examples import examples

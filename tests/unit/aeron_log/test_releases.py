@@ -11,8 +11,7 @@ import pytest
 from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.logs import ClusterLogs, read_cluster
-from canvass.traces.aeron_log.release import NAMED, Release, parse_release
-from canvass.traces.aeron_log.table import EVENT_TYPES
+from canvass.traces.aeron_log.table import EVENT_TYPES, NAMED, Release, parse_release
 from canvass.traces.aeron_log.vocabulary import (
     Vocabulary,
     events_named,

@@ -9,8 +9,7 @@ import pytest
 
 from canvass.traces.aeron_log import records as r
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog
-from canvass.traces.aeron_log.release import Release, parse_release
-from canvass.traces.aeron_log.table import EVENT_TYPES
+from canvass.traces.aeron_log.table import EVENT_TYPES, Release, parse_release
 from canvass.traces.aeron_log.vocabulary import (
     Vocabulary,
     events_named,

@@ -9,8 +9,8 @@ import pytest
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
-from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import FactKind
 from support.aeron_hostile import HostileCluster
 from support.aeron_runs import SAMPLES, captures, import_records, logs_of_nodes
 from support.checked_runs import checked

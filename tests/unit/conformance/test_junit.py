@@ -12,7 +12,7 @@ from canvass.conformance.verdict import (
     RunVerdict,
     Verdict,
 )
-from canvass.traces.facts import Fact, FactKind
+from canvass.traces.schema import Fact, FactKind
 from support.report_schemas import JUNIT_ATTRIBUTES, JUNIT_OUTCOMES
 
 WRONG = Divergence(DivergenceClass.CAUSALITY, "MessageCausality", 0, 1, "a <text> & \x00 more")

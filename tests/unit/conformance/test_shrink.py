@@ -16,8 +16,8 @@ from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.shrink import NothingToShrink, Shrinker, Shrunk, write_run
 from canvass.conformance.verdict import DivergenceClass, Verdict
-from canvass.traces.facts import FactKind
 from canvass.traces.run import RunFolder
+from canvass.traces.schema import FactKind
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import Streams, corrupted

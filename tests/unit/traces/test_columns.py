@@ -25,10 +25,8 @@ from canvass.traces.arrow import ColumnError, arrow_schema, from_table, sources_
 from canvass.traces.column_builder import from_events
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.facts import Fact, FactKind
-from canvass.traces.parquet import DatasetFile, DatasetWriter
-from canvass.traces.schema import Event, Input
-from canvass.traces.validate import column_problem
+from canvass.traces.parquet import DatasetFile, DatasetWriter, column_problem
+from canvass.traces.schema import Event, Fact, FactKind, Input
 from support.examples import examples
 from support.trace_events import plain_event, run_of, streams
 

@@ -9,11 +9,10 @@ import pytest
 
 from canvass.traces import column_builder
 from canvass.traces.errors import Code, TraceError
-from canvass.traces.facts import Fact, FactKind
 from canvass.traces.ndjson import EventWriter
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
-from canvass.traces.schema import Event, Source, encode, encode_lines
+from canvass.traces.schema import Event, Fact, FactKind, Source, encode, encode_lines
 from support.trace_events import plain_event, run_of
 
 

@@ -1,7 +1,7 @@
 """Files for other tools: a part of a graph, a path, a part of a run.
 
-The formats are written by `canvass.graph.export` and `canvass.traces.itf`; here is which part, and
-under which name it is saved.
+`canvass.graph.export` and `canvass.traces.rewrite` write the formats; here is which part, and under
+which name it is saved.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from canvass.browser.limits import EXPORTED_STATES
 from canvass.browser.runs import OpenRun
 from canvass.graph.export import to_dot, to_graphml, to_itf, to_json
 from canvass.graph.walks import Hop
-from canvass.traces.itf import itf_document
+from canvass.traces.rewrite import itf_document
 from canvass.traces.schema import Event
 
 FORMATS: Final = {

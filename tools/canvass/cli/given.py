@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from canvass.cli.output import CommandError
-from canvass.traces.aeron_log.naming import is_log_name
+from canvass.traces.aeron_log.source import is_log_name
 
 if TYPE_CHECKING:
     from canvass.conformance.step_lookup import StepLookup

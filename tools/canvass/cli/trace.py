@@ -336,8 +336,7 @@ def _other(source: Path) -> Form:
 
 
 def _rewrite(source: Path, out: Path, form: Form, compress: Compression) -> None:
-    from canvass.traces.new_folder import written_aside
-    from canvass.traces.rewrite import to_dataset, to_folders
+    from canvass.traces.rewrite import to_dataset, to_folders, written_aside
     from canvass.traces.run import Corpus
 
     corpus = Corpus(source)
@@ -357,7 +356,7 @@ def _pieces(
 ) -> Iterable[str]:
     from canvass.lanes.interchange import shiviz_lines, to_mermaid
     from canvass.lanes.of_run import RunLanes
-    from canvass.traces.itf import itf_document
+    from canvass.traces.rewrite import itf_document
 
     if form is not Form.MERMAID and (start or end):
         raise CommandError("--from and --to go with mermaid")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
-from canvass.traces.aeron_log.naming import LogName, is_similar_name, parse_log_name
+from canvass.traces.aeron_log.lives import LifeSummary
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import (
     NULL_VALUE,
@@ -33,8 +33,7 @@ from canvass.traces.aeron_log.records import (
     TerminationAck,
     Vote,
 )
-from canvass.traces.aeron_log.source import LogSource
-from canvass.traces.aeron_log.summary import LifeSummary
+from canvass.traces.aeron_log.source import LogName, LogSource, is_similar_name, parse_log_name
 from canvass.traces.limits import MAX_MEMBERS
 
 # Made once: to join types takes longer than to ask for them.

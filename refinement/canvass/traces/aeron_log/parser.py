@@ -11,12 +11,10 @@ from collections.abc import Collection
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
-from canvass.traces.aeron_log.header import find_header, parse_header
-from canvass.traces.aeron_log.line import cluster_line_parsers, stamp_of
-from canvass.traces.aeron_log.lives import Broken, LifeStream
+from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
+from canvass.traces.aeron_log.lives import Broken, LifeStream, LifeSummary
 from canvass.traces.aeron_log.records import ComponentEvent, LogRecord
-from canvass.traces.aeron_log.release import OLDEST, release_of
-from canvass.traces.aeron_log.summary import LifeSummary
+from canvass.traces.aeron_log.table import OLDEST, release_of
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
 PROBE_LINES: Final = 1000

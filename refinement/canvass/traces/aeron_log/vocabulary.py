@@ -16,15 +16,17 @@ from typing import Final, TypeAlias
 
 from canvass.traces.aeron_log.logs import ClusterLogs
 from canvass.traces.aeron_log.records import ClusterEvent, LifeStart, LogRecord, Start
-from canvass.traces.aeron_log.release import (
+from canvass.traces.aeron_log.table import (
     BUILT_IN,
+    EVENT_TYPES,
     NAMED,
     OLDEST,
+    PAIRS,
+    EventType,
     Release,
     parse_release,
     release_of,
 )
-from canvass.traces.aeron_log.table import EVENT_TYPES, PAIRS, EventType
 
 Kind: TypeAlias = type[ClusterEvent]
 

@@ -14,7 +14,7 @@ from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment.alignment import ImportFault, align
 from canvass.traces.alignment.outcome import ImportSummary, summarise
 from canvass.traces.alignment.run_events import RunWriter
-from canvass.traces.new_folder import written_aside
+from canvass.traces.rewrite import written_aside
 
 __all__ = ["ImportFault", "import_logs"]
 
