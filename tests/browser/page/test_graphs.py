@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from canvass.simulation.profiles import PROFILES
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api, simulated_steps
 from canvass.conformance.diagnose import load
 from canvass.selftest.simulated import record_run, run_id_of
-from canvass.simulation.options import Options
+from canvass.simulation.options import PROFILES, Options
 from canvass.traces.layout import ACTION_NAMES
 from support.browse import Asked
 

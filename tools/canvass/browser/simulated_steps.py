@@ -61,11 +61,9 @@ class SimulatedSearch:
             self.done = True
 
     def _run(self, revision: str, seed: int) -> None:
-        from canvass.simulation.profiles import PROFILES
-
         from canvass.conformance.diagnose import load
         from canvass.selftest.simulated import record_run, replay_command, run_id_of
-        from canvass.simulation.options import Options
+        from canvass.simulation.options import PROFILES, Options
 
         options = PROFILES["swarm"](Options(seed, self._rules.member_count, revision, STEPS))
         with TemporaryDirectory(prefix="canvass-simulated-") as place:

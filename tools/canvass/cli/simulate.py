@@ -94,6 +94,11 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
+SWARM = "swarm"
+"""The profile that is none: the seed chooses among all faults."""
+NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
+
+
 class Revision(str, Enum):
     """The protocol that the members run."""
 
