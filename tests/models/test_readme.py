@@ -121,3 +121,10 @@ def test_a_property_holds_where_the_table_says_and_is_violated_where_it_says() -
             assert name not in claims[model_name], (name, model_name)
         for model_name in quoted(violated):
             assert name in claims[model_name] or name == "Refines", (name, model_name)
+
+
+def test_the_size_that_is_stated_is_the_size() -> None:
+    modules = len(list(spec_root().rglob("*.tla")))
+    configurations = len(list(spec_root().rglob("*.cfg")))
+
+    assert f"\n{modules} modules and {configurations} configurations;" in README

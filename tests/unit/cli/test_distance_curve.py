@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from msgspec.structs import replace
+
 from canvass.cli.distance import MomentReport
 from canvass.cli.distance_curve import curve
 
@@ -53,3 +55,10 @@ def test_a_mark_that_is_near_has_its_time_and_the_title_is_text() -> None:
 
 def test_a_run_of_one_moment_at_its_begin_is_drawn() -> None:
     assert len(marks(curve([moment(0, None)], "t"))) == 1
+
+
+def test_a_search_that_was_stopped_early_stands_where_it_was_stopped() -> None:
+    early, whole = moment(0, None), moment(1, None)
+    drawn = marks(curve([replace(early, searched=2), whole], "t"))
+
+    assert drawn[0][2] > drawn[1][2]

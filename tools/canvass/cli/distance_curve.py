@@ -1,7 +1,7 @@
 """The distance to a loss over a run as a picture: SVG, a mark for each moment that was searched.
 
 Time goes to the right. The lower a mark, the nearer the loss; one on the ground has happened.
-Where no violation is in reach the mark is hollow and stands above all depths that were searched.
+Where none was found the mark is hollow and stands one step above the depth that was searched.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _y(steps: int, depth: int) -> int:
 
 
 def _axes(depth: int, points: Sequence[Point]) -> Iterator[str]:
-    names = {0: "0 steps", depth: f"{depth} steps", depth + 1: "further"}
+    names = {0: "0 steps", depth: f"{depth} steps"}
     for steps, name in names.items():
         y = _y(steps, depth)
         yield f'<text x="8" y="{y + 4}">{name}</text>'
@@ -101,7 +101,7 @@ def _mark(point: Point, depth: int, points: Sequence[Point]) -> Iterator[str]:
     x = _x(point, points)
     if point.steps is None:
         kind = "exposed" if point.counted_too_far else "far"
-        yield f'<circle class="{kind}" cx="{x}" cy="{_y(depth + 1, depth)}" r="4"/>'
+        yield f'<circle class="{kind}" cx="{x}" cy="{_y(point.searched + 1, depth)}" r="4"/>'
         return
     y = _y(point.steps, depth)
     yield f'<line class="stem" x1="{x}" y1="{_TOP}" x2="{x}" y2="{y}"/>'
