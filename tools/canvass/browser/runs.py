@@ -5,6 +5,7 @@ Whether it conforms is found out in `canvass.browser.verdicts`; here nothing is 
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from canvass.browser.tracks import Track
 from canvass.cluster.member import Member
 from canvass.cluster.messages import Message
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.lanes.model import Diagram
+from canvass.lanes.model import Diagram, LaneEvent, LaneMessage
 from canvass.lanes.of_run import RunLanes, state_changes
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS, STATE_INDEX
 from canvass.traces.schema import Run
@@ -329,35 +330,26 @@ def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
 def lanes_of(diagram: Diagram, start: int, total: int) -> api.Lanes:
     """Give a diagram in the form of the page; its events have the numbers from ``start`` on."""
     return api.Lanes(
-        lanes=tuple(shortened(name) for name in diagram.lanes),
+        lanes=tuple(map(shortened, diagram.lanes)),
         events=tuple(
-            api.LaneEvent(
-                number=start + place,
-                lane=event.lane,
-                title=shortened(event.title),
-                reference=shortened(event.reference),
-                given=shortened(event.given),
-                aside=tuple(map(shortened, event.aside)),
-                changes=tuple(map(shortened, event.changes)),
-                mark=None if event.mark is None else event.mark.value,
-                remark=shortened(event.remark),
-                skipped=event.skipped,
-            )
+            api.LaneEvent(number=start + place, **_shown(event))
             for place, event in enumerate(diagram.events)
         ),
-        messages=tuple(
-            api.LaneMessage(
-                name=shortened(one.name),
-                sender=one.sender,
-                receiver=one.receiver,
-                sent=one.sent,
-                received=one.received,
-                fate=one.fate.value,
-                text=shortened(one.text),
-            )
-            for one in diagram.messages
-        ),
+        messages=tuple(api.LaneMessage(**_shown(one)) for one in diagram.messages),
         before=diagram.before,
         after=diagram.after,
         total=total,
     )
+
+
+def _shown(part: LaneEvent | LaneMessage) -> dict[str, Any]:
+    """Give the fields of a part of a diagram, with texts of a bounded length."""
+    return {name: _bounded(value) for name, value in msgspec.structs.asdict(part).items()}
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_bounded, value))
+    if isinstance(value, Enum):
+        return value.value
+    return shortened(value) if isinstance(value, str) else value

@@ -13,7 +13,7 @@ import { useKeys } from "./keys/keys";
 import { Empty, Failed } from "./parts/note";
 import { ReportPage } from "./report/report_page";
 import { shortened } from "./words/visible";
-import { formatRoute, go, useRoute, type Route } from "./route/route";
+import { go, useRoute, type Route } from "./route/route";
 import { RunPage } from "./run/run_page";
 import { useTheme } from "./session/theme";
 
@@ -113,8 +113,4 @@ export interface Place {
   readonly query: Route["query"];
   /** Whether the link named another source, which is not open here. */
   readonly moved: boolean;
-}
-
-export function hrefOf(source: SourceInfo): string {
-  return formatRoute([source.kind, source.id]);
 }

@@ -20,7 +20,7 @@ const MOST_CHARACTERS = 4_000_000;
 const kept = new Map<string, { data: unknown; size: number }>();
 let characters = 0;
 
-export function keptAnswer<T>(path: string): T | undefined {
+function keptAnswer<T>(path: string): T | undefined {
   return kept.get(path)?.data as T | undefined;
 }
 

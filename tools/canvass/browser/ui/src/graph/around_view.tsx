@@ -5,6 +5,7 @@ import { apiPath } from "../api/client";
 import type { Around, GraphCoverage } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
+import { useListChoice } from "../parts/list_choice";
 import { Awaited } from "../parts/note";
 import { ActionChips } from "./action_chips";
 import { GraphCanvas } from "./canvas";
@@ -15,7 +16,7 @@ import { sceneOfAround } from "./scene";
 
 export function AroundView({ context }: { context: GraphContext }) {
   const { graph, state, query, change, visit } = context;
-  const [list, setList] = useState(false);
+  const [list, choice] = useListChoice("Around a state");
   const [chosen, choose] = useState<string>();
   const [chips, setChips] = useState(false);
   useLayoutEffect(() => choose(undefined), [state]);
@@ -28,7 +29,6 @@ export function AroundView({ context }: { context: GraphContext }) {
   const more = (): void => change({ limit: Math.min(2000, query.limit * 2) });
   const heat = (): void => change({ heat: query.heat ? undefined : "1" });
   useKeys("Around a state", [
-    { keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) },
     { keys: ["]"], does: "one step further around", run: () => deeper(1) },
     { keys: ["["], does: "one step less", run: () => deeper(-1) },
     { keys: ["m"], does: "draw twice as many states", run: more },
@@ -47,10 +47,7 @@ export function AroundView({ context }: { context: GraphContext }) {
   return (
     <div class="around">
       <div class="toolbar">
-        <div class="choice" role="group" aria-label="How to show it">
-          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
-          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
-        </div>
+        {choice}
         <div class="stepper" role="group" aria-label="Steps around">
           <button type="button" onClick={() => deeper(-1)} disabled={query.depth <= 1} aria-label="Fewer steps around">−</button>
           <span>{`${query.depth} ${query.depth === 1 ? "step" : "steps"} around`}</span>

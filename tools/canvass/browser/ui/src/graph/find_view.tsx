@@ -128,8 +128,9 @@ export function Expression(
   const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
   // After a field with few values and a comparison, those values.
   const compared = /\b(electionState|role|moduleState)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);
-  const values = compared ? (VALUES[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 18) : [];
-  const fitting = compared ? [] : begun ? fields.filter((field) => field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8) : [];
+  const offered = compared
+    ? (VALUES[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 18)
+    : fields.filter((field) => begun && field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8);
   return (
     <form
       class="expression"
@@ -161,15 +162,15 @@ export function Expression(
           </>
         ) : null}
       </div>
-      {values.length > 0 && text !== value ? (
-        <div class="fitting" aria-label="Values">
-          {values.map((one) => (
+      {text === value || offered.length === 0 ? null : (
+        <div class="fitting" aria-label={compared ? "Values" : "Fields"}>
+          {offered.map((one) => (
             <button
               key={one}
               type="button"
               class="chip"
               onClick={() => {
-                setText(`${text.replace(/"?\w*$/, "")}"${one}" `);
+                setText(compared ? `${text.replace(/"?\w*$/, "")}"${one}" ` : `${text.slice(0, text.length - begun.length)}${one} `);
                 input.current?.focus();
               }}
             >
@@ -177,24 +178,7 @@ export function Expression(
             </button>
           ))}
         </div>
-      ) : null}
-      {fitting.length > 0 && text !== value ? (
-        <div class="fitting" aria-label="Fields">
-          {fitting.map((field) => (
-            <button
-              key={field}
-              type="button"
-              class="chip"
-              onClick={() => {
-                setText(text.slice(0, text.length - begun.length) + field + " ");
-                input.current?.focus();
-              }}
-            >
-              {field}
-            </button>
-          ))}
-        </div>
-      ) : null}
+      )}
     </form>
   );
 }

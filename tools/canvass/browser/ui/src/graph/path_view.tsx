@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { PathView } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
-import { useKeys } from "../keys/keys";
+import { useListChoice } from "../parts/list_choice";
 import { Empty } from "../parts/note";
 import { plural } from "../words/visible";
 import { GraphCanvas } from "./canvas";
@@ -15,14 +15,13 @@ import { sceneOfPath } from "./scene";
 export function PathTab({ context }: { context: GraphContext }) {
   const { graph, state, query, change, visit } = context;
   const [start, setStart] = useState<"initial" | "pin">("initial");
-  const [list, setList] = useState(false);
+  const [list, choice] = useListChoice("Path");
   const [chosen, choose] = useState<string>();
   const from = start === "pin" && query.pin !== undefined ? query.pin : "initial";
   const asked = query.to === "" ? { from, to: state } : { from, where: query.to };
   const path = settled(useQuery<PathView>(
     apiPath(["graph", graph.id, "path"], { ...asked, actions: query.actions.join(",") }),
   ));
-  useKeys("Path", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
   const scene = useMemo(() => path.data && sceneOfPath(path.data), [path.data]);
   const none = path.error !== undefined && "code" in path.error && path.error.code === "no-path";
   return (
@@ -36,10 +35,7 @@ export function PathTab({ context }: { context: GraphContext }) {
         submit={(to) => change({ to }, false)}
       />
       <div class="toolbar">
-        <div class="choice" role="group" aria-label="How to show it">
-          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
-          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
-        </div>
+        {choice}
         <div class="choice" role="group" aria-label="From">
           <button type="button" aria-pressed={from === "initial"} onClick={() => setStart("initial")}>from an initial state</button>
           <button type="button" aria-pressed={from !== "initial"} disabled={query.pin === undefined} title={query.pin === undefined ? "Pin a state first: p" : ""} onClick={() => setStart("pin")}>from the pinned state</button>

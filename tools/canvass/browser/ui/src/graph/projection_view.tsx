@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { Overview, Projection } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
-import { useKeys } from "../keys/keys";
+import { useListChoice } from "../parts/list_choice";
 import { Empty } from "../parts/note";
 import { GraphCanvas } from "./canvas";
 import { Expression } from "./find_view";
@@ -16,9 +16,8 @@ export function ProjectionView({ context }: { context: GraphContext }) {
   const { graph, query, change, visit } = context;
   const usual = graph.fields.includes("electionState") ? "electionState" : "";
   const by = query.by || usual;
-  const [list, setList] = useState(false);
+  const [list, choice] = useListChoice("Projection");
   const [chosen, choose] = useState<string>();
-  useKeys("Projection", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
   const answer = settled(useQuery<Projection>(
     by ? apiPath(["graph", graph.id, "project"], { by, actions: query.actions.join(",") }) : null,
   ));
@@ -42,10 +41,7 @@ export function ProjectionView({ context }: { context: GraphContext }) {
         submit={(text) => change({ by: text }, false)}
       />
       <div class="toolbar">
-        <div class="choice" role="group" aria-label="How to show it">
-          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
-          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
-        </div>
+        {choice}
         {scene ? (
           <span role="status">
             {`${scene.nodes.length} values of ${graph.states.toLocaleString("en")} states${scene.leftOut ? ` · ${scene.leftOut}` : ""} · numbers are those of states and steps; a node opens one of its states`}

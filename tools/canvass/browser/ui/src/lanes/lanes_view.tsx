@@ -7,6 +7,7 @@ import { apiPath } from "../api/client";
 import type { Lanes } from "../api/types";
 import { useQuery } from "../api/use_query";
 import { useKeys } from "../keys/keys";
+import { useListChoice } from "../parts/list_choice";
 import { Awaited, Empty } from "../parts/note";
 import { LanesList } from "./lanes_list";
 import { LanesScroller } from "./lanes_scroller";
@@ -36,10 +37,9 @@ export function LanesView(
   },
 ) {
   const [asked, ask] = useState<{ from?: number; around?: number }>({ around: at });
-  const [list, setList] = useState(false);
+  const [list, choice] = useListChoice("Lanes", "Picture");
   const place = Math.max(0, SHOWN.findIndex((one) => one.id === show));
   useKeys("Lanes", [
-    { keys: ["v"], does: "picture or list", run: () => setList((was) => !was) },
     { keys: ["f"], does: "all events, alike as one, no routine", run: () => setShow(SHOWN[(place + 1) % SHOWN.length]?.id ?? "") },
   ]);
   const answer = useQuery<Lanes>(apiPath(path, { ...asked, count: COUNT, show: SHOWN[place]?.id }));
@@ -61,10 +61,7 @@ export function LanesView(
   return (
     <div class="lanes-view">
       <div class="toolbar">
-        <div class="choice" role="group" aria-label="How to show it">
-          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Picture</button>
-          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
-        </div>
+        {choice}
         <div class="choice" role="group" aria-label="Which events">
           {SHOWN.map((one, at_) => (
             <button key={one.id} type="button" aria-pressed={at_ === place} title={`${one.about} (f)`} onClick={() => setShow(one.id)}>{one.title}</button>

@@ -8,7 +8,7 @@ import { GraphCanvas } from "../graph/canvas";
 import { GraphLegend } from "../graph/legend";
 import { SceneList } from "../graph/scene_list";
 import { sceneOfAround } from "../graph/scene";
-import { useKeys } from "../keys/keys";
+import { useListChoice } from "../parts/list_choice";
 import { Awaited, Empty } from "../parts/note";
 import { formatRoute, go } from "../route/route";
 import { DivergenceDrawing } from "./divergence_drawing";
@@ -45,9 +45,8 @@ export function InGraphView(
 }
 
 function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
-  const [list, setList] = useState(false);
+  const [list, choice] = useListChoice("In the graph");
   const [chosen, choose] = useState<string>();
-  useKeys("In the graph", [{ keys: ["v"], does: "drawing or list", run: () => setList((was) => !was) }]);
   const around = useQuery<Around>(
     apiPath(["graph", graph.id, "around", graph.source], { depth: 1, limit: LIMIT, include: graph.target }),
   );
@@ -60,10 +59,7 @@ function Overlaid({ step, graph }: { step: StepView; graph: InGraph }) {
   return (
     <div class="around">
       <div class="toolbar">
-        <div class="choice" role="group" aria-label="How to show it">
-          <button type="button" aria-pressed={!list} onClick={() => setList(false)}>Drawing</button>
-          <button type="button" aria-pressed={list} onClick={() => setList(true)}>List</button>
-        </div>
+        {choice}
         <span role="status" data-edge={graph.edge}>
           {graph.source === graph.target
             ? `${step.action} leads member ${step.member} back to the same canonical state.`

@@ -35,11 +35,3 @@ export function phaseOf(state: string | undefined): Phase {
   if (state?.startsWith("FOLLOWER_")) return "follower";
   return "outside";
 }
-
-export const PHASE_WORDS: { readonly [phase in Phase]: string } = {
-  start: "start",
-  candidate: "candidate",
-  leader: "leader",
-  follower: "follower",
-  outside: "outside the election",
-};
