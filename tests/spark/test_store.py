@@ -66,7 +66,7 @@ def test_a_driver_that_is_killed_leaves_each_run_in_the_tables_of_a_store_once(
     tmp_path: Path,
 ) -> None:
     """Killed at one moment after the other; what comes next ends what was begun."""
-    corpus = record_runs(tmp_path / "corpus", 10, 40)
+    corpus = record_runs(tmp_path / "corpus", 10, 60)
     due = corrupt(corpus)
     killed = 0
     with object_store() as store:

@@ -16,21 +16,18 @@ Options: ``path`` (which ``load`` takes too), ``where`` and ``member`` as for ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from canvass.corpus.local_units import on_this_machine
-from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
-from canvass.corpus.selection import Selection, partition_names, partition_values
-from canvass.corpus.source import TaskPartition, path_of, whole_number
-from canvass.corpus.where import select_units
+from canvass.corpus.plan import Unit, UnitKind
+from canvass.corpus.selection import partition_names, partition_values
+from canvass.corpus.source import UnitReader, path_of
 from canvass.traces.aeron_log.errors import AeronLogError, LogCode
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.parser import decoded
@@ -80,33 +77,12 @@ class AeronLogSource(DataSource):
         return LinesReader(self.options, schema.names)
 
 
-class LinesReader(DataSourceReader):
-    """Reads folders of logs, each partition's one after the other."""
+class LinesReader(UnitReader):
+    """Reads the lines of folders of logs."""
 
-    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
-        self._path = path_of(options)
-        self._names = list(names)
-        self._tasks = whole_number(options, "partitions", 0) or None
-        self._selection = Selection.of(options)
-        self._where = options.get("where")
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Pack the folders that are wanted into partitions."""
-        units = list_units([self._path])
-        if self._where is not None:
-            units = select_units(units, self._where)
-        tasks = pack(units, tasks=self._tasks, parallelism=2)
-        return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Give the lines of a partition as Arrow batches; what is no folder of logs is an error."""
-        for unit in msgspec.json.decode(partition.value, type=Task):
-            if unit.kind is not UnitKind.AERON_LOGS:
-                raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
-            with on_this_machine([unit]) as (here,):
-                yield from self._lines(here)
-
-    def _lines(self, unit: Unit) -> Iterator[Any]:
+    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:  # noqa: ARG002 - nothing is imported
+        if unit.kind is not UnitKind.AERON_LOGS:
+            raise TraceError(Code.NOT_FOUND, unit.path, 0, 0, "no folder of Aeron's logs")
         shared = {"cluster": unit.path, **partition_values(unit.partition)}
         for path in sorted(unit.location.iterdir()):
             name = parse_log_name(path.name)

@@ -134,15 +134,13 @@ def chosen_columns(schema: Any, names: Sequence[str]) -> Any:
     return pa.schema([schema.field(name) for name in names])
 
 
-class EventsReader(DataSourceReader):
+class UnitReader(DataSourceReader):
     """Reads units, each partition's one after the other."""
 
     def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
         self._path = path_of(options)
-        self._member_count = whole_number(options, "memberCount", DEFAULT_MEMBER_COUNT)
         self._names = list(names)
-        tasks = whole_number(options, "partitions", 0)
-        self._tasks = tasks or None
+        self._tasks = whole_number(options, "partitions", 0) or None
         self._selection = Selection.of(options)
         self._where = options.get("where")
 
@@ -155,11 +153,24 @@ class EventsReader(DataSourceReader):
         return [TaskPartition(msgspec.json.encode(task).decode()) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Give the events of a partition as Arrow batches; the first malformed unit is an error."""
-        with tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch:
-            for number, unit in enumerate(msgspec.json.decode(partition.value, type=Task)):
-                with on_this_machine([unit]) as (here,):
-                    yield from self._read_unit(here, Path(scratch) / str(number))
+        """Give the rows of a partition as Arrow batches; the first malformed unit is an error."""
+        for unit in msgspec.json.decode(partition.value, type=Task):
+            with (
+                tempfile.TemporaryDirectory(prefix="canvass-source-") as scratch,
+                on_this_machine([unit]) as (here,),
+            ):
+                yield from self._read_unit(here, Path(scratch))
+
+    def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class EventsReader(UnitReader):
+    """Reads the events of units."""
+
+    def __init__(self, options: Mapping[str, str], names: Sequence[str]) -> None:
+        super().__init__(options, names)
+        self._member_count = whole_number(options, "memberCount", DEFAULT_MEMBER_COUNT)
 
     def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
         schema = plain_schema(self._member_count)

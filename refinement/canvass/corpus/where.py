@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from canvass.corpus.plan import Unit
+from canvass.corpus.selection import partition_values
 
 SOURCE: Final = "source"
 """The column of a unit's path; the others are the names of the partitions."""
-_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
 
 
@@ -60,8 +60,7 @@ def select_units(units: Sequence[Unit], condition: str) -> list[Unit]:
 
 
 def _row(unit: Unit, columns: Sequence[str]) -> list[str | None]:
-    values: dict[str, str | None] = {SOURCE: unit.path}
-    values |= {name: None if value == _NULL else value for name, value in unit.partition}
+    values = partition_values(unit.partition) | {SOURCE: unit.path}
     return [values.get(name) for name in columns]
 
 
