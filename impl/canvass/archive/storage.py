@@ -18,17 +18,7 @@ class ArchiveError(Exception):
 
 
 class DamageError(ArchiveError):
-    """What is on disk is not what was written there.
-
-    Parameters
-    ----------
-    name
-        The file.
-    offset
-        Where in it the damage begins.
-    reason
-        What is wrong.
-    """
+    """What is on disk is not what was written there."""
 
     def __init__(self, name: str, offset: int, reason: str) -> None:
         super().__init__(f"{name} is damaged at offset {offset}: {reason}")

@@ -184,13 +184,7 @@ _PENDING: Final = struct.Struct("<qI")
 
 
 class ModuleState:
-    """The replicated state of the consensus module of one member.
-
-    Parameters
-    ----------
-    service_count
-        How many services there are.
-    """
+    """The replicated state of the consensus module of one member."""
 
     def __init__(self, service_count: int) -> None:
         self.sessions = Sessions()

@@ -162,15 +162,7 @@ class Node:
         self.module.on_ingress(message)
 
     def work(self, now_ns: int, time_ms: int) -> bool:
-        """Do one cycle; say whether there was anything to do.
-
-        Parameters
-        ----------
-        now_ns
-            A clock that never goes back.
-        time_ms
-            The time for timestamps.
-        """
+        """Do one cycle; say whether there was anything to do."""
         self.stalls.update(now_ns)
         self._set_time(now_ns, time_ms)
         while self._stream_messages:

@@ -56,15 +56,7 @@ class Log(Protocol):
 
 
 class BoundedLogAdapter:
-    """Reads a log up to a bound that moves: no entry is delivered before it is committed.
-
-    Parameters
-    ----------
-    log
-        Where entries are read.
-    position
-        Where to begin.
-    """
+    """Reads a log up to a bound that moves: no entry is delivered before it is committed."""
 
     def __init__(self, log: Log, position: int) -> None:
         self._log = log

@@ -65,13 +65,7 @@ class _Client:
 
 
 class ExactlyOnce(ClusteredService):
-    """A service that applies each request of each client once.
-
-    Parameters
-    ----------
-    application
-        What the requests are applied to.
-    """
+    """A service that applies each request of each client once."""
 
     def __init__(self, application: Application) -> None:
         self.application = application

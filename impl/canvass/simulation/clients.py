@@ -115,13 +115,7 @@ class WatchedService(ExactlyOnce):
 
 
 class Clients:
-    """All clients of one run.
-
-    Parameters
-    ----------
-    simulator
-        The run.
-    """
+    """All clients of one run."""
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator

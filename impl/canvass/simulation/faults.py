@@ -125,13 +125,7 @@ LEAST_TO_REPAIR: Final = 3
 
 
 class FaultInjector:
-    """Lets faults strike.
-
-    Parameters
-    ----------
-    simulator
-        The run.
-    """
+    """Lets faults strike."""
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator

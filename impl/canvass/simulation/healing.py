@@ -91,11 +91,6 @@ _LOOK_UNITS: Final = 10
 class Healing:
     """Heals a cluster and waits until it has recovered.
 
-    Parameters
-    ----------
-    simulator
-        The run.
-
     Attributes
     ----------
     stuck

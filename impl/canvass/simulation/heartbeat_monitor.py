@@ -19,15 +19,7 @@ _CANVASSING: Final = (ElectionState.CANVASS, ElectionState.NOMINATE)
 
 
 class HeartbeatMonitor:
-    """Keeps the time of the last repeated message of each member.
-
-    Parameters
-    ----------
-    timing
-        The intervals.
-    count
-        How many members there are.
-    """
+    """Keeps the time of the last repeated message of each member."""
 
     def __init__(self, timing: Timing, count: int) -> None:
         self._timing, self._count = timing, count

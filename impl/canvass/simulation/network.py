@@ -80,17 +80,7 @@ class Network:
         stream: str,
         arrive: Callable[[], object],
     ) -> bool:
-        """Put something on its way; false if it is lost.
-
-        Parameters
-        ----------
-        now_ns
-            The time.
-        sender, receiver, stream
-            The channel.
-        arrive
-            Is called when it arrives.
-        """
+        """Put something on its way; false if it is lost."""
         faults, rng = self._options.faults, self._rng
         if stream != CLIENTS and self._cuts[sender, receiver, stream] > 0:
             self._fired["message lost in a cut"] += 1

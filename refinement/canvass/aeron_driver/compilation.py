@@ -37,13 +37,6 @@ _FINAL: Final = 0x0010
 def without_final(content: bytes, name: str) -> bytes:
     """Return the class file with ``ACC_FINAL`` cleared in the access flags of the class.
 
-    Parameters
-    ----------
-    content
-        A class file.
-    name
-        What an error calls it.
-
     Raises
     ------
     DriverError

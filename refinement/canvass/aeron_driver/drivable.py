@@ -66,15 +66,7 @@ ELECTION_ACTIONS: Final = {
 
 
 class Requests:
-    """Requests with their columns by name.
-
-    Parameters
-    ----------
-    layout
-        Of the rows.
-    rows
-        Requests.
-    """
+    """Requests with their columns by name."""
 
     def __init__(self, layout: StreamLayout, rows: NDArray[Any]) -> None:
         self._layout, self._rows = layout, rows
@@ -126,17 +118,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why some steps cannot be driven.
-
-    Parameters
-    ----------
-    name
-        In the report.
-    reason
-        One sentence.
-    where
-        Which requests it concerns.
-    """
+    """Why some steps cannot be driven."""
 
     name: str
     reason: str

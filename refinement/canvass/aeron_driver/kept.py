@@ -320,13 +320,7 @@ def drivable_steps(steps: GraphSteps) -> Steps:
 
 @dataclass(slots=True)
 class AnswerCollector:
-    """Observes a drive and keeps what Aeron answered.
-
-    Parameters
-    ----------
-    steps
-        The graph that is driven.
-    """
+    """Observes a drive and keeps what Aeron answered."""
 
     steps: GraphSteps
     _equal: list[Steps] = field(default_factory=list)

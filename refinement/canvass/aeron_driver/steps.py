@@ -176,12 +176,6 @@ ENTRY_WIDTH = len(LOG_COLUMNS)
 
 @dataclass(frozen=True)
 class GraphSteps(DrivableSteps):
-    """The edges of a graph, ready to be sent.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    """
+    """The edges of a graph, ready to be sent."""
 
     graph: Graph

@@ -131,13 +131,6 @@ def _disjuncts(text: str) -> list[str]:
 def failing_parts(step: Step, rules: Rules) -> tuple[str, ...]:
     """Give the parts of an action's guard that keep it from being enabled.
 
-    Parameters
-    ----------
-    step
-        With numbers that TLC can hold.
-    rules
-        As the oracle takes them.
-
     Raises
     ------
     TlcError

@@ -99,11 +99,6 @@ class Shrinker:
     def shrink(self, *, midway: bool = False) -> Shrunk:
         """Find the smallest run.
 
-        Parameters
-        ----------
-        midway
-            Whether streams may lose their beginnings.
-
         Raises
         ------
         NothingToShrink

@@ -300,15 +300,7 @@ def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
 
 
 class DumpView(Adjacency):
-    """A `canvass.graph.view.StateGraph` of a TLC dump.
-
-    Parameters
-    ----------
-    manifest, arrays
-        The graph.
-    folder
-        Where it is.
-    """
+    """A `canvass.graph.view.StateGraph` of a TLC dump."""
 
     kind: Kind = "tlc"
 

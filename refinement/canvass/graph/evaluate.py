@@ -303,17 +303,7 @@ class Evaluator:
     def at(
         self, places: NDArray[np.int64], names: frozenset[str], bound: Mapping[str, Vector] = _NONE
     ) -> Evaluator:
-        """Give an evaluator of some states, each as often as its place occurs.
-
-        Parameters
-        ----------
-        places
-            The states.
-        names
-            The names that are needed there.
-        bound
-            What is bound there besides.
-        """
+        """Give an evaluator of some states, each as often as its place occurs."""
         other = object.__new__(Evaluator)
         other.kernel, other._fields = self.kernel, self._fields
         other.spent, other.count = self.spent, len(places)

@@ -171,17 +171,7 @@ def to_json(
 
 
 def to_itf(graph: StateGraph, start: int, hops: Sequence[Hop]) -> dict[str, Any]:
-    """Give a path as a behaviour in the Informal Trace Format of TLA+ tools.
-
-    Parameters
-    ----------
-    graph
-        The state graph.
-    start
-        The row of the first state.
-    hops
-        The steps from there.
-    """
+    """Give a path as a behaviour in the Informal Trace Format of TLA+ tools."""
     rows = [start, *(hop.target for hop in hops)]
     actions = [None, *(hop.action for hop in hops)]
     states = [graph.state(row) for row in rows]

@@ -144,15 +144,7 @@ _NAMING: Final = ("leader_member_id", "graceful_closed_leader_id")
 
 
 def identities_of(graph: Graph, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the hashes of some states, one row of two words for each.
-
-    Parameters
-    ----------
-    graph
-        The artifact.
-    rows
-        Its rows.
-    """
+    """Give the hashes of some states, one row of two words for each."""
     return np.stack([_lane(graph, rows, seed) for seed in _SEEDS], axis=1).view(np.int64)
 
 
@@ -201,15 +193,7 @@ _CHUNK: Final = 1 << 17
 
 
 class MemberView(Adjacency):
-    """A `canvass.graph.view.StateGraph` of an artifact.
-
-    Parameters
-    ----------
-    graph
-        The artifact.
-    folder
-        Where it is.
-    """
+    """A `canvass.graph.view.StateGraph` of an artifact."""
 
     kind: Kind = "member"
     actions = ACTION_NAMES

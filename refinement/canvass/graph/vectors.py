@@ -75,13 +75,7 @@ def take(vector: Vector, places: NDArray[np.int64]) -> Vector:
 
 
 class Kernel:
-    """What a table of values adds to operators.
-
-    Parameters
-    ----------
-    table
-        The values of the graph.
-    """
+    """What a table of values adds to operators."""
 
     def __init__(self, table: ValueTable) -> None:
         self.table = table

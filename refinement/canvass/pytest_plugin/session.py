@@ -169,11 +169,6 @@ class Checked:
 class Session:
     """Checks runs for one session of pytest.
 
-    Parameters
-    ----------
-    config
-        The options.
-
     Attributes
     ----------
     coverage

@@ -46,15 +46,7 @@ class Entry:
 
 
 class Node:
-    """One member: its state, its log, and what it has written beyond that.
-
-    Parameters
-    ----------
-    state
-        At the start.
-    recorder
-        Where its steps go.
-    """
+    """One member: its state, its log, and what it has written beyond that."""
 
     def __init__(self, state: Member, recorder: Recorder) -> None:
         self.state = state

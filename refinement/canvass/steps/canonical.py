@@ -195,13 +195,7 @@ MAX_FLAGS: Final = 255
 
 
 class FrameBroken(Exception):
-    """A step changed a field that its action does not touch.
-
-    Parameters
-    ----------
-    fields
-        The fields changed.
-    """
+    """A step changed a field that its action does not touch."""
 
     def __init__(self, changed: Sequence[str]) -> None:
         super().__init__(", ".join(changed))
@@ -209,13 +203,7 @@ class FrameBroken(Exception):
 
 
 class OutOfDomain(Exception):
-    """A field holds what no member of the cluster can have in it, such as the id of no member.
-
-    Parameters
-    ----------
-    field
-        The field.
-    """
+    """A field holds what no member of the cluster can have in it, such as the id of no member."""
 
     def __init__(self, field: str) -> None:
         super().__init__(field)

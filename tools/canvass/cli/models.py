@@ -260,13 +260,6 @@ def select(
 def config_of(root: Path, entry: ModelEntry) -> TlcConfig:
     """Return what TLC is given for a model: its configuration file, with what the model changes.
 
-    Parameters
-    ----------
-    root
-        The spec folder.
-    entry
-        The model.
-
     Raises
     ------
     ConfigError

@@ -179,11 +179,6 @@ def _converters(row: EventType, flags: Callable[[str], object]) -> list[Callable
 class ClusterLineParser:
     """Reads the lines of one event.
 
-    Parameters
-    ----------
-    row
-        The event's row of the table.
-
     Attributes
     ----------
     unknown_fields
