@@ -152,7 +152,7 @@ def _summary() -> Summary:
         listed_count=1,
         coverage=[Coverage("a", 1)],
         never_taken=["a"],
-        judged_steps=0,
+        asked_steps=0,
         rechecked_runs=0,
         seconds=1.0,
         events_per_second=1.0,

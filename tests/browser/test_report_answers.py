@@ -47,7 +47,7 @@ def write_report(folder: Path, rows: list[dict[str, object]], bad_run: Path) -> 
             GraphCoverage("h", "m", "1.50", 2, 4, 1, [ActionSteps("Canvass", 4, 1)]),
         ],
         never_taken=["Terminate"],
-        judged_steps=4,
+        asked_steps=4,
         rechecked_runs=0,
         seconds=2.0,
         events_per_second=500.0,
@@ -150,7 +150,7 @@ def test_a_summary_alone_is_a_report_of_what_it_lists(tmp_path: Path, bad_run: P
 
 
 def test_a_damaged_report_is_reported_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/1"}')
+    (tmp_path / "summary.json").write_text('{"schema": "canvass.batch/2"}')
     with serving([tmp_path]) as server:
         reply = server.ask(f"/report/{server.ids[0]}")
 

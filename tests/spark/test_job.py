@@ -125,7 +125,7 @@ def test_verdicts_are_those_of_one_process(
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
     if task_cost == TASK_COST:  # Parts of runs are looked at to their ends, whole runs are not.
-        assert summary.judged_steps == 0
+        assert summary.asked_steps == 0
     assert summary.events == sum(run.events for run in expected.verdicts.values())
 
 
@@ -138,7 +138,7 @@ def test_without_a_cache_the_oracle_is_asked_on_the_executors(
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
-    assert summary.judged_steps > 50
+    assert summary.asked_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
     assert [path.suffix for path in cache.iterdir()] == [".npz"]
 
@@ -173,7 +173,7 @@ def test_one_process_gives_what_spark_gives(
 
     assert verdicts_of(out) == expected_verdicts(expected)
     assert divergences_of(out) == expected_divergences(expected)
-    assert summary.judged_steps > 50
+    assert summary.asked_steps > 50
     assert 1 <= summary.rechecked_runs <= 4
 
 

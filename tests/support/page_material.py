@@ -132,7 +132,7 @@ def write_report(folder: Path, bad: Path, texts: Sequence[str]) -> Path:
         listed_count=len(listed),
         coverage=[Coverage("Canvass", 1200), Coverage("OnVote", 300)],
         never_taken=["OnTerminationAck"],
-        judged_steps=50,
+        asked_steps=50,
         rechecked_runs=0,
         seconds=12.5,
         events_per_second=98_765.4,

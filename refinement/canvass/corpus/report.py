@@ -75,7 +75,7 @@ def _figures(summary: Summary) -> str:
         ("events", f"{summary.events:,}"),
         ("events/s", f"{summary.events_per_second:,.0f}"),
         ("seconds", f"{summary.seconds:,.1f}"),
-        ("steps asked of TLC", f"{summary.judged_steps:,}"),
+        ("steps asked of TLC", f"{summary.asked_steps:,}"),
     ]
     if summary.earlier:
         figures.append(("runs verified before", f"{sum(summary.earlier.values()):,}"))

@@ -25,7 +25,9 @@ from canvass.corpus.tables import read_table
 if TYPE_CHECKING:
     from canvass.corpus.job import CorpusJob
 
-SUMMARY_SCHEMA: Final = "canvass.batch/1"
+SUMMARY_SCHEMA: Final = "canvass.batch/2"
+_FORMER_SCHEMA: Final = "canvass.batch/1"
+"""Of reports in which ``askedSteps`` is ``judgedSteps``; they are read, too."""
 SUMMARY_FILE: Final = "summary.json"
 MAX_LISTED: Final = 1000
 """Entries of a list in summary and report; the tables hold all."""
@@ -94,7 +96,7 @@ class Coverage(Struct, frozen=True, rename="camel"):
 class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """The result of a batch verification."""
 
-    schema: Literal["canvass.batch/1"] = SUMMARY_SCHEMA
+    schema: Literal["canvass.batch/2"] = SUMMARY_SCHEMA
     version: str
     corpora: list[str]
     tasks: int | None
@@ -118,7 +120,7 @@ class Summary(Struct, frozen=True, rename="camel", kw_only=True):
     """Of units that were verified before and have not changed: runs by verdict."""
     never_taken: list[str]
     """Actions of the spec that no event has."""
-    judged_steps: int
+    asked_steps: int
     """Distinct steps that the oracle was asked about."""
     rechecked_runs: int
     seconds: float
@@ -159,7 +161,7 @@ def summarise(
         shared_id_count=len(shared),
         graphs=job.graphs,
         never_taken=[name for name in ACTION_NAMES if not coverage.get(name)],
-        judged_steps=job.asked,
+        asked_steps=job.asked,
         rechecked_runs=job.rechecked,
         seconds=round(seconds, 3),
         events_per_second=round(events / seconds, 1) if seconds > 0 else 0.0,
@@ -275,7 +277,12 @@ def read_summary(folder: Place) -> Summary:
     """
     path = folder / SUMMARY_FILE if folder.is_dir() else folder
     try:
-        return msgspec.json.decode(path.read_bytes().decode(), type=Summary)
+        found = msgspec.json.decode(path.read_bytes().decode())
+        if isinstance(found, dict) and found.get("schema") == _FORMER_SCHEMA:
+            found["schema"] = SUMMARY_SCHEMA
+            if "judgedSteps" in found:
+                found["askedSteps"] = found.pop("judgedSteps")
+        return msgspec.convert(found, Summary)
     except UnicodeDecodeError as error:
         raise BadBaseline(f"{path}: not UTF-8: {error.reason} (byte {error.start})") from None
     except RecursionError:
@@ -302,7 +309,7 @@ def nothing_new(version: str, corpora: list[str]) -> Summary:
         listed_count=0,
         coverage=[],
         never_taken=[],
-        judged_steps=0,
+        asked_steps=0,
         rechecked_runs=0,
         seconds=0.0,
         events_per_second=0.0,

@@ -43,7 +43,8 @@ _GONE: Final = ""
 _FILES: Final = "{run.json,member-*,*.parquet}"
 _FILE_DDL: Final = "path string, modificationTime timestamp, length bigint, content binary"
 """What Spark's format has; a stream must name it."""
-_STATE: Final = "signature string, since_ms bigint, told string"
+_STATE: Final = "signature string, since_ms bigint, verified string"
+"""Spark compares the state of an earlier run by types alone, so a column may get another name."""
 
 
 class Patience(Struct, frozen=True):

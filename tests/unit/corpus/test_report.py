@@ -63,7 +63,7 @@ def summary(verdicts: dict[str, int] | None = None, **fields: Any) -> Summary:
         "listed_count": 0,
         "coverage": [Coverage("OnVote", 100)],
         "never_taken": ["Canvass"],
-        "judged_steps": 5,
+        "asked_steps": 5,
         "rechecked_runs": 0,
         "seconds": 2.0,
         "events_per_second": 50.0,
@@ -117,6 +117,15 @@ def test_a_summary_is_read_back(tmp_path: Path) -> None:
     assert read_summary(tmp_path / "summary.json") == written
 
 
+def test_a_summary_of_the_former_schema_is_read(tmp_path: Path) -> None:
+    written = summary({"CONFORMS": 2})
+    path = tmp_path / "summary.json"
+    new = msgspec.json.encode(written).decode()
+    path.write_text(new.replace("canvass.batch/2", "canvass.batch/1").replace("asked", "judged"))
+
+    assert read_summary(path) == written
+
+
 def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
     """A command that is repeated after it was killed ends as it would have ended."""
     found = nothing_new("0.1", ["corpus"])
@@ -138,7 +147,7 @@ def test_verdicts_from_earlier_verifications_decide_the_exit_code_too() -> None:
         (b"\xff", r"not UTF-8: .* \(byte 0\)"),
         (b'{"version":"caf\xe9"}', r"not UTF-8: .* \(byte 15\)"),
         (b'{"of later":' + b"[" * 100_000, "nested too deeply"),
-        (b'{"schema":"canvass.batch/2"}', "Invalid enum value 'canvass.batch/2'"),
+        (b'{"schema":"canvass.batch/3"}', "Invalid enum value 'canvass.batch/3'"),
     ],
     ids=lambda cell: cell[:20] if isinstance(cell, bytes) else "",
 )
