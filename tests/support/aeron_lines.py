@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from canvass.traces.aeron_log.parser import LogParser
 from canvass.traces.aeron_log.records import LogRecord
 
@@ -30,11 +28,9 @@ def text(*lines: str) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def read(
-    *files: bytes, pieces: int = 0, components: Iterable[str] = ()
-) -> tuple[list[LogRecord], LogParser]:
+def read(*files: bytes, pieces: int = 0) -> tuple[list[LogRecord], LogParser]:
     """Read the files of one member, whole or in pieces of so many bytes."""
-    parser = LogParser(list(components))
+    parser = LogParser()
     records = []
     for number, data in enumerate(files):
         parser.begin_file(f"file-{number}")

@@ -88,7 +88,7 @@ def test_any_files_of_a_cluster(count: int, tmp_path: Path) -> None:
             name, data = packed(files[3 * number + member], number + member)
             (folder / f"member-{member}.log{name}").write_bytes(data)
         try:
-            logs = read_cluster([folder], components=["ARCHIVE"])
+            logs = read_cluster([folder])
         except AeronLogError as error:
             check_error(error, str(folder))
         else:

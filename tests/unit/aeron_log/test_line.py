@@ -364,12 +364,3 @@ def test_split_fields_gives_values_with_their_columns() -> None:
     }
     with pytest.raises(LineProblem):
         split_fields("a=1 a=2", 0)
-
-
-def test_lines_of_the_archive_are_read_if_they_are_asked_for() -> None:
-    lines = text(*(line for line in CAPTURED if "] ARCHIVE: " in line))
-    records, parser = read(lines, components=["ARCHIVE"])
-    found = {e.event: e.text for e in records if isinstance(e, r.ComponentEvent)}
-
-    assert len(found) == len(records) == sum(parser.lives[0].components.values())
-    assert "position=86400" in found["CMD_IN_TRUNCATE_RECORDING"]

@@ -50,8 +50,6 @@ def test_a_header_starts_a_life() -> None:
     assert [life.life for life in parser.lives] == [0, 1]
     assert [life.lines for life in parser.lives] == [3, 2]
     assert parser.lives[0].events == {"NEW_ELECTION": 1, "COMMIT_POSITION": 1}
-    assert parser.lives[0].first_time_ns == 101_000_000_000
-    assert parser.lives[0].last_time_ns == 102_000_000_000
     assert parser.lives[0].members == {0: (0, 2)}
 
 
@@ -191,12 +189,6 @@ def test_unknown_events_and_other_components_are_counted() -> None:
     assert add_up([life.components, life.components]) == {"DRIVER": 2, "STANDBY": 2}
 
 
-def test_stamps_that_go_back_are_counted() -> None:
-    _, parser = read(text(HEADER, commit(64, 105), commit(64, 104), commit(64, 106)))
-
-    assert parser.lives[0].backward == 1
-
-
 def test_line_ends_of_windows_are_taken_off() -> None:
     plain = text(*CAPTURED)
 
@@ -244,12 +236,11 @@ def test_a_later_file_may_also_begin_with_a_new_process() -> None:
     records, parser = read(
         text(HEADER, STARTED, commit(64)[:50]),
         text(NEXT_HEADER, archive, STARTED),
-        components=["ARCHIVE"],
     )
 
     assert kinds(records) == [
         *("LifeStart", "NewElection", "TruncatedLine"),
-        *("LifeStart", "ComponentEvent", "NewElection"),
+        *("LifeStart", "NewElection"),
     ]
     assert [life.truncated for life in parser.lives] == [1, 0]
     assert [life.lines for life in parser.lives] == [3, 3]

@@ -16,7 +16,6 @@ from canvass.traces.aeron_log.errors import LineProblem
 from canvass.traces.aeron_log.line import stamp_of
 from canvass.traces.aeron_log.records import (
     ClusterEvent,
-    ComponentEvent,
     DamagedLine,
     ElectionStateChange,
     LifeStart,
@@ -48,12 +47,8 @@ class LifeSummary:
         Lines of each other component.
     unknown_events
         Events of the cluster component that this reader does not know.
-    first_time_ns, last_time_ns
-        Stamps of the first and last cluster line; 0 if there is none.
     damaged, truncated
         Lines that became a `DamagedLine` or `TruncatedLine`.
-    backward
-        Cluster lines whose stamp is before that of the line above; the agent writes none.
     foreign
         Lines that are not the log's (an application writing to the same stream), empty ones and the
         further lines of an event whose text holds line ends included.
@@ -67,11 +62,8 @@ class LifeSummary:
     events: dict[str, int] = field(default_factory=dict)
     components: dict[str, int] = field(default_factory=dict)
     unknown_events: dict[str, int] = field(default_factory=dict)
-    first_time_ns: int = 0
-    last_time_ns: int = 0
     damaged: int = 0
     truncated: int = 0
-    backward: int = 0
     foreign: int = 0
     headers: int = 0
 
@@ -131,8 +123,6 @@ class LifeStream:
         self._current = self.lives[0]
         self._out: list[LogRecord] = []
         self._header: LifeStart | None = None
-        self._held: list[LogRecord] = []
-        self._last_ns: int | None = None
         self._wall_time_ms: int | None = None
 
     def take(self) -> list[LogRecord]:
@@ -146,12 +136,6 @@ class LifeStream:
             self._decide(starts=starts_process(record))
             self._settle(DamagedLine)
         life = self._current
-        time_ns = record.time_ns
-        if self._last_ns is None:
-            life.first_time_ns = time_ns
-        elif time_ns < self._last_ns:
-            life.backward += 1
-        self._last_ns = life.last_time_ns = time_ns
         if record.member_id not in life.members:
             life.members[record.member_id] = (record.file, record.line)
         life.events[name] = life.events.get(name, 0) + 1
@@ -163,13 +147,11 @@ class LifeStream:
         counts = self._current.unknown_events
         counts[name] = counts.get(name, 0) + 1
 
-    def component(self, name: str, record: ComponentEvent | None) -> None:
-        """Count a line of another component, and add its record if there is one."""
+    def component(self, name: str) -> None:
+        """Count a line of another component."""
         self._settle(DamagedLine)
         counts = self._current.components
         counts[name] = counts.get(name, 0) + 1
-        if record is not None:
-            (self._out if self._header is None else self._held).append(record)
 
     def foreign(self) -> None:
         """Count a line that is not the log's."""
@@ -221,7 +203,7 @@ class LifeStream:
         self._header = None
         if starts:
             self._settle(TruncatedLine)
-            self._wall_time_ms, self._last_ns = header.wall_time_ms, None
+            self._wall_time_ms = header.wall_time_ms
             if self.lives[-1].lines == 0:
                 self.lives.pop()
                 self._current.life -= 1
@@ -235,8 +217,6 @@ class LifeStream:
                 LogContinued(header.file, header.line, header.time_ns, header.wall_time_ms)
             )
         self.lives[-1].headers += 1
-        self._out += self._held
-        self._held = []
 
 
 def starts_process(record: ClusterEvent) -> bool:

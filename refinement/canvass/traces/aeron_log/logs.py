@@ -158,17 +158,13 @@ class _Kept:
                 self.records.append(record)
 
 
-def read_member(
-    files: Sequence[Path], components: Collection[str] = (), kept: int = sys.maxsize
-) -> MemberLog:
+def read_member(files: Sequence[Path], kept: int = sys.maxsize) -> MemberLog:
     """Read the log of one member whole.
 
     Parameters
     ----------
     files
         In the order in which they were written.
-    components
-        As for `LogParser`.
     kept
         How many records are kept in memory at most; the records of a log of more are read again
         when they are asked for.
@@ -178,7 +174,7 @@ def read_member(
     AeronLogError
         As for `read_records`; also if lines of two members stand in the log.
     """
-    parser = LogParser(components)
+    parser = LogParser()
     found = _Kept(kept)
     for batch in read_records(files, parser):
         found.add(batch)
@@ -194,7 +190,7 @@ def read_member(
     member_id = next(iter(members), NULL_VALUE)
 
     def reread() -> Iterator[LogRecord]:
-        for batch in read_records(files, LogParser(components)):
+        for batch in read_records(files, LogParser()):
             yield from batch
 
     return MemberLog(
@@ -210,7 +206,6 @@ def read_member(
 
 def read_cluster(
     paths: Sequence[Path],
-    components: Collection[str] = (),
     say: Callable[[str], object] = lambda _: None,
     kept: int = sys.maxsize,
 ) -> ClusterLogs:
@@ -220,8 +215,6 @@ def read_cluster(
     ----------
     paths
         One folder, or files. Several files of one member may stand in any order.
-    components
-        As for `LogParser`.
     say
         Called with what begins, in a few words.
     kept
@@ -249,7 +242,7 @@ def read_cluster(
     members = {}
     for number, (member_id, files) in enumerate(sorted(by_member.items()), 1):
         say(f"reading the log of member {member_id} ({number} of {len(by_member)})")
-        members[member_id] = read_member(_in_order(files), components, kept)
+        members[member_id] = read_member(_in_order(files), kept)
     heard = set().union(*(log.named for log in members.values()))
     missing = tuple(sorted(heard - members.keys() - {NULL_VALUE}))
     return ClusterLogs(members, missing, ignored)

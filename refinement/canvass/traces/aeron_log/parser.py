@@ -7,13 +7,12 @@ are cut into pieces. Memory is bounded by one line and the piece at hand, howeve
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Final
 
 from canvass.traces.aeron_log.errors import AeronLogError, LineProblem, LogCode
 from canvass.traces.aeron_log.line import cluster_line_parsers, find_header, parse_header, stamp_of
 from canvass.traces.aeron_log.lives import Broken, LifeStream, LifeSummary
-from canvass.traces.aeron_log.records import ComponentEvent, LogRecord
+from canvass.traces.aeron_log.records import LogRecord
 from canvass.traces.aeron_log.table import OLDEST, release_of
 from canvass.traces.limits import MAX_LINE_BYTES, MAX_STREAM_LINES
 
@@ -48,8 +47,6 @@ class LogParser:
 
     Parameters
     ----------
-    components
-        Other components whose lines are wanted as `ComponentEvent`, for instance ``{"ARCHIVE"}``.
     max_lines
         Lines of all files together.
 
@@ -58,9 +55,8 @@ class LogParser:
     Calls: for each file `begin_file`, any number of `feed`, `end_file`; at last `close`.
     """
 
-    def __init__(self, components: Collection[str] = (), max_lines: int = MAX_STREAM_LINES) -> None:
+    def __init__(self, max_lines: int = MAX_STREAM_LINES) -> None:
         self._stream = LifeStream()
-        self._components = frozenset(components)
         self._lines_left = max_lines
         self._parsers = cluster_line_parsers()
         self._release = OLDEST
@@ -194,12 +190,7 @@ class LogParser:
         elif found[1] == "CLUSTER":
             self._cluster(found[2], line)
         else:
-            component, event = found.groups()
-            record = None
-            if component in self._components:
-                text = line[found.end() :]
-                record = ComponentEvent(self._file, self._line, stamp[0], component, event, text)
-            self._stream.component(component, record)
+            self._stream.component(found[1])
 
     def _header(self, line: str, at: int) -> None:
         """Read a header; a line that a crash has cut may stand before it, without an end."""

@@ -84,16 +84,6 @@ class DamagedLine(TruncatedLine, frozen=True, gc=False):
     """A line within a life is incomplete or unreadable: what it said is lost."""
 
 
-class ComponentEvent(Line, frozen=True, gc=False):
-    """A line of a component other than the cluster's, for instance of the archive; its text is
-    split on demand.
-    """
-
-    component: str
-    event: str
-    text: str
-
-
 class ClusterEvent(Line, frozen=True, gc=False):
     """A line of the cluster component.
 
@@ -368,6 +358,4 @@ class Start(ClusterEvent, frozen=True, gc=False):
     version: str
 
 
-LogRecord: TypeAlias = (
-    ClusterEvent | LifeStart | LogContinued | TruncatedLine | DamagedLine | ComponentEvent
-)
+LogRecord: TypeAlias = ClusterEvent | LifeStart | LogContinued | TruncatedLine | DamagedLine

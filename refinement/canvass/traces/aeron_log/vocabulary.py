@@ -105,21 +105,6 @@ class Vocabulary:
         return self.release < Release(1, 45)
 
     @property
-    def prints_announced_old_position(self) -> bool:
-        """Whether ``oldPosition`` of ``TRUNCATE_LOG_ENTRY`` is the leader's log position out of the
-        announcement, and not the end of the member's own log.
-
-        Notes
-        -----
-        Aeron: ``Election.onNewLeadershipTerm`` up to 1.49.
-        """
-        return self.release < Release(1, 50)
-
-    def is_silent(self, name: str) -> bool:
-        """Whether an event, by its name in the log, is disabled or not known to the release."""
-        return EVENT_TYPES[name].record not in self.kinds
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The kinds by their names in the log, in alphabetical order."""
         return tuple(sorted(_ROW_OF[kind].name for kind in self.kinds))
