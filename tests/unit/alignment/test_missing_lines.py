@@ -55,6 +55,14 @@ def test_a_line_that_something_else_needs(member_id: int, at: int, tmp_path: Pat
     assert summary.missing
 
 
+def test_reports_without_which_a_leader_could_not_have_committed(tmp_path: Path) -> None:
+    """Another member receives the commit position before the next report that is there."""
+    summary = said_of(without(captured(SAMPLES[1]), 1, 58, 7), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert summary.missing[0].startswith("member-1.log:89: lines are missing before it")
+
+
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])
 @pytest.mark.parametrize("member_id", [0, 1])
 def test_a_catch_up_of_which_only_the_end_is_there(

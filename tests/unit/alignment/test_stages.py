@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace as replace_fields
 from functools import cache
 from pathlib import Path
@@ -40,7 +41,10 @@ from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
 from canvass.traces.alignment.channels import Channel
 from canvass.traces.alignment.commuting import begun_at_once, move_left
-from canvass.traces.alignment.completeness import missing_commits
+from canvass.traces.alignment.completeness import (
+    missing_links,
+    missing_receipts,
+)
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.member_lines import MemberLines, member_lines
 from canvass.traces.alignment.moves import END_OF_LIFE, TICKS, Moves
@@ -171,10 +175,10 @@ def test_an_impossible_commit_position_has_no_window() -> None:
 
 
 def test_a_true_log_lacks_no_commit_position() -> None:
-    assert list(missing_commits(lines_of_sample())) == []
+    assert list(missing_receipts(lines_of_sample())) == []
 
 
-def received(i: int, times: list[int], messages: list[Message]) -> MemberLines:
+def received(i: int, times: list[int], messages: Sequence[Message | None]) -> MemberLines:
     given: dict[str, Any] = dict.fromkeys(records.ElectionStateChange.__struct_fields__, 0)
     found: list[Any] = [records.ElectionStateChange(**{**given, "time_ns": at}) for at in times]
     return MemberLines(i, ("log",), found, list(messages), ALL_EVENTS, times=times)
@@ -194,7 +198,58 @@ def test_a_follower_that_the_leader_does_not_hear_of_may_be_cut_off(
         2: received(2, times, commits),
     }
 
-    assert len(list(missing_commits(members))) == lost
+    assert len(list(missing_receipts(members))) == lost
+
+
+STARTED = records.LifeStart(0, 1, 0, 0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("reports", "held_up", "lines"),
+    [
+        pytest.param(range(4, 21), 1, [4], id="the leader receives reports meanwhile"),
+        pytest.param(range(4, 21), 6, [], id="all come later, at once"),
+        pytest.param((4, 20), 1, [], id="the member may have been paused"),
+    ],
+)
+def test_commit_positions_that_nobody_else_receives(
+    reports: Sequence[int], held_up: int, lines: list[int]
+) -> None:
+    """A follower of two receives nothing for 1.5 s, and the leader goes on to receive its reports.
+
+    Commit positions that a connection held up come all within 6 ms.
+    """
+    late = [2_000_000_000 + 1_000_000 * at for at in range(held_up)]
+    times = [400_000_000, 500_000_000, *late]
+    commits: list[Message] = [CommitPosition(1, 32, 0) for _ in times]
+    members = {
+        0: received(
+            0, [100_000_000 * at for at in reports], [AppendPosition(1, 32, 1, 0) for _ in reports]
+        ),
+        1: received(1, times, commits),
+    }
+    for one in members.values():
+        (closed,) = received(0, [0], [None]).records
+        one.records[:0] = [STARTED, replace(closed, old_state="", new_state="CLOSED")]
+        one.messages[:0] = [None, None]
+        one.times[:0] = [0, 0]
+
+    assert [(i, line) for i, line, _ in missing_receipts(members)] == [(1, line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("kind", "at"), [(records.ServiceAck, -2), (records.ClusterSessionStateChange, 1)]
+)
+def test_a_line_that_does_not_go_on_where_the_last_one_ended(
+    kind: type[records.Line], at: int
+) -> None:
+    lines = lines_of_sample(SAMPLES[1])
+    beside = list(lines[1].beside)
+    of_kind = [k for k, (_, record) in enumerate(beside) if isinstance(record, kind)]
+
+    assert list(missing_links(lines)) == []
+    del beside[of_kind[at]]
+    assert [i for i, *_ in missing_links({1: replace_fields(lines[1], beside=beside)})] == [1]
 
 
 def test_a_commit_position_that_is_repeated_may_have_fallen() -> None:
@@ -205,13 +260,14 @@ def test_a_commit_position_that_is_repeated_may_have_fallen() -> None:
     burst = [times[0] - 5 + k for k in range(5)]
     rising: list[Message] = [CommitPosition(1, at, 0) for at in (64, 96, 128, 160, 64)]
     last: list[Message] = [CommitPosition(1, 64, 0), CommitPosition(1, 192, 0)]
+    reports = [times[0] + 20_000_000 * at for at in range(6)]
     members = {
-        0: received(0, times, [AppendPosition(1, 32, 1, 0) for _ in times]),
+        0: received(0, reports, [AppendPosition(1, 32, 1, 0) for _ in reports]),
         1: received(1, times, last),
         2: received(2, [*burst, times[1]], [*rising, last[1]]),
     }
 
-    assert list(missing_commits(members)) == []
+    assert list(missing_receipts(members)) == []
 
 
 def test_two_gaps_cost_more_than_a_false_line_and_one_small_gap_less() -> None:

@@ -15,7 +15,12 @@ from canvass.traces.aeron_log.records import ElectionStateChange
 from canvass.traces.aeron_log.table import EVENT_TYPES
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channels import Carried
-from canvass.traces.alignment.completeness import missing_commits, missing_ends, missing_states
+from canvass.traces.alignment.completeness import (
+    missing_causes,
+    missing_ends,
+    missing_links,
+    missing_receipts,
+)
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
@@ -309,9 +314,12 @@ class _Remarks:
             self._of_replay(i, one.trajectory)
         if self.found.false_lines or self.found.stopped:
             return
-        for missing in (missing_commits, missing_states):
+        for missing in (missing_receipts, missing_links):
             for i, index, reason in missing(self.segment.lines):
                 self._gap(i, index, reason)
+        channels = self.solution.matching.channels
+        for i, index, reason in missing_causes(self.solution.windows, channels):
+            self._gap(i, index, reason)
         if not self.segment.ends:
             for i, index, reason in missing_ends(self.segment.lines):
                 self._gap(i, index, reason)

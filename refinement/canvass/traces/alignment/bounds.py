@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec.structs import replace
-
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition
 from canvass.traces.alignment.moves import END_OF_LIFE
@@ -104,8 +102,3 @@ def bound_back(
         if not leads_closed(s, term):
             return
         change(bounds[at], s)
-
-
-def with_position(s: Member, name: str, value: int) -> Member:
-    """A state with another number for one of the three quantities."""
-    return replace(s, **{name: value})

@@ -8,19 +8,22 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from canvass.cluster.messages import AppendPosition, CommitPosition
-from canvass.traces.aeron_log.records import LifeStart, StateChange
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message
+from canvass.traces.aeron_log.records import (
+    ClusterSessionStateChange,
+    ElectionStateChange,
+    LifeStart,
+    Line,
+    ServiceAck,
+    StateChange,
+)
+from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.member_lines import MemberLines, is_termination
-from canvass.traces.alignment.windows import sender_of
-
-CONNECTED_NS: Final = 2_000_000_000
-"""Between two messages of one channel that come so soon after each other the connection has held.
-
-Source: an image is given up after 10 s without a sign (``aeron.image.liveness.timeout``).
-"""
+from canvass.traces.alignment.windows import SLOTS, Windows, sender_of
 
 IN_STEP_NS: Final = 20_000_000
 """Two members that received the same two messages at the same distance of time were both connected
@@ -38,8 +41,23 @@ receives reports or commit positions at intervals (``ConsensusModule.leaderHeart
 ONE_HOST_NS: Final = 100_000_000
 """Clocks whose headers put them so near to each other are those of one host."""
 
-_Times = dict[int, tuple[int, int]]
-"""For each position when it was received first, and last."""
+BEAT_NS: Final = 200_000_000
+"""A leader repeats its commit position, and a follower its report, at least so often, if nothing
+else is configured (``ConsensusModule.leaderHeartbeatIntervalNs``).
+"""
+
+BURST_NS: Final = 20_000_000
+"""What a connection has held up arrives within so little time."""
+
+CLOCK_NS: Final = 1_000_000
+"""Processes of one host read one clock; it is exact to this."""
+
+_Key = tuple[int, int, type[Message], int]
+_BACK: Final[Mapping[type[Message], type[Message]]] = {
+    AppendPosition: CommitPosition,
+    CommitPosition: AppendPosition,
+}
+"""What a member sends that receives the other one at intervals."""
 
 
 def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
@@ -58,14 +76,15 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
         end = lines.records[-1].time_ns
         if lines.beside:
             end = max(end, lines.beside[-1][1].time_ns)
-        late = [
+        late = sorted(
             record.time_ns
             for j, other in members.items()
             if j != i
             for record, m in zip(other.records, other.messages, strict=True)
-            if m is not None and sender_of(m) == i and record.time_ns > end + GOES_ON_NS
-        ]
-        if len(late) >= LATE_MESSAGES and not is_termination(lines.records[-1]):
+            if m is not None and sender_of(m) == i and record.time_ns > end + 2 * BEAT_NS
+        )
+        apart = sum(b - a > BURST_NS for a, b in pairwise([end, *late]))
+        if apart >= LATE_MESSAGES and not is_termination(lines.records[-1]):
             yield i, len(lines.records), f"others received {len(late)} messages of it later"
 
 
@@ -80,12 +99,61 @@ def is_one_host(members: Mapping[int, MemberLines]) -> bool:
     return bool(walls) and max(walls) - min(walls) < ONE_HOST_NS
 
 
-LATE_MESSAGES: Final = 3
-"""So many messages are not all late for having been on their way."""
+LATE_MESSAGES: Final = 2
+"""So many messages, apart from each other, are not all late for having been on their way."""
 
 
-def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Members that lack commit positions which their leader sent to all, as another member shows.
+@dataclass(slots=True)
+class _Stream:
+    """Positions that a closed member received of another one in a term.
+
+    Parameters
+    ----------
+    times, lines, positions
+        When each was received, the index of its line, and what it said.
+    elections
+        How many elections the receiver had had by then.
+    first, last
+        For each position the first and the last receipt of it.
+    """
+
+    times: list[int] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    elections: list[int] = field(default_factory=list)
+    first: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] = field(default_factory=dict)
+
+    def add(self, time_ns: int, line: int, position: int, elections: int) -> None:
+        """Add a receipt."""
+        self.first.setdefault(position, len(self.times))
+        self.last[position] = len(self.times)
+        self.times.append(time_ns)
+        self.lines.append(line)
+        self.positions.append(position)
+        self.elections.append(elections)
+
+    def goes_on(self, begin: int, end: int, silence: int) -> bool:
+        """Whether the receiver, without an election, never waited for so long between moments."""
+        low, high = bisect_left(self.times, begin), bisect_right(self.times, end)
+        if low == high or self.elections[low] != self.elections[high - 1]:
+            return False
+        return all(b - a < silence for a, b in pairwise([begin, *self.times[low:high], end]))
+
+    def between(self, before: int, after: int, duration: int) -> int:
+        """How many positions came between two others that came at some distance of time."""
+        begin, end = self.last.get(before), self.first.get(after)
+        if begin is None or end is None:
+            return 0
+        if abs(self.times[end] - self.times[begin] - duration) > IN_STEP_NS:
+            return 0
+        # What a leader repeats may fall: a position may have been received before, too.
+        found = set(self.positions[begin + 1 : end])
+        return sum(before < one < after and self.first[one] > begin for one in found)
+
+
+def missing_receipts(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
+    """Members that lack messages of another one, which receives theirs meanwhile.
 
     Yields
     ------
@@ -94,43 +162,92 @@ def missing_commits(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, i
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.publishCommitPosition`` offers to each member in turn. A member
-    that the leader does not hear of meanwhile may be cut off, or paused.
+    Who receives something is not paused, and takes the duty cycle in which it sends. A leader
+    offers a commit position to each member in turn (``ConsensusModuleAgent.publishCommitPosition``)
+    and repeats it, as followers repeat their reports. What a connection holds up arrives later, all
+    at once. The clocks of several hosts say nothing of intervals.
     """
-    reports = _reports(members)
-    first: dict[int, dict[tuple[int, int], _Times]] = {}
-    for i, lines in members.items():
-        own: defaultdict[tuple[int, int], _Times] = defaultdict(dict)
-        for record, m in zip(lines.records, lines.messages, strict=True):
-            if isinstance(m, CommitPosition):
-                key = (m.leader_member_id, m.leadership_term_id)
-                begun = own[key].get(m.log_position, (record.time_ns, 0))[0]
-                own[key][m.log_position] = begun, record.time_ns
-        first[i] = dict(own)
-    for i, lines in members.items():
-        others = [times for k, times in first.items() if k != i]
-        rising = _rising(others)
-        last: tuple[CommitPosition, int] | None = None
-        for index, m in enumerate(lines.messages):
-            if isinstance(lines.records[index], LifeStart):
-                last = None
-            if not isinstance(m, CommitPosition):
+    one_host = is_one_host(members)
+    streams = _streams(members)
+    for (i, j, kind, term), found in streams.items():
+        back = streams.get((j, i, _BACK[kind], term))
+        others = [streams.get((k, j, kind, term)) for k in members if k not in (i, j)]
+        for at, (begin, end) in enumerate(pairwise(found.times) if back is not None else ()):
+            is_same = found.elections[at] == found.elections[at + 1]
+            silence = end - begin
+            if not is_same or back is None or not back.goes_on(begin, end, silence // 2):
                 continue
-            time_ns = lines.records[index].time_ns
-            near = last is not None and time_ns - last[1] < CONNECTED_NS
-            if last is not None and near and _is_heard_of(reports, i, m, lines, index, last[1]):
-                lost = _lost(last[0], m, time_ns - last[1], others, rising)
-                if lost >= LOST_COMMITS:
-                    reason = (
-                        f"lines are missing before it: {lost} commit positions of member"
-                        f" {m.leader_member_id} that another member received"
-                    )
-                    yield i, index, reason
-            last = m, time_ns
+            line = found.lines[at + 1]
+            pair = found.positions[at], found.positions[at + 1]
+            witnessed = [one.between(*pair, silence) for one in others if one is not None]
+            lost = max(witnessed, default=0)
+            held_up = bisect_right(found.times, end + BURST_NS) - at - 2
+            if lost >= LOST_COMMITS:
+                what = f"{lost} commit positions of member {j} that another member received"
+                yield i, line, f"lines are missing before it: {what}"
+            elif one_host and silence > 2 * BEAT_NS and held_up * 2 * BEAT_NS < silence - BEAT_NS:
+                what = f"member {j} received messages of it, and it none of member {j}"
+                reason = f"lines are missing before it: for {silence // 1_000_000} ms {what}"
+                yield i, line, reason
 
 
-def missing_states(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
-    """Changes of a module's state that do not begin where the one before in the process ended.
+def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
+    """What members received outside elections, by receiver, sender, kind and term."""
+    found: defaultdict[_Key, _Stream] = defaultdict(_Stream)
+    for i, lines in members.items():
+        changes = [
+            record
+            for record, m in zip(lines.records, lines.messages, strict=True)
+            if m is None and isinstance(record, ElectionStateChange)
+        ]
+        closed, elections = not changes or changes[0].old_state == "INIT", 0
+        for index, (record, m) in enumerate(zip(lines.records, lines.messages, strict=True)):
+            if isinstance(m, AppendPosition | CommitPosition):
+                if closed:
+                    stream = found[i, sender_of(m), type(m), m.leadership_term_id]
+                    stream.add(lines.times[index], index, m.log_position, elections)
+            elif isinstance(record, LifeStart | ElectionStateChange):
+                closed = isinstance(record, ElectionStateChange) and record.new_state == "CLOSED"
+                elections += 1
+    return dict(found)
+
+
+def missing_causes(
+    windows: Mapping[int, Windows], channels: Mapping[tuple[int, int], list[Receipt]]
+) -> Iterator[tuple[int, int, str]]:
+    """Members of which others received a message before its line could make them send it.
+
+    Yields
+    ------
+    tuple of int, int, str
+        Member, index of the line before which lines are missing, and the reason. Nothing if the
+        clocks are several hosts'.
+    """
+    if not is_one_host({i: one.trajectory.lines for i, one in windows.items()}):
+        return
+    for (i, j), receipts in channels.items():
+        steps, lines = windows[i].steps, windows[i].trajectory.lines
+        received = windows[j].trajectory.lines.records
+        last = at = 0
+        named = -1
+        for receipt in receipts:
+            place = receipt.earliest // SLOTS + 1
+            for step in steps[at:place]:
+                # A change is logged after what it sends, a receipt before.
+                if step.lines and step.given.message is not None:
+                    last = step.lines.start
+            at = max(at, place)
+            shown = windows[j].steps[receipt.step].lines
+            if shown and last > named:
+                received_ns = received[shown.start].time_ns
+                if received_ns < lines.records[last].time_ns - CLOCK_NS:
+                    named, name = last, type(receipt.message).__name__
+                    reason = f"lines are missing before it: member {j} received a {name} before"
+                    yield i, last, reason
+
+
+def missing_links(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int, str]]:
+    """Lines that do not go on where the one before in the process ended.
 
     Yields
     ------
@@ -139,72 +256,32 @@ def missing_states(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, in
 
     Notes
     -----
-    Source: ``ConsensusModuleAgent.state`` logs the state that it leaves and the one that it enters.
+    Source: ``ConsensusModuleAgent.state`` and ``ClusterSession.state`` log the state that is left
+    and the one that is entered; ``ClusteredServiceAgent`` counts its acknowledgements.
     """
     for i, lines in members.items():
-        state: str | None = None
+        reached: dict[object, str] = {}
         ordered = [(index, 1, record) for index, record in enumerate(lines.records)]
         ordered += [(index, 0, record) for index, record in lines.beside]
         for index, _, record in sorted(ordered, key=lambda one: one[:2]):
             if isinstance(record, LifeStart):
-                state = None
-            elif isinstance(record, StateChange):
-                if state not in (None, record.old_state):
-                    yield i, index, f"lines are missing before it: the module was {state}"
-                state = record.new_state
+                reached.clear()
+            elif (link := _link(record)) is not None:
+                of, begin, end = link
+                before = reached.get(of, begin)
+                if begin not in (before, "null"):
+                    yield i, index, f"lines are missing before it: {of} was {before}"
+                reached[of] = end
 
 
-def _reports(members: Mapping[int, MemberLines]) -> dict[tuple[int, int], list[int]]:
-    """For each leader and follower when the leader received reports."""
-    found: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for i, lines in members.items():
-        for at, m in zip(lines.times, lines.messages, strict=True):
-            if isinstance(m, AppendPosition):
-                found[i, m.follower_member_id].append(at)
-    return dict(found)
-
-
-def _is_heard_of(
-    reports: Mapping[tuple[int, int], list[int]],
-    i: int,
-    m: CommitPosition,
-    lines: MemberLines,
-    index: int,
-    last_ns: int,
-) -> bool:
-    """Whether the leader went on receiving reports of a member between two commit positions."""
-    end = lines.times[index]
-    begin = end - (lines.records[index].time_ns - last_ns)
-    times = reports.get((m.leader_member_id, i), [])
-    heard = times[bisect_left(times, begin) : bisect_right(times, end)]
-    silences = [b - a for a, b in pairwise([begin, *heard, end])]
-    return bool(heard) and max(silences) < GOES_ON_NS
-
-
-def _rising(others: list[dict[tuple[int, int], _Times]]) -> list[dict[tuple[int, int], list[int]]]:
-    return [{key: sorted(times) for key, times in one.items()} for one in others]
-
-
-def _lost(
-    before: CommitPosition,
-    after: CommitPosition,
-    distance_ns: int,
-    others: list[dict[tuple[int, int], _Times]],
-    rising: list[dict[tuple[int, int], list[int]]],
-) -> int:
-    """How many commit positions another member received between two, in the same time."""
-    key = (after.leader_member_id, after.leadership_term_id)
-    if (before.leader_member_id, before.leadership_term_id) != key:
-        return 0
-    for times, positions in zip(others, rising, strict=True):
-        known = times.get(key, {})
-        if before.log_position not in known or after.log_position not in known:
-            continue
-        # What a leader repeats may fall: this position may have been received before, too.
-        begin, end = known[before.log_position][1], known[after.log_position][0]
-        if abs(end - begin - distance_ns) > IN_STEP_NS:
-            continue
-        low = bisect_right(positions[key], before.log_position)
-        between = positions[key][low : bisect_left(positions[key], after.log_position)]
-        return sum(begin < known[position][0] < end for position in between)
-    return 0
+def _link(record: Line) -> tuple[str, str, str] | None:
+    """Of what a line says that it goes from one state or number to another."""
+    if isinstance(record, StateChange):
+        return "the module", record.old_state, record.new_state
+    if isinstance(record, ClusterSessionStateChange):
+        session = f"session {record.cluster_session_id}"
+        return session, record.old_state, record.new_state
+    if isinstance(record, ServiceAck):
+        service = f"the count of service {record.service_id}"
+        return service, str(record.ack_id), str(record.ack_id + 1)
+    return None

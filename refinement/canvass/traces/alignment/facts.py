@@ -68,9 +68,9 @@ class ClusterFacts:
         return sorted(self.followers.get((leader, term), ()), key=shown)
 
     def entry_end(self, term: int, base: int) -> int:
-        """Where the first entry of a term ends, or -1."""
+        """Where the first entry of a term ends; if no line shows it, by its usual length."""
         known = self.term_entries.get(term)
-        return known[1] if known is not None and known[0] == base else -1
+        return known[1] if known is not None and known[0] == base else base + TERM_ENTRY_BYTES
 
 
 def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:

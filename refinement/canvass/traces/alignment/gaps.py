@@ -7,7 +7,6 @@ each move costs is in `costs`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -33,7 +32,7 @@ from canvass.traces.alignment.completeness import GOES_ON_NS
 from canvass.traces.alignment.facts import ClusterFacts
 from canvass.traces.alignment.member_lines import MemberLines, is_start
 from canvass.traces.alignment.moves import END_OF_LIFE
-from canvass.traces.alignment.replay import Moved, Replay, Step
+from canvass.traces.alignment.replay import Moved, Repair, Replay, Step, false_step
 
 BACK: Final = 4
 """Lines before the one that cannot be met at which something may be wrong already."""
@@ -54,34 +53,6 @@ _SUBSCRIBED: Final = frozenset(
     }
 )
 _NONE: Final[Effects] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """One way to go on.
-
-    Parameters
-    ----------
-    cost
-        Of its moves.
-    length
-        How many steps of the trajectory are kept.
-    path
-        The steps that follow them.
-    next_line
-        The line after these.
-    false_line
-        The line that is false, or -1.
-    reason
-        What is wrong, in words.
-    """
-
-    cost: int
-    length: int
-    path: Moved
-    next_line: int
-    false_line: int
-    reason: str
 
 
 class Repairs:
@@ -166,14 +137,14 @@ class Repairs:
         count = len(self._lines.records)
         if line + 1 < count:
             if isinstance(self._lines.records[line + 1], LifeStart):
-                step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
-                yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
+                step = false_step(self._lines, line, state)
+                yield Repair(costs.FALSE_LINE, length, (step,), line, reason)
             for path in self._some(state, line + 1):
                 if path[-1].lines.stop > k:
-                    yield Repair(costs.FALSE_LINE, length, path, path[-1].lines.stop, line, reason)
+                    yield Repair(costs.FALSE_LINE, length, path, line, reason)
         else:
-            step = Step("", NO_INPUT, Outcome(state), range(line, line + 1), false=True)
-            yield Repair(costs.FALSE_LINE, length, (step,), line + 1, line, reason)
+            step = false_step(self._lines, line, state)
+            yield Repair(costs.FALSE_LINE, length, (step,), line, reason)
         for path, at, fields in self._replay.meet_loosely(state, line):
             if line < k and self._met_beyond(path[-1].state, path[-1].lines.stop, k) is None:
                 continue
@@ -181,7 +152,6 @@ class Repairs:
                 costs.FALSE_LINE + costs.OTHER_FIELD * (fields - 1),
                 length,
                 path,
-                path[-1].lines.stop,
                 at,
                 "the step that is possible here prints other numbers",
             )
@@ -192,7 +162,6 @@ class Repairs:
                         costs.FALSE_LINE + 1,
                         length,
                         path,
-                        path[-1].lines.stop,
                         line,
                         "what follows needs a message with other contents",
                     )
@@ -212,9 +181,7 @@ class Repairs:
             lines.exchange(line, other)
             if found is not None:
                 reason = f"this line and the one at {lines.place(other)} stand in the other order"
-                yield Repair(
-                    costs.EXCHANGED_LINES, length, found, found[-1].lines.stop, line, reason
-                )
+                yield Repair(costs.EXCHANGED_LINES, length, found, line, reason)
 
     def _met_beyond(self, state: Member, line: int, last: int) -> Moved | None:
         """The steps that meet the lines from one to another."""
@@ -242,7 +209,7 @@ class Repairs:
             missing = [step.gap for step in path if step.gap]
             cost = costs.GAP + costs.MISSING_LINE * len(missing)
             reason = "missing: " + ", ".join(missing)
-            yield Repair(cost, length, path, path[-1].lines.stop, NULL_VALUE, reason)
+            yield Repair(cost, length, path, NULL_VALUE, reason)
 
     def _resynchronised(self, state: Member, length: int, k: int) -> Iterator[Repair]:
         """The member's state is taken from the next line that describes it.
@@ -265,7 +232,7 @@ class Repairs:
                 if is_start(begun) and (fallen := _fallen(state, record)):
                     step = Step("", NO_INPUT, Outcome(state), range(index, taken), false=True)
                     cost = costs.GAP + costs.MISSING_LINE
-                    yield Repair(cost, length, (step,), taken, index, fallen)
+                    yield Repair(cost, length, (step,), index, fallen)
                     return
                 known = described_state(self._replay, self._facts, state, record)
                 reason = f"lines are missing; the state is known again with {record.new_state}"
@@ -278,7 +245,7 @@ class Repairs:
                     resynchronised=True,
                 )
                 cost = costs.GAP + costs.UNKNOWN_LINES + costs.UNALIGNED_LINE * lost
-                yield Repair(cost, length, (step,), taken, NULL_VALUE, reason)
+                yield Repair(cost, length, (step,), NULL_VALUE, reason)
                 return
 
     def _some(self, state: Member, line: int) -> Iterator[Moved]:

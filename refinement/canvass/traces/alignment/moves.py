@@ -162,8 +162,7 @@ class Moves:
             if place[0] == s.commit_position:
                 found.setdefault(known, place)
         for one, (base, end) in found.items():
-            entry = Input(position=end, leadership_term_id=one, term_base_log_position=base)
-            yield "OnReplayNewLeadershipTermEvent", entry
+            yield _entry(one, base, end)
 
     def _is_unlogged_start(self, k: int) -> bool:
         """Whether a process starts with a line, where the log does not show its first election."""
@@ -220,7 +219,7 @@ class Moves:
             yield action, leading
             if at is ElectionState.LEADER_READY:
                 end = self.facts.entry_end(s.leadership_term_id, s.publication_position)
-                yield action, replace(leading, position=end if end > 0 else _entry_end(s))
+                yield action, replace(leading, position=end)
         yield "ElectionError", NO_INPUT
 
     def _closed(self, s: Member, k: int, hidden: frozenset[str]) -> Iterator[Move]:
@@ -253,15 +252,7 @@ class Moves:
         """First entries of terms, where the log does not show that they are processed."""
         for term, base in self._entries(s):
             if base == s.commit_position:
-                end = self.facts.entry_end(term, base)
-                yield (
-                    "OnReplayNewLeadershipTermEvent",
-                    Input(
-                        position=end if end > 0 else base + TERM_ENTRY_BYTES,
-                        leadership_term_id=term,
-                        term_base_log_position=base,
-                    ),
-                )
+                yield _entry(term, base, self.facts.entry_end(term, base))
 
     def _entries(self, s: Member) -> Iterator[tuple[int, int]]:
         """The terms that a member has still to process, with their bases: those of its own
@@ -438,10 +429,11 @@ def _snapshotted(s: Member) -> int:
     return max(s.snapshot_log_position, entry)
 
 
+def _entry(term: int, base: int, end: int) -> Move:
+    """The first entry of a term is processed."""
+    entry = Input(position=end, leadership_term_id=term, term_base_log_position=base)
+    return "OnReplayNewLeadershipTermEvent", entry
+
+
 def _receive(message: object, active: frozenset[int] = frozenset()) -> Move:
     return f"On{type(message).__name__}", Input(message=message, active=active)  # type: ignore[arg-type]
-
-
-def _entry_end(s: Member) -> int:
-    """The end of a term's first entry, where no line shows it: its length is always the same."""
-    return s.publication_position + TERM_ENTRY_BYTES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from canvass.cluster.member import NO_INPUT, Input, Member
 from canvass.cluster.outcome import Outcome
@@ -83,28 +83,45 @@ class Step:
 Moved: TypeAlias = tuple[Step, ...]
 
 
-class Repaired(Protocol):
-    """How a replay goes on where a line cannot be met."""
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One way to go on where a line cannot be met.
+
+    Parameters
+    ----------
+    cost
+        Of its moves.
+    length
+        How many steps of the trajectory are kept.
+    path
+        The steps that follow them.
+    false_line
+        The index of the line that is false, or -1.
+    reason
+        What is wrong, in words.
+    """
+
+    cost: int
+    length: int
+    path: Moved
+    false_line: int
+    reason: str
 
     @property
-    def length(self) -> int:
-        """How many steps are kept."""
-        ...
+    def next_line(self) -> int:
+        """The line after the steps."""
+        return self.path[-1].lines.stop
 
-    @property
-    def path(self) -> Moved:
-        """The steps that follow."""
-        ...
 
-    @property
-    def false_line(self) -> int:
-        """The index of a false line, or -1."""
-        ...
+FindRepair: TypeAlias = Callable[[list[Step], Member, int], Repair | None]
+"""Finds how a trajectory goes on that begins in a state, and cannot meet a line."""
 
-    @property
-    def reason(self) -> str:
-        """What is wrong, in words."""
-        ...
+
+def false_step(lines: MemberLines, line: int, state: Member) -> Step:
+    """A step that stands for a false line, and changes nothing."""
+    m = lines.messages[line]
+    action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
+    return Step(action, given, Outcome(state), range(line, line + 1), false=True)
 
 
 @dataclass(slots=True)
@@ -340,7 +357,7 @@ class Replay:
         self,
         s: Member | None = None,
         k: int = 0,
-        repair: Callable[[list[Step], Member, int], Repaired | None] | None = None,
+        repair: FindRepair | None = None,
     ) -> Trajectory:
         """Replay the lines from ``k`` on, from a state, by default from an empty disk.
 
@@ -399,7 +416,7 @@ class Replay:
         reached: list[Step],
         start: Member,
         k: int,
-        repair: Callable[[list[Step], Member, int], Repaired | None] | None,
+        repair: FindRepair | None,
     ) -> Moved | None:
         """Ask how to go on at line ``k``, and note what is wrong there."""
         found = repair(reached, start, k) if repair is not None else None
@@ -410,13 +427,7 @@ class Replay:
         if found.false_line >= 0:
             trajectory.false_lines.append((found.false_line, found.reason))
             # The trajectory ends with the false line: what comes after it is not held against it.
-            line = self.lines.records[found.false_line]
             state = trajectory.steps[-1].state if trajectory.steps else start
-            message = self.lines.messages[found.false_line]
-            given = NO_INPUT if message is None else Input(message=message)
-            action = "" if message is None else f"On{type(message).__name__}"
-            del line
-            lines = range(found.false_line, found.false_line + 1)
-            return (Step(action, given, Outcome(state), lines, false=True),)
+            return (false_step(self.lines, found.false_line, state),)
         trajectory.gaps.append((found.path[-1].lines.start, found.reason))
         return found.path

@@ -13,9 +13,8 @@ from typing import Final
 from msgspec import structs
 
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message
-from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
@@ -24,7 +23,7 @@ from canvass.traces.alignment.channel_matching import Matching, Receipt, match_e
 from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE
-from canvass.traces.alignment.replay import Step
+from canvass.traces.alignment.replay import Step, false_step
 from canvass.traces.alignment.windows import (
     SLOTS,
     Windows,
@@ -460,9 +459,7 @@ def _end_with(one: Windows, line: int, reason: str) -> None:
     at = next((t for t, step in enumerate(steps) if step.lines.stop > line), len(steps))
     before = steps[at - 1].state if at else one.before
     del steps[at:]
-    m = trajectory.lines.messages[line]
-    action, given = ("", NO_INPUT) if m is None else (f"On{type(m).__name__}", Input(message=m))
-    steps.append(Step(action, given, Outcome(before), range(line, line + 1), false=True))
+    steps.append(false_step(trajectory.lines, line, before))
     trajectory.gaps[:] = [gap for gap in trajectory.gaps if gap[0] < line]
     trajectory.false_lines.append((line, reason))
     trajectory.stopped = line + 1
