@@ -9,7 +9,7 @@ import pytest
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import CommitPosition
-from canvass.traces.alignment.heard import heard_of, is_reported_by_quorum
+from canvass.traces.alignment.bounds import heard_of, is_reported_by_quorum
 from canvass.traces.alignment.live import Emitted, LiveMember
 from canvass.traces.alignment.moves import TICKS
 from support.aeron_runs import FINDING, SAMPLES, aligned, lines_of, write_logs

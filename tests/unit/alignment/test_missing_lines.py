@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.aeron_log.records import ElectionStateChange, LogRecord
 from canvass.traces.alignment.outcome import EXPLAINED, INCOMPLETE, ImportSummary
@@ -61,6 +62,17 @@ def test_reports_without_which_a_leader_could_not_have_committed(tmp_path: Path)
 
     assert summary.outcome == INCOMPLETE
     assert summary.missing[0].startswith("member-1.log:89: lines are missing before it")
+
+
+def test_the_first_entry_of_a_term_that_a_follower_must_have_processed(tmp_path: Path) -> None:
+    lines = captured(next(path for path in captures() if path.name == "s1-with-sends"))
+    entries = [
+        at for at, one in enumerate(lines[2]) if isinstance(one, records.ReplayNewLeadershipTerm)
+    ]
+    summary = said_of(without(lines, 2, entries[-1] - 1, 4), tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE
+    assert "missing: ReplayNewLeadershipTerm" in summary.missing[0]
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])

@@ -38,8 +38,7 @@ from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.logs import read_cluster
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper
-from canvass.traces.alignment.channel_matching import SCANS, Matching, Receipt, match
-from canvass.traces.alignment.channels import Channel
+from canvass.traces.alignment.channel_matching import SCANS, Channel, Matching, Receipt, match
 from canvass.traces.alignment.commuting import begun_at_once, move_left
 from canvass.traces.alignment.completeness import (
     missing_links,

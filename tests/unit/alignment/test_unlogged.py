@@ -16,11 +16,9 @@ from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
 from canvass.traces.aeron_log import records
 from canvass.traces.aeron_log.records import ElectionStateChange, LifeStart, Line
-from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.channels import Channel
-from canvass.traces.alignment.clocks import wall_times
+from canvass.traces.alignment.channel_matching import Channel, Receipt
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
-from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.member_lines import MemberLines, wall_times
 from canvass.traces.alignment.moves import Moves
 from canvass.traces.alignment.printing import said_lines
 from canvass.traces.alignment.vocabulary import ALL_EVENTS

@@ -14,7 +14,7 @@ from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
 from canvass.traces.aeron_log.records import ElectionStateChange
 from canvass.traces.aeron_log.table import EVENT_TYPES
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
-from canvass.traces.alignment.channels import Carried
+from canvass.traces.alignment.channel_matching import Carried
 from canvass.traces.alignment.completeness import (
     missing_causes,
     missing_ends,

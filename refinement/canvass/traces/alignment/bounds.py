@@ -2,6 +2,9 @@
 
 The lower bound is the state of the trajectory. The upper one comes from the next step that fixes
 the value, and from what received messages said of it.
+
+The spec leaves to chance which members are active, so that each set is a possible one. A log is
+explained best if those count that the leader has heard of, and nobody else.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import NULL_VALUE, AppendPosition
+from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step, Trajectory
 
@@ -102,3 +106,25 @@ def bound_back(
         if not leads_closed(s, term):
             return
         change(bounds[at], s)
+
+
+def heard_of(i: int, s: Member) -> frozenset[int]:
+    """Member ``i`` and the members it has heard of, in this election or in the term it leads."""
+    closed = s.election_state is ElectionState.CLOSED
+    heard = {
+        j
+        for j, known in enumerate(s.members)
+        if known.log_position >= 0
+        and (not closed or known.leadership_term_id == s.module_leadership_term_id)
+    }
+    return frozenset({i, *heard})
+
+
+def is_reported_by_quorum(i: int, s: Member, position: int) -> bool:
+    """Whether enough members have reported a position in the term that ``i`` leads.
+
+    What a member had in an older term counts for the leader while the member is active, but need
+    not be what the leader has there.
+    """
+    reported = [j for j in heard_of(i, s) if j != i and s.members[j].log_position >= position]
+    return is_quorum(1 + len(reported), len(s.members))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,19 +17,19 @@ from canvass.cluster.messages import (
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.bounds import UNBOUNDED, leads_closed
+from canvass.traces.alignment.driven_cluster import DrivenCluster
 from canvass.traces.alignment.live import (
     LiveMember,
     term_of,
 )
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.unlogged import UnloggedMessages
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 _CLOSED: Final = ElectionState.CLOSED
 
 
-class Commits(UnloggedMessages):
+class Commits(DrivenCluster):
     """Lets leaders reach the positions that they announce."""
 
     def _reach(self, live: LiveMember, m: NewLeadershipTerm | CommitPosition) -> None:
@@ -132,23 +133,17 @@ class Commits(UnloggedMessages):
 
     def _report_of(self, live: LiveMember, j: int, position: int) -> Message | None:
         """A report of a member that it has recorded a position in the leader's term."""
-        term = live.state.module_leadership_term_id
-        found = [
-            m
-            for _, m in self._available(live.member_id, j)
-            if isinstance(m, AppendPosition) and m.leadership_term_id == term
-        ]
-        far = [m for m in found if m.log_position >= position]
-        if far:
-            return min(far, key=lambda m: m.log_position)
+        i, term = live.member_id, term_of(live.state)
+        found = [m for _, m in self._available(i, j)]
         other = self.members[j]
-        if self._in_flight(live.member_id, j) or not self._can_record(other, position):
-            return None
-        reported = other.reports(live.member_id, AppendPosition, position)
-        m = reported[1] if reported is not None else None
-        if isinstance(m, AppendPosition) and m.leadership_term_id == term:
-            return m if m.log_position >= position else None
-        return None
+        if not self._in_flight(i, j) and self._can_record(other, position):
+            reported = other.reports(i, AppendPosition, position)
+            found += [reported[1]] if reported is not None else []
+        of_term = [
+            m for m in found if isinstance(m, AppendPosition) and m.leadership_term_id == term
+        ]
+        far = (m for m in of_term if m.log_position >= position)
+        return min(far, key=attrgetter("log_position"), default=None)
 
     def _record_own(
         self, live: LiveMember, recorded: int

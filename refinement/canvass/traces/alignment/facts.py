@@ -18,8 +18,7 @@ from canvass.cluster.messages import (
     Vote,
 )
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment.clocks import FOREVER
-from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.member_lines import FOREVER, MemberLines
 
 TERM_ENTRY_BYTES: Final = 96
 """The length of a NewLeadershipTermEvent in the log, with its frame's header: always the same."""

@@ -1,11 +1,13 @@
 """The lines of one member that the model accounts for, in order, with what each says for the model.
 
 Lines of other events (services, sessions, backup) are kept beside them, so that no line is lost.
+When a line was written is no evidence: clocks of hosts may be apart. It is the order in which
+possible choices are tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -25,8 +27,28 @@ from canvass.traces.aeron_log.records import (
     StateChange,
     TruncatedLine,
 )
-from canvass.traces.alignment.clocks import wall_times
 from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabulary
+
+FOREVER: Final = 1 << 62
+
+
+def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
+    """The wall time of each line in ns, by the header of its process incarnation.
+
+    Lines before the first header have the clock of the lines before them, of which ``offset`` is
+    the distance to the wall clock; without such lines that of the header.
+    """
+    if offset is None:
+        starts = (record for record in records if isinstance(record, LifeStart))
+        first = next(starts, None)
+        offset = 0 if first is None else first.wall_time_ms * 1_000_000 - first.time_ns
+    times = []
+    for record in records:
+        if isinstance(record, LifeStart):
+            offset = record.wall_time_ms * 1_000_000 - record.time_ns
+        times.append(record.time_ns + offset)
+    return times
+
 
 NODE_STARTED: Final = "node started"
 """The reason of the election that begins a process incarnation."""

@@ -31,9 +31,9 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records
-from canvass.traces.alignment.clocks import FOREVER
 from canvass.traces.alignment.facts import TERM_ENTRY_BYTES, ClusterFacts
 from canvass.traces.alignment.member_lines import (
+    FOREVER,
     MemberLines,
     is_snapshot_end,
     is_start,
@@ -321,7 +321,7 @@ class Moves:
                 if leads and position > s.publication_position:
                     yield "AppendEntry", Input(position=position)
                 yield "RecordLog", Input(position=position)
-        entries = () if self._shows_replay or leads else [base for _, base in self._entries(s)]
+        entries = () if leads else [base for _, base in self._entries(s)]
         if entries:
             # What is processed as one piece holds no first entry of a term.
             commits = {one for one in commits if one <= min(entries)} | {min(entries)}

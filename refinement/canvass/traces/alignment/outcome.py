@@ -15,8 +15,7 @@ from canvass.cluster.names import wire_name
 from canvass.traces.aeron_log.logs import MemberLog
 from canvass.traces.aeron_log.records import TruncatedLine
 from canvass.traces.alignment.alignment import Alignment, Remark
-from canvass.traces.alignment.observed import Share, add_up
-from canvass.traces.alignment.run_events import MemberCounts
+from canvass.traces.alignment.run_events import MemberCounts, Share, add_up
 
 EXPLAINED: Final = "EXPLAINED"
 """Every line is met by a step of the spec."""

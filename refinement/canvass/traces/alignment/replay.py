@@ -8,11 +8,12 @@ the shortest sequence of silent steps is looked for that makes the next line pos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final, TypeAlias
 
 from canvass.cluster.member import NO_INPUT, Input, Member
+from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
@@ -230,6 +231,33 @@ class Replay:
                 break
         self.spent += nodes
 
+    def _first_printed(
+        self, s: Member, k: int, receipt: Message | None = None
+    ) -> Iterator[tuple[Moved, Step, list[PrintedLine]]]:
+        """Sequences of silent steps, each with a step after it that prints lines, or that receives
+        a message.
+        """
+        level: list[tuple[Member, Moved]] = [(s, ())]
+        seen = {s}
+        for _ in range(LOOSE_DEPTH):
+            following: list[tuple[Member, Moved]] = []
+            for at, path in level:
+                moves = self.moves.silent(at, k, self._hidden)
+                if receipt is not None:
+                    moves = chain([(f"On{type(receipt).__name__}", Input(message=receipt))], moves)
+                for action, given in moves:
+                    outcome = self.moves.take(at, action, given)
+                    if outcome is None:
+                        continue
+                    step = Step(action, given, outcome)
+                    printed = self._printed(action, at, outcome)
+                    if printed or (receipt is not None and given.message is receipt):
+                        yield path, step, printed
+                    elif outcome.next not in seen:
+                        seen.add(outcome.next)
+                        following.append((outcome.next, (*path, step)))
+            level = following
+
     def meet_loosely(self, s: Member, k: int) -> Iterator[tuple[Moved, int, int]]:
         """Sequences of steps of which one line from ``k`` on says something else.
 
@@ -239,27 +267,11 @@ class Replay:
             The steps, the index of that line, and in how many fields it differs.
         """
         message = self.lines.messages[k]
-        level: list[tuple[Member, Moved]] = [(s, ())]
-        seen = {s}
-        for _ in range(LOOSE_DEPTH):
-            following: list[tuple[Member, Moved]] = []
-            for at, path in level:
-                moves = self.moves.silent(at, k, self._hidden)
-                if message is not None:
-                    moves = chain([(f"On{type(message).__name__}", Input(message=message))], moves)
-                for action, given in moves:
-                    outcome = self.moves.take(at, action, given)
-                    if outcome is None:
-                        continue
-                    first = k + (message is not None and given.message is message)
-                    printed = self._printed(action, at, outcome)
-                    if not printed and outcome.next not in seen and first == k:
-                        seen.add(outcome.next)
-                        following.append((outcome.next, (*path, Step(action, given, outcome))))
-                    elif printed and (found := self._differing(printed, first)) is not None:
-                        lines = range(k, first + len(printed))
-                        yield (*path, Step(action, given, outcome, lines, false=True)), *found
-            level = following
+        for path, step, printed in self._first_printed(s, k, message):
+            first = k + (message is not None and step.given.message is message)
+            if (found := self._differing(printed, first)) is not None:
+                lines = range(k, first + len(printed))
+                yield (*path, replace(step, lines=lines, false=True)), *found
 
     def _differing(self, printed: list[PrintedLine], k: int) -> tuple[int, int] | None:
         """Which line from ``k`` on differs from some lines, and in how many fields; None unless it
@@ -281,24 +293,10 @@ class Replay:
 
     def meet_partly(self, s: Member, k: int) -> Iterator[Moved]:
         """Sequences of steps of whose lines some are there, from line ``k`` on, and some not."""
-        level: list[tuple[Member, Moved]] = [(s, ())]
-        seen = {s}
-        for _ in range(LOOSE_DEPTH):
-            following: list[tuple[Member, Moved]] = []
-            for at, path in level:
-                for action, given in self.moves.silent(at, k, self._hidden):
-                    outcome = self.moves.take(at, action, given)
-                    if outcome is None:
-                        continue
-                    printed = self._printed(action, at, outcome)
-                    if not printed and outcome.next not in seen:
-                        seen.add(outcome.next)
-                        following.append((outcome.next, (*path, Step(action, given, outcome))))
-                    count, missing = self._some_matched(printed, k)
-                    if count and missing:
-                        step = Step(action, given, outcome, range(k, k + count), missing)
-                        yield (*path, step)
-            level = following
+        for path, step, printed in self._first_printed(s, k):
+            count, missing = self._some_matched(printed, k)
+            if count and missing:
+                yield (*path, replace(step, lines=range(k, k + count), gap=missing))
 
     def _some_matched(self, printed: list[PrintedLine], k: int) -> tuple[int, str]:
         """How many of some lines are there from ``k`` on, and the events of those that are not."""

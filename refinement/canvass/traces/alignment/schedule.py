@@ -7,7 +7,7 @@ can send it. Where nobody can advance, what is waited for is the conflict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -18,21 +18,18 @@ from canvass.cluster.messages import (
     NULL_VALUE,
     AppendPosition,
     CommitPosition,
+    Message,
     NewLeadershipTerm,
     TerminationPosition,
 )
 from canvass.cluster.outcome import Outcome
-from canvass.traces.alignment.bounds import leads_closed
-from canvass.traces.alignment.channel_matching import Receipt, accepts
-from canvass.traces.alignment.channels import Conflict
-from canvass.traces.alignment.clocks import FOREVER
+from canvass.traces.alignment.bounds import is_reported_by_quorum, leads_closed
+from canvass.traces.alignment.channel_matching import Conflict, Receipt, accepts
 from canvass.traces.alignment.commits import Commits
-from canvass.traces.alignment.heard import is_reported_by_quorum
 from canvass.traces.alignment.live import (
     LiveMember,
-    term_of,
 )
-from canvass.traces.alignment.member_lines import MemberLines
+from canvass.traces.alignment.member_lines import FOREVER, MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
 from canvass.traces.alignment.printing import said_lines
 from canvass.traces.alignment.replay import Step
@@ -295,47 +292,30 @@ class Schedule(Commits):
         live.adopt(step.action, step.given, outcome, lines=step.lines, sender=sender)
 
     def _take_informed(self, live: LiveMember, step: Step) -> bool:
-        """Take a step once the member has a message that its log does not show."""
-        i, leader = live.member_id, live.state.leader_member_id
-        if leader == i and "AppendPosition" in self._hidden:
-            return self._take_reported(live, step)
-        if "CommitPosition" not in self._hidden or leader not in self.members or leader == i:
-            return False
-        found = [m for _, m in self._available(i, leader) if isinstance(m, CommitPosition)]
-        if not self._in_flight(i, leader):
-            reported = self.members[leader].reports(i, CommitPosition, NULL_VALUE)
-            found += [reported[1]] if reported is not None else []  # type: ignore[list-item]
-        for m in found:
-            given = Input(message=m)
-            outcome = live.take("OnCommitPosition", given)
+        """Take a step once the member has messages that its log does not show."""
+        for m in self._informing(live):
+            action, given = f"On{type(m).__name__}", Input(message=m)
+            outcome = live.take(action, given)
             if outcome is None or outcome.next == live.state:
                 continue
-            for after in live.inputs(step):
-                following = live.windows.moves.take(outcome.next, step.action, after)
-                if following is not None and live.agrees(step, following.next):
-                    self._adopt(live, [("OnCommitPosition", given, outcome)])
-                    return self._take_step(live, step)
-        return False
-
-    def _take_reported(self, live: LiveMember, step: Step) -> bool:
-        """Take a step of an election leader once followers have reported again in its term."""
-        term, position = term_of(live.state), live.state.append_position
-        taken = False
-        for j in self.members:
-            if j == live.member_id or self._in_flight(live.member_id, j):
-                continue
-            reported = self.members[j].reports(live.member_id, AppendPosition, position)
-            m = reported[1] if reported is not None else None
-            if not isinstance(m, AppendPosition) or m.leadership_term_id != term:
-                continue
-            outcome = live.take("OnAppendPosition", given := Input(message=m))
-            if outcome is None or outcome.next == live.state:
-                continue
-            self._adopt(live, [("OnAppendPosition", given, outcome)])
+            self._adopt(live, [(action, given, outcome)])
             if self._take_step(live, step):
                 return True
-            taken = True
-        return taken and self._take_step(live, step)
+        return False
+
+    def _informing(self, live: LiveMember) -> Iterator[Message]:
+        """What its followers report to a leader, or its leader to a follower, without a line."""
+        i, leader = live.member_id, live.state.leader_member_id
+        if leader == i and "AppendPosition" in self._hidden:
+            for j in self.members.keys() - {i}:
+                report = self._report_of(live, j, live.state.append_position)
+                if report is not None:
+                    yield report
+        elif "CommitPosition" in self._hidden and leader in self.members and leader != i:
+            yield from (m for _, m in self._available(i, leader) if isinstance(m, CommitPosition))
+            sent = self.members[leader].reports(i, CommitPosition, NULL_VALUE)
+            if sent is not None and not self._in_flight(i, leader):
+                yield sent[1]
 
     def _take_step(self, live: LiveMember, step: Step) -> bool:
         i, t = live.member_id, live.frontier + 1

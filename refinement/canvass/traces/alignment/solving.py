@@ -11,8 +11,13 @@ from canvass.cluster.member import NO_INPUT
 from canvass.cluster.messages import Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import persistent_member
-from canvass.traces.alignment.channel_matching import NOTHING_SENT, Matching, Receipt, match
-from canvass.traces.alignment.channels import Carried
+from canvass.traces.alignment.channel_matching import (
+    NOTHING_SENT,
+    Carried,
+    Matching,
+    Receipt,
+    match,
+)
 from canvass.traces.alignment.commuting import begun_at_once, move_left, moved_before
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.member_lines import MemberLines

@@ -42,9 +42,8 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.transitions import with_record
-from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed, upper_bounds
-from canvass.traces.alignment.clocks import FOREVER
-from canvass.traces.alignment.heard import heard_of
+from canvass.traces.alignment.bounds import UNBOUNDED, Upper, heard_of, leads_closed, upper_bounds
+from canvass.traces.alignment.member_lines import FOREVER
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE, TICKS, Moves
 from canvass.traces.alignment.replay import Step, Trajectory
 
