@@ -14,13 +14,15 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
+from canvass.cluster.member import NULL_RECORD
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import units_of
 from canvass.conformance.lookup_sources import SHIPPED, KnownSteps
@@ -38,6 +40,8 @@ LOGS = ("samples/aeron", "samples", "tests/captures/releases")
 CLUSTERS = (("1.50", 3, 12), ("1.50", 5, 3), ("1.49", 3, 3))
 """The revisions and numbers of members that are simulated, with the seeds of each profile."""
 STEPS = 1500
+LARGER = 5
+"""The members of the larger clusters in which steps of smaller ones are tried."""
 
 
 def main() -> None:
@@ -87,11 +91,12 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
 
 
 def add_taken(table: Path) -> None:
-    """Add those of the captured steps to a table that TLC allows."""
-    base, steps = KnownSteps.read(table), read_taken()
+    """Add those of the captured steps and of their variants to a table that TLC allows."""
+    base, taken = KnownSteps.read(table), read_taken()
+    steps = list({step.key: step for step in (*taken, *variants(taken))}.values())
     lookup = StepLookup(shipped=base.index())
     keys = [step.key for step, ok in zip(steps, lookup.allowed(steps), strict=True) if ok]
-    print(f"{len(steps):,} captured steps, {len(steps) - len(keys)} not allowed", flush=True)
+    print(f"{len(taken):,} captured steps, {len(steps):,} with variants, {len(keys):,} allowed")
     found = np.array(keys, dtype=np.uint64).reshape(-1, 2)
     KnownSteps.of(base.digest, np.concatenate([base.keys, found])).write(table)
 
@@ -107,15 +112,36 @@ def read_taken() -> list[Example]:
     return [step for step in found if step is not None]
 
 
+def variants(steps: Iterable[Example]) -> Iterator[Example]:
+    """Give steps as members of the other revision would take them, and in a cluster of five.
+
+    What TLC does not allow is no step. Most are: few actions differ between the revisions, and the
+    two more peers have said nothing yet.
+    """
+    for step in steps:
+        count, others = step.rules.member_count, (NULL_RECORD, NULL_RECORD)
+        larger = replace(
+            step.step,
+            before=replace(step.step.before, members=step.step.before.members + others),
+            after=replace(step.step.after, members=step.step.after.members + others),
+        )
+        for revision in ("1.49", "1.50"):
+            yield from filter(None, [example_of(step.step, Rules(count, revision))])
+            if count + 2 == LARGER:
+                yield from filter(None, [example_of(larger, Rules(LARGER, revision))])
+
+
 def take(runs: Iterable[Path]) -> None:
-    """Add the distinct steps of runs to the captured ones."""
+    """Add those distinct steps of runs to the captured ones that TLC allows."""
     known = read_taken() if TAKEN.exists() else []
     steps = {step.key: step for step in known}
     for unit in units_of(runs):
         steps |= {step.key: step for step in steps_of(unit)}
+    ordered = [step for _, step in sorted(steps.items())]
+    allowed = StepLookup(shipped=KnownSteps.read(TABLE).index()).allowed(ordered)
     rows: dict[str, list[list[int]]] = {}
-    for _, step in sorted(steps.items()):
-        if fits(step.step) and not step.rules.hardening and not step.step.barred:
+    for step, ok in zip(ordered, allowed, strict=True):
+        if ok and fits(step.step) and not step.rules.hardening and not step.step.barred:
             rows.setdefault(f"{step.rules.revision}-{step.rules.member_count}", []).append(
                 to_row(step.step)
             )
@@ -135,19 +161,24 @@ def steps_of(unit: Unit) -> list[Example]:
 def share(runs: Iterable[Path]) -> None:
     """Print which share of the distinct steps of each run the table has."""
     table = KnownSteps.read(TABLE).index()
-    shares, absent = [], Counter[str]()
+    shares, absent = defaultdict[int, list[float]](list), Counter[str]()
     for unit in units_of(runs):
         steps = steps_of(unit)
         if not steps:
             continue
         keys = np.array([step.key for step in steps], dtype=np.uint64).reshape(-1, 2)
         has = table.lookup(keys) >= 0
-        shares.append(float(has.mean()))
+        found = float(has.mean())
+        shares[steps[0].rules.member_count].append(found)
         absent.update(step.step.action.value for step, ok in zip(steps, has, strict=True) if not ok)
-        print(f"{shares[-1]:6.1%} of {len(steps):5,}  {path_of(unit).name}", flush=True)
-    ranked = sorted(shares)
-    print(f"{len(ranked)} runs: mean {sum(ranked) / len(ranked):.1%}, median", end=" ")
-    print(f"{ranked[len(ranked) // 2]:.1%}, lowest {ranked[0]:.1%}")
+        print(f"{found:6.1%} of {len(steps):5,}  {path_of(unit).name}", flush=True)
+    for count, each in sorted(shares.items()):
+        ranked = sorted(each)
+        mean, median = sum(ranked) / len(ranked), ranked[len(ranked) // 2]
+        print(
+            f"{len(ranked)} runs of {count} members: mean {mean:.1%}, median {median:.1%},", end=" "
+        )
+        print(f"lowest {ranked[0]:.1%}")
     print("absent:", ", ".join(f"{name} {count}" for name, count in absent.most_common(12)))
 
 

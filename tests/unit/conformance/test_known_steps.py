@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from canvass.cluster.rules import Rules
 from canvass.conformance.check import units_of
 from canvass.conformance.lookup_sources import (
     SHIPPED,
@@ -17,8 +18,13 @@ from canvass.conformance.lookup_sources import (
     make_lookup,
 )
 from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, spec_digest
+from canvass.conformance.steps import example_of
 from canvass.spec.files import spec_root
+from canvass.steps.step import from_row
 from support.core_lookup import ask_core
+
+CAPTURED = Path(__file__).parents[2] / "captures" / "steps.npz"
+"""Distinct steps of captured clusters; see the README there."""
 
 
 def test_the_steps_that_ship_are_those_of_this_spec() -> None:
@@ -74,3 +80,17 @@ def test_what_is_no_table_is_named(content: bytes | None, tmp_path: Path) -> Non
 
     with pytest.raises(KnownStepsError, match=r"steps\.npz: "):
         KnownSteps.read(path)
+
+
+def test_the_steps_of_captured_clusters_are_among_those_that_ship() -> None:
+    table = KnownSteps.read(spec_root() / SHIPPED).index()
+    with np.load(CAPTURED) as file:
+        rows = {name: file[name][::20].tolist() for name in file.files}
+    for name, some in rows.items():
+        revision, count = name.split("-")
+        rules = Rules(int(count), revision)
+        steps = [example_of(from_row(row, int(count)), rules) for row in some]
+        keys = np.array([step.key for step in steps if step is not None], dtype=np.uint64)
+
+        assert len(keys) == len(some) > 10
+        assert (table.lookup(keys) >= 0).all()
