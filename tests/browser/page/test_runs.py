@@ -267,3 +267,22 @@ def test_a_run_opens_on_its_leaders_and_elections_which_lead_to_their_events(
     assert election.first_event is not None
     expect(page.locator("output.place")).to_have_attribute("data-place", str(election.first_event))
     expect(page.locator(".elections")).to_be_visible()
+
+
+def test_a_question_is_written_by_pressing_a_field_and_a_value(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['good']}?view=find")
+    fields, values = page.get_by_label("Fields"), page.get_by_label("Values")
+    fields.get_by_role("button", name="action", exact=True).click()
+    asked = page.get_by_label("Events after which")
+    expect(asked).to_have_value("action = ")
+    expect(asked).to_be_focused()
+    page.keyboard.type("Rest")
+    values.get_by_role("button", name="Restart", exact=True).click()
+    expect(asked).to_have_value('action = "Restart" ')
+    page.keyboard.type("and elec")
+    fields.get_by_role("button", name="electionState", exact=True).click()
+    values.get_by_role("button", name="CANVASS", exact=True).click()
+    expect(asked).to_have_value('action = "Restart" and electionState = "CANVASS" ')
+    asked.fill('role = "LEADR"')
+    page.keyboard.press("Enter")
+    expect(page.locator(".find")).to_contain_text("LEADER")

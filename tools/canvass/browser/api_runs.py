@@ -270,6 +270,8 @@ class RunFound(Data, frozen=True):
     """If there are none: what the predicate names and no state has."""
     fields: tuple[str, ...]
     """What a predicate may name."""
+    actions: tuple[str, ...]
+    """What ``action`` may be."""
 
 
 class NextChange(Data, frozen=True):

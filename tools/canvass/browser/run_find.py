@@ -31,6 +31,7 @@ from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 ACTION: Final = "action"
 MEMBER: Final = "memberId"
 FIELDS: Final = (ACTION, MEMBER, *MemberView.fields)
+ACTIONS: Final = tuple(ACTION_NAMES)
 _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
 
@@ -80,7 +81,7 @@ def _taken(nodes: list[int], codes: NDArray[np.int64]) -> Rows:
 def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> api.RunFound:
     """Find the stretches of events for which a predicate holds, in the order of their beginning."""
     if not where:
-        return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS)
+        return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
     with asked():
         predicate = parse(where)
         holds = predicate.mask(states)  # type: ignore[arg-type]
@@ -99,6 +100,7 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         shown=tuple(_stretch(opened, *one) for one in found[:limit]),
         hints=tuple(map(shortened, hints)),
         fields=FIELDS,
+        actions=ACTIONS,
     )
 
 

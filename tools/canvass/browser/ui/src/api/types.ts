@@ -557,6 +557,7 @@ export interface RunFound {
   readonly shown: readonly Stretch[];
   readonly hints: readonly string[];
   readonly fields: readonly string[];
+  readonly actions: readonly string[];
 }
 
 /** Where a field changes next. */

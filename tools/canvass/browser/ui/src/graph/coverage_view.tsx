@@ -1,6 +1,6 @@
 // How much of the graph the runs that are open take.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { apiPath } from "../api/client";
 import type { GraphCoverage, Untaken } from "../api/types";
 import { useQuery } from "../api/use_query";
@@ -52,6 +52,10 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
   const [simulate, setSimulate] = useState(0);
   const [polls, setPolls] = useState(0);
   const answer = useQuery<Untaken>(apiPath(["graph", graph.id, "untaken"], { action, limit: 50, simulate }), polls);
+  const section = useRef<HTMLElement>(null);
+  const listed = answer.data !== undefined;
+  // Below a long table it would be out of sight.
+  useEffect(() => section.current?.scrollIntoView({ block: "start" }), [listed]);
   const searching = answer.data?.searching === true;
   useEffect(() => {
     if (!searching) return undefined;
@@ -59,7 +63,7 @@ function UntakenSteps({ context, action }: { context: GraphContext; action: stri
     return () => clearTimeout(timer);
   }, [searching, polls]);
   return (
-    <section data-untaken={action}>
+    <section ref={section} data-untaken={action}>
       <h2>{`Steps of ${action} that no run takes`}</h2>
       <Awaited answer={answer} what="the steps">
         {(data) => (

@@ -9,7 +9,7 @@ import { SIGNS } from "../words/election";
 import type { GraphContext } from "./graph_page";
 
 const SHOWN = 200;
-const VALUES: { readonly [field: string]: readonly string[] } = {
+export const VALUES: { readonly [field: string]: readonly string[] } = {
   electionState: Object.keys(SIGNS),
   role: ["LEADER", "FOLLOWER", "CANDIDATE"],
   moduleState: ["ACTIVE", "CLOSED"],
@@ -37,7 +37,7 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
         ))}
       </ul>
       <div class="scroll">
-        {query.where === "" ? <Help context={context} />
+        {query.where === "" ? <Help />
           : found.data ? (
             <>
               <p class="note" role="status">
@@ -90,26 +90,23 @@ export function questionsOf(fields: readonly string[]): readonly (readonly [stri
   ];
 }
 
-function Help({ context }: { context: GraphContext }) {
-  const { fields } = context.graph;
+function Help() {
   return (
     <Empty title="Find states by what holds in them.">
       <p>Compare fields with <code>=</code> <code>!=</code> <code>&lt;</code> <code>&lt;=</code> <code>&gt;</code> <code>&gt;=</code> <code>in</code>; join with <code>and</code>, <code>or</code>, <code>not</code>.</p>
       <p>The whole language is in the guide, <code>docs/guide/graph.md</code>.</p>
-      <p class="soft">{`${fields.length} fields; one is taken into the question when it is pressed:`}</p>
-      <ul class="words">{fields.map((field) => (
-        <li key={field}><button type="button" class="chip" onClick={() => context.change({ where: `has(${field})`, view: "find" })}><code>{field}</code></button></li>
-      ))}</ul>
     </Empty>
   );
 }
 
 /** A line for an expression. What is wrong with it is said under the column where it is. */
 export function Expression(
-  { label, value, fields, error, focus = 0, placeholder, submit }: {
+  { label, value, fields, values: known = VALUES, error, focus = 0, placeholder, submit }: {
     label: string;
     value: string;
     fields: readonly string[];
+    /** For a field with few values, what they are. */
+    values?: { readonly [field: string]: readonly string[] };
     error: Error | undefined;
     focus?: number;
     placeholder: string;
@@ -127,9 +124,9 @@ export function Expression(
   // The word that is being written, for the list of fields.
   const begun = /[A-Za-z_][\w.]*$/.exec(text)?.[0] ?? "";
   // After a field with few values and a comparison, those values.
-  const compared = /\b(electionState|role|moduleState)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);
-  const offered = compared
-    ? (VALUES[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 18)
+  const compared = /\b(\w+)\s*(?:=|!=|in\s*\{)\s*"?(\w*)$/.exec(text);
+  const offered = text === "" ? fields
+    : compared ? (known[compared[1] ?? ""] ?? []).filter((one) => one.startsWith(compared[2] ?? "")).slice(0, 32)
     : fields.filter((field) => begun && field !== begun && field.toLowerCase().includes(begun.toLowerCase())).slice(0, 8);
   return (
     <form
@@ -162,7 +159,7 @@ export function Expression(
           </>
         ) : null}
       </div>
-      {text === value || offered.length === 0 ? null : (
+      {(text !== "" && text === value) || offered.length === 0 ? null : (
         <div class="fitting" aria-label={compared ? "Values" : "Fields"}>
           {offered.map((one) => (
             <button
@@ -170,7 +167,7 @@ export function Expression(
               type="button"
               class="chip"
               onClick={() => {
-                setText(compared ? `${text.replace(/"?\w*$/, "")}"${one}" ` : `${text.slice(0, text.length - begun.length)}${one} `);
+                setText(compared ? `${text.replace(/"?\w*$/, "")}"${one}" ` : `${text.slice(0, text.length - begun.length)}${one} = `);
                 input.current?.focus();
               }}
             >

@@ -3,7 +3,7 @@
 import { apiPath } from "../api/client";
 import type { RunFound, RunView } from "../api/types";
 import { settled, useQuery } from "../api/use_query";
-import { Expression } from "../graph/find_view";
+import { Expression, VALUES } from "../graph/find_view";
 import { plural } from "../words/visible";
 import { Table } from "../parts/table";
 
@@ -36,6 +36,7 @@ export function RunFindView(
         label="Events after which"
         value={where}
         fields={data?.fields ?? []}
+        values={{ ...VALUES, action: data?.actions ?? [] }}
         error={found.error}
         placeholder='role = "LEADER" and electionState = "CLOSED"'
         submit={ask}
