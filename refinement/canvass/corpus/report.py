@@ -123,7 +123,7 @@ def _commands(source: str) -> str:
         return f'<p class="note"><code>{text(source)}</code> is not there any more.</p>'
     path = quote(str(place))
     if unit.kind is UnitKind.AERON_LOGS:
-        return block((f"canvass browse {path}", f"canvass import {path} --out run"))
+        return block((f"canvass browse {path}", f"canvass import aeron {path} --out run"))
     return block((f"canvass browse {path}", f"canvass verify {path}"))
 
 

@@ -255,7 +255,7 @@ def test_an_example_of_logs_names_the_commands_for_logs(tmp_path: Path) -> None:
         summary({"DIVERGES": 1}, clusters=[cluster(example_source=str(logs))], cluster_count=1)
     )
 
-    assert f"canvass import {logs} --out run" in page
+    assert f"canvass import aeron {logs} --out run" in page
     assert "canvass verify" not in page
 
 
