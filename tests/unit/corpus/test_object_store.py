@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,7 +22,17 @@ from canvass.corpus.engine import ProcessEngine
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.plan import list_units
 from canvass.corpus.selection import partition_names
-from canvass.corpus.storage import Place, StorageError, UrlPath, entries, files_below, place_of
+from canvass.corpus.storage import (
+    Place,
+    StorageError,
+    UrlPath,
+    entries,
+    files_below,
+    local_folder,
+    place_of,
+)
+from canvass.graph.artifact import open_keys
+from canvass.steps.lookup import KeyTable
 from canvass.traces.errors import TraceError
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
@@ -133,6 +145,44 @@ def test_what_is_replaced_in_a_store_is_verified_again(
 
     causes = [row["cause"] for row in rows(place / "tables" / "inputs") if "run-1" in row["source"]]
     assert sorted(causes) == ["changed", "new"]
+
+
+def test_only_work_files_need_be_where_driver_and_workers_reach_them(
+    corpus: Path, place: UrlPath, tmp_path: Path
+) -> None:
+    """The report is on the driver's machine alone."""
+    upload(corpus, place / "corpus")
+    checker = ConformanceChecker.of(cache=corpus.parent / "cache")
+    job = CorpusJob(
+        ProcessEngine(), checker, tmp_path / "out", work=place / "work", task_cost=40_000
+    )
+
+    job.run(list_units([place / "corpus"]))
+
+    assert files_below(place / "work")
+    assert len(rows(tmp_path / "out" / "verdicts")) == 4
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("coverage", "divergences", "tasks.ndjson", "verdicts"),
+    }
+    job.clean()
+    assert not files_below(place / "work")
+
+
+def test_a_graph_in_a_store_is_copied_once_to_a_machine(
+    place: UrlPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    keys = np.array([[1, 2], [3, 4]], dtype=np.uint64)
+    (tmp_path / "graph").mkdir()
+    KeyTable.build(keys, np.array([7, 8])).save(tmp_path / "graph")
+    upload(tmp_path / "graph", place / "graph")
+
+    copy = local_folder(place / "graph")
+
+    assert open_keys(copy).lookup(keys).tolist() == [7, 8]
+    assert local_folder(place / "graph") == copy
+    (place / "graph" / "more").write_bytes(b"another graph")
+    assert local_folder(place / "graph") != copy
 
 
 def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
