@@ -15,7 +15,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from canvass.cluster import core
 from canvass.cluster.member import NO_INPUT, Input, Member, ModuleState, Role
 from canvass.cluster.messages import (
     NULL_VALUE,
@@ -24,16 +23,14 @@ from canvass.cluster.messages import (
     RequestVote,
     TerminationAck,
 )
-from canvass.cluster.ports import Port, Received, StepFunction
+from canvass.cluster.ports import Received
 from canvass.cluster.predicates import in_election
 from canvass.cluster.quorum import is_quorum
-from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ElectionWork
 from canvass.cluster.timing import (
     CONSENSUS_FRAGMENT_LIMIT,
     INGRESS_FRAGMENT_LIMIT,
     SLOW_TICK_NS,
-    Timing,
 )
 
 
@@ -71,41 +68,11 @@ position."""
 
 
 class DutyCycle(ElectionWork):
-    """The consensus module of one process of one member.
+    """The consensus module of one process of one member; it is made as `Stepping` is."""
 
-    Parameters
-    ----------
-    rules, i, timing
-        The protocol, the member's own id, its timers.
-    found
-        What is on disk.
-    port
-        The world.
-    step
-        The protocol core.
-
-    Attributes
-    ----------
-    member
-        The protocol state.
-    clocks
-        When the member last heard, sent and changed.
-    slow_tick_deadline_ns
-        When the next cycle is due, if nothing happens before.
-    """
-
-    def __init__(
-        self,
-        rules: Rules,
-        i: int,
-        timing: Timing,
-        found: Member,
-        port: Port,
-        step: StepFunction = core.step,
-    ) -> None:
-        super().__init__(rules, i, timing, found, port, step)
-        self.slow_tick_deadline_ns = 0
-        self._termination: Termination | None = None
+    slow_tick_deadline_ns = 0
+    """When the next cycle is due, if nothing happens before."""
+    _termination: Termination | None = None
 
     def start(self, now_ns: int) -> None:
         """Start the process on what is on disk."""

@@ -1,7 +1,7 @@
-"""How a member takes the steps of the core: with an input, adopted by the port, if it is enabled.
+"""How a member takes the steps of the core, and the steps of its election.
 
-When which step is taken is decided in `canvass.cluster.stepping` and
-`canvass.cluster.duty_cycle`, which stand on this.
+A step has an input and is adopted by the port, if it is enabled. `canvass.cluster.duty_cycle`
+decides when the election and the other work have their turn.
 """
 
 from __future__ import annotations

@@ -105,11 +105,6 @@ class Requests:
         return np.asarray(self.state("role") == STATE_ENUMS["role"].index(role))
 
     @property
-    def log_length(self) -> NDArray[Any]:
-        """The number of entries of the recording log."""
-        return self._rows[:, self._layout.state + self._layout.log]
-
-    @property
     def has_process(self) -> Flags:
         """Whether the member's process runs."""
         active = STATE_ENUMS["module_state"].index(ModuleState.ACTIVE)

@@ -19,7 +19,7 @@ from canvass.aeron_driver.stream import (
 )
 from canvass.cluster.rules import Rules
 from canvass.graph.artifact import Graph
-from canvass.traces.layout import INPUT_COLUMNS, LOG_COLUMNS, MESSAGE_COLUMNS, NONE
+from canvass.traces.layout import INPUT_COLUMNS, MESSAGE_COLUMNS, NONE
 
 Rows = NDArray[np.int64]
 
@@ -169,9 +169,6 @@ class DrivableSteps:
     def edges(self) -> Rows:
         """The edges that have a target: the others say that an input does not enable its action."""
         return np.flatnonzero(self.graph.target != NONE)
-
-
-ENTRY_WIDTH = len(LOG_COLUMNS)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ number. Nothing here knows graph or oracle.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +24,6 @@ from canvass.steps.step import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.schema import Run
-
-_WORD: Final = (1 << 64) - 1
 
 
 def rules_of(run: Run) -> Rules:

@@ -5,9 +5,8 @@ regime that a member is in, which fields the step can depend on (``reads``) and 
 (``writes``). All other fields are the *frame* of the step: they must be equal before and after, and
 as nothing depends on them they are erased from the canonical form.
 
-The table is in `canvass.steps.frames`. To
-name too many fields costs canonical steps; to name too few would be wrong, so tests change erased
-fields at random and see that the outcome does not. Nothing here looks at values.
+To name too many fields costs canonical steps; to name too few would be wrong, so tests change
+erased fields at random and see that the outcome does not. Nothing here looks at values.
 """
 
 from __future__ import annotations
