@@ -114,7 +114,7 @@ def _compared(received: Message, sent: Message) -> Iterator[api.Difference]:
 
 
 def levels_of(opened: OpenRun, divergence: Divergence) -> tuple[api.MemberLevel, ...]:
-    """Tell of a broken promise where each member stood after the step that breaks it."""
+    """Say where each member stood after the step that breaks a promise."""
     if divergence.kind is not DivergenceClass.SAFETY_PROPERTY:
         return ()
     number = opened.number_of(divergence.member, divergence.step) or 0

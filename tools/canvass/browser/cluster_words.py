@@ -15,7 +15,7 @@ _MOST_SENDS: Final = 3
 
 
 def is_cluster(state: Tree) -> bool:
-    """Tell whether a state has members, and queues of messages between them."""
+    """Say whether a state has members, and queues of messages between them."""
     members, channels = state.get("member"), state.get("channel")
     return (
         isinstance(members, dict)

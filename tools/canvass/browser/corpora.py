@@ -73,7 +73,7 @@ class OpenCorpus:
                 del self._opened[number]
 
     def view(self, source_id: str) -> api.CorpusView:
-        """Tell how many runs there are, and what is known of them."""
+        """Say how many runs there are, and what is known of them."""
         with self._lock:
             self._learn()
             counts = Counter(name for name, _, _ in self._known.values())

@@ -71,7 +71,7 @@ class OpenCounterexample:
         self.content = read_counterexample(path)
 
     def view(self, source_id: str) -> api.CounterexampleView:
-        """Tell everything of it."""
+        """Give everything of it."""
         content = self.content
         diagram = cluster_diagram(content.states, content.actions, content.claim)
         shown = content.states[:LISTED]

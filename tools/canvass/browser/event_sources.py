@@ -55,7 +55,7 @@ class EventSources:
         self._folders = (path, path.parent) if logs is None else (logs, logs.parent)
 
     def __bool__(self) -> bool:
-        """Tell whether the run was imported from logs."""
+        """Say whether the run was imported from logs."""
         return bool(self._sources)
 
     def of(self, member: int, step: int) -> Source | None:

@@ -163,7 +163,7 @@ def _roots(graph: OpenGraph, found: Quotient) -> list[int]:
 
 
 def strong_components(graph: OpenGraph, found: Components) -> api.Components:
-    """Tell of the strongly connected components."""
+    """Describe the strongly connected components."""
     return api.Components(
         count=len(found),
         largest=tuple(

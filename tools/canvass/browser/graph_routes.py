@@ -32,11 +32,11 @@ class GraphRoutes:
         return graph
 
     def info(self, arguments: Arguments) -> Answer:
-        """Tell what there is."""
+        """Say what there is."""
         return self._graph(arguments).info(arguments.part("graph"))
 
     def state(self, arguments: Arguments) -> Answer:
-        """Tell everything of one state."""
+        """Give everything of one state."""
         graph = self._graph(arguments)
         return graph.state(
             graph.row(arguments.part("state")), arguments.number("limit", 50, LISTED)
@@ -50,7 +50,7 @@ class GraphRoutes:
             return draw(graph, row, _extent(graph, arguments))
 
     def coverage(self, arguments: Arguments) -> Answer:
-        """Tell how much of the graph runs take, and which of the drawn edges."""
+        """Say how much of the graph runs take, and which of the drawn edges."""
         taken = self._coverages.taken(arguments.part("graph"), arguments.text("run"))
         if not arguments.text("around"):
             return taken.coverage()
@@ -109,7 +109,7 @@ class GraphRoutes:
             return export_path(graph, form, first, hops)
 
     def components(self, arguments: Arguments) -> Answer:
-        """Tell of the strongly connected components."""
+        """Describe the strongly connected components."""
         graph = self._graph(arguments)
         return strong_components(graph, graph.components.get())
 

@@ -89,7 +89,7 @@ class OpenGraph:
     # --- the graph, and one state -----------------------------------------------------------------
 
     def info(self, source_id: str) -> api.GraphInfo:
-        """Tell what there is."""
+        """Say what there is."""
         view = self.view
         counts = view.action_counts.tolist()
         return api.GraphInfo(
@@ -111,7 +111,7 @@ class OpenGraph:
         )
 
     def state(self, row: int, limit: int) -> api.StateView:
-        """Tell everything of one state, and its neighbours up to a limit each way."""
+        """Give everything of one state, and its neighbours up to a limit each way."""
         view = self.view
         tree = view.tree(row)
         first, last = int(view.out_offsets[row]), int(view.out_offsets[row + 1])

@@ -78,7 +78,7 @@ def value_text(value: Any) -> str:
 
 
 def tree_changes(before: Any, after: Any) -> tuple[api.FieldChange, ...]:
-    """Tell in which fields two trees differ."""
+    """Say in which fields two trees differ."""
     found: list[api.FieldChange] = []
     for path, old, new in _changes("", before, after):
         if len(found) == MAX_CHANGES:

@@ -235,7 +235,7 @@ class MemberSteps:
         return self._class_of_key[self._keys.lookup(keys_of_edges(arrays, rows, self.rules))]
 
     def by_action(self, counts: NDArray[np.int64]) -> tuple[api.ActionCoverage, ...]:
-        """Tell how much of each action was taken."""
+        """Say how much of each action was taken."""
         graph = self._view.graph
         action = graph.input_action[graph.input[np.asarray(self._keys.edges)]]
         kinds = len(ACTION_NAMES)
@@ -274,7 +274,7 @@ class Taken:
         return self._steps.untaken(self.counts, action, most, simulate=simulate)
 
     def coverage(self) -> api.GraphCoverage:
-        """Tell it of the whole graph."""
+        """Give the coverage of the whole graph."""
         return api.GraphCoverage(
             runs=self.runs,
             covered=int((self.counts > 0).sum()),
@@ -286,7 +286,7 @@ class Taken:
         )
 
     def with_edges(self, drawn: Sequence[tuple[int, Sequence[int]]]) -> api.GraphCoverage:
-        """Tell it with the events of drawn edges, each with the edges that it stands for."""
+        """Give the coverage with the events of drawn edges and of all that they stand for."""
         edges = {}
         classes = self._steps.classes_of([edge for _, each in drawn for edge in each])
         start = 0

@@ -91,7 +91,7 @@ class OpenReport:
         return (path, row["run_id"]) if _may_hold_a_run(path) else None
 
     def view(self, source_id: str) -> api.ReportView:
-        """Tell everything but the further pages of runs."""
+        """Give everything but the further pages of runs."""
         summary = self.summary
         steps: dict[str, tuple[int, int]] = {}
         for graph in summary.graphs:

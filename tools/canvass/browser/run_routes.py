@@ -41,7 +41,7 @@ class RunRoutes:
         return run
 
     def info(self, arguments: Arguments) -> Answer:
-        """Tell what is known of a run."""
+        """Say what is known of a run."""
         return self._run(arguments).view(arguments.part("run"))
 
     def lanes(self, arguments: Arguments) -> Answer:
@@ -61,12 +61,12 @@ class RunRoutes:
         return run.lanes(count, show=show, start=start, around=around)
 
     def members(self, arguments: Arguments) -> Answer:
-        """Tell where the members are after an event."""
+        """Say where the members are after an event."""
         opened = self._run(arguments).opened
         return opened.members_at(arguments.number("at", 0, max(0, opened.total - 1)))
 
     def step(self, arguments: Arguments) -> Answer:
-        """Tell everything of one step."""
+        """Give everything of one step."""
         run = self._run(arguments)
         member, step = arguments.number_in_path("member"), arguments.number_in_path("step")
         row = run.opened.lanes.row_of(member, step)
@@ -119,12 +119,12 @@ class RunRoutes:
         return export_run(opened, start, arguments.number("count", LANE_EVENTS, LANE_EVENTS, 1))
 
     def strip(self, arguments: Arguments) -> Answer:
-        """Tell the whole run at a glance."""
+        """Give the whole run at a glance."""
         run = self._run(arguments)
         return strip_of(run.opened, marks_of(run.opened, run.checked.verdict))
 
     def report(self, arguments: Arguments) -> Answer:
-        """Tell what is in a report."""
+        """Say what is in a report."""
         return self._report(arguments).view(arguments.part("report"))
 
     def report_runs(self, arguments: Arguments) -> Answer:
@@ -139,7 +139,7 @@ class RunRoutes:
         return report
 
     def corpus(self, arguments: Arguments) -> Answer:
-        """Tell what is known of the runs of a corpus."""
+        """Say what is known of the runs of a corpus."""
         return self._corpus(arguments).view(arguments.part("corpus"))
 
     def corpus_runs(self, arguments: Arguments) -> Answer:
@@ -153,7 +153,7 @@ class RunRoutes:
         return corpus
 
     def counterexample(self, arguments: Arguments) -> Answer:
-        """Tell everything of a counterexample."""
+        """Give everything of a counterexample."""
         name = arguments.part("counterexample")
         found: OpenCounterexample = self._store.content("counterexample", name)
         return found.view(name)

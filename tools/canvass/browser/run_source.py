@@ -72,7 +72,7 @@ class RunSource:
             return False  # The run is of rules that there are not; its verdict says so.
 
     def view(self, source_id: str) -> api.RunView:
-        """Tell what is known of the run."""
+        """Say what is known of the run."""
         run, checked = self.opened.run, self.checked
         verdict = checked.verdict
         note = checked.note

@@ -118,7 +118,7 @@ class OpenRun:
         return len(self.lanes.rows)
 
     def members(self) -> tuple[api.MemberInfo, ...]:
-        """Tell how far each member went."""
+        """Say how far each member went."""
         steps = self.loaded.columns.step
         return tuple(
             api.MemberInfo(
@@ -135,7 +135,7 @@ class OpenRun:
         return None if row is None else self.lanes.place[row]
 
     def members_at(self, number: int) -> api.MembersAt:
-        """Tell where each member is after an event."""
+        """Say where each member is after an event."""
         steps = self.loaded.columns.step
         found = [
             track.at(member, number, steps[rows])
@@ -252,7 +252,7 @@ class OpenRun:
         return self._sources
 
     def when(self, row: int) -> When:
-        """Tell when an event happened, and what shows it."""
+        """Say when an event happened, and what shows it."""
         columns = self.loaded.columns
         time, before = int(columns.time_ns[row]), int(columns.predecessor[row])
         since = "" if before < 0 else since_text(time - int(columns.time_ns[before]))
@@ -278,7 +278,7 @@ class OpenRun:
         )
 
     def step(self, row: int, divergence: str) -> api.StepView:
-        """Tell everything of one step but where it lies in a graph."""
+        """Give everything of one step but where it lies in a graph."""
         columns = self.loaded.columns
         event = columns.event(row)
         before = None
@@ -320,7 +320,7 @@ def tree_of(value: Any) -> Any:
 
 
 def changes_of(before: Member, after: Member) -> tuple[api.FieldChange, ...]:
-    """Tell what a step changed."""
+    """Say what a step changed."""
     return tuple(
         api.FieldChange(path=one.field, before=shortened(one.before), after=shortened(one.after))
         for one in state_changes(before, after)

@@ -24,7 +24,7 @@ MAX_PARTS: Final = 5000
 
 
 def strip_of(opened: OpenRun, wrong: Mapping[int, str]) -> api.RunStrip:
-    """Tell a run at a glance; ``wrong`` says of rows what is wrong there."""
+    """Give a run at a glance; ``wrong`` says of rows what is wrong there."""
     rows = np.array(opened.lanes.rows, dtype=np.int64)
     members = [list(track.segments()) for track in opened.tracks]
     marks = _marks(opened, rows, wrong)

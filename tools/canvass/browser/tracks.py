@@ -66,7 +66,7 @@ class Track:
         self._ends = ended or quiet
 
     def at(self, member: int, number: int, steps: NDArray[np.int64]) -> api.MemberAt:
-        """Tell where the member is after an event of the run; ``steps`` are its own numbers."""
+        """Say where the member is after an event of the run; ``steps`` are its own numbers."""
         k = int(np.searchsorted(self.places, number, side="right")) - 1
         if k < 0:
             return api.MemberAt(
@@ -83,7 +83,7 @@ class Track:
         )
 
     def _status_after(self, k: int) -> str:
-        """Tell what the member is between an event and its next one."""
+        """Say what the member is between an event and its next one."""
         if k + 1 == len(self.places):
             return ENDED if self._ends else ""
         return DOWN if self._restart[k + 1] else ""

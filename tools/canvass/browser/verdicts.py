@@ -119,7 +119,7 @@ def _case(opened: OpenRun, verdict: RunVerdict, lookup: StepLookup) -> Case:
 
 
 def divergence_of(opened: OpenRun, case: Case) -> api.Divergence:
-    """Tell the first divergence of a run."""
+    """Give the first divergence of a run."""
     content: Explanation = case.explanation
     first = content.divergence
     operator = content.operator
@@ -170,7 +170,7 @@ def _differences(found: tuple[Difference, ...]) -> tuple[api.Difference, ...]:
 
 
 def findings_of(verdict: RunVerdict) -> tuple[api.Finding, ...]:
-    """Tell everything that is wrong with a run or missing from it."""
+    """Give everything that is wrong with a run or missing from it."""
     wrong = [
         api.Finding(
             kind=one.kind.value,

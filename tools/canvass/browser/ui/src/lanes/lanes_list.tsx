@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Lanes } from "../api/types";
-import { markSign, messagesOf } from "./tell";
+import { markSign, messagesOf } from "./event_messages";
 import { Table } from "../parts/table";
 
 export function LanesList(

@@ -5,7 +5,7 @@ import type { LaneEvent, LaneMessage, Lanes } from "../api/types";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
 import { BOX, ROW, routesOf, topOf, type Columns } from "./geometry";
-import { messagesOf, markSign } from "./tell";
+import { messagesOf, markSign } from "./event_messages";
 
 const CHARACTER = 6.6;
 
