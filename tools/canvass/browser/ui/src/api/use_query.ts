@@ -44,10 +44,22 @@ export function forget(path: string): void {
   for (const one of [...kept.keys()]) if (one.startsWith(path)) drop(one);
 }
 
+type Asked<T> = Promise<{ data: T; size: number }>;
+const underWay = new Map<string, Asked<unknown>>(); // Nobody gives these up: whoever asks too waits for them.
+
+function begun<T>(path: string, signal?: AbortSignal): Asked<T> {
+  const answer = getJson<T>(path, signal);
+  if (signal === undefined) {
+    underWay.set(path, answer);
+    answer.then(() => underWay.delete(path), () => underWay.delete(path));
+  }
+  return answer;
+}
+
 export async function askOnce<T>(path: string, signal?: AbortSignal): Promise<T> {
   const known = keptAnswer<T>(path);
   if (known !== undefined) return known;
-  const { data, size } = await getJson<T>(path, signal);
+  const { data, size } = await ((underWay.get(path) as Asked<T> | undefined) ?? begun<T>(path, signal));
   // Given up when it was nearly there: something newer was asked, and may be known already.
   signal?.throwIfAborted();
   keep(path, data, size);
