@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from canvass.cluster.member import ElectionState
 from canvass.cluster.messages import AppendPosition, CommitPosition, Message
 from canvass.traces.aeron_log.records import (
     ClusterSessionStateChange,
@@ -215,7 +216,7 @@ def _streams(members: Mapping[int, MemberLines]) -> dict[_Key, _Stream]:
 def missing_causes(
     windows: Mapping[int, Windows], channels: Mapping[tuple[int, int], list[Receipt]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Members of which others received a message before its line could make them send it.
+    """Members outside elections whose messages came before the lines that made them send these.
 
     Yields
     ------
@@ -228,8 +229,7 @@ def missing_causes(
     for (i, j), receipts in channels.items():
         steps, lines = windows[i].steps, windows[i].trajectory.lines
         received = windows[j].trajectory.lines.records
-        last = at = 0
-        named = -1
+        at, last, named = 0, -1, -1
         for receipt in receipts:
             place = receipt.earliest // SLOTS + 1
             for step in steps[at:place]:
@@ -238,7 +238,8 @@ def missing_causes(
                     last = step.lines.start
             at = max(at, place)
             shown = windows[j].steps[receipt.step].lines
-            if shown and last > named:
+            closed = steps[place - 1].state.election_state is ElectionState.CLOSED
+            if closed and shown and last > named:
                 received_ns = received[shown.start].time_ns
                 if received_ns < lines.records[last].time_ns - CLOCK_NS:
                     named, name = last, type(receipt.message).__name__
