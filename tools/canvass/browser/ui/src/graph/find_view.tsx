@@ -22,6 +22,11 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
   ));
   return (
     <div class="find">
+      <ul class="words questions" aria-label="Ready questions">
+        {questionsOf(graph.fields).map(([name, text]) => (
+          <li key={name}><button type="button" class="chip" title={text} aria-pressed={query.where === text} onClick={() => change({ where: text, view: "find" }, false)}>{name}</button></li>
+        ))}
+      </ul>
       <Expression
         label="States in which"
         value={query.where}
@@ -31,11 +36,6 @@ export function FindView({ context, focus }: { context: GraphContext; focus: num
         placeholder={exampleOf(graph.fields)}
         submit={(where) => change({ where, view: "find" }, false)}
       />
-      <ul class="words questions" aria-label="Ready questions">
-        {questionsOf(graph.fields).map(([name, text]) => (
-          <li key={name}><button type="button" class="chip" title={text} aria-pressed={query.where === text} onClick={() => change({ where: text, view: "find" }, false)}>{name}</button></li>
-        ))}
-      </ul>
       <div class="scroll">
         {query.where === "" ? <Help />
           : found.data ? (

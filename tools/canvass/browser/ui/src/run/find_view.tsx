@@ -32,6 +32,11 @@ export function RunFindView(
   const data = found.data;
   return (
     <div class="find">
+      <ul class="words questions" aria-label="Ready questions">
+        {QUESTIONS.map(([name, text]) => (
+          <li key={name}><button type="button" class="chip" title={text} aria-pressed={where === text} onClick={() => ask(text)}>{name}</button></li>
+        ))}
+      </ul>
       <Expression
         label="Events after which"
         value={where}
@@ -41,11 +46,6 @@ export function RunFindView(
         placeholder='role = "LEADER" and electionState = "CLOSED"'
         submit={ask}
       />
-      <ul class="words questions" aria-label="Ready questions">
-        {QUESTIONS.map(([name, text]) => (
-          <li key={name}><button type="button" class="chip" title={text} aria-pressed={where === text} onClick={() => ask(text)}>{name}</button></li>
-        ))}
-      </ul>
       <div class="scroll">
         {where === "" ? <p class="note">The language is that of graphs; it is asked of the member’s state after each step. What holds for several steps in a row is one line.</p>
           : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
