@@ -33,6 +33,9 @@ SAMPLES = sorted(path for path in _FOLDERS[0].iterdir() if path.is_dir())
 RELEASES = sorted((_ROOT / "tests" / "captures" / "releases").iterdir())
 """One captured cluster of each release line, and two with the events of production."""
 
+MOMENTS = sorted((_ROOT / "tests" / "captures" / "moments").iterdir())
+"""Parts of captured clusters up to a moment that is hard to explain."""
+
 FINDING = _ROOT / "samples" / "aeron-hz6"
 """The captured cluster on which a safety property did not hold."""
 

@@ -50,6 +50,24 @@ def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("release", "events"),
+    [
+        ("1.45.2-behind", ("NEW_LEADERSHIP_TERM", "REQUEST_VOTE", "SERVICE_ACK", "STATE_CHANGE")),
+        ("1.47.7-kills", ("CANVASS_POSITION", "NEW_ELECTION", "NEW_LEADERSHIP_TERM")),
+    ],
+)
+def test_no_line_is_false_where_messages_cannot_be_inferred(
+    release: str, events: tuple[str, ...], tmp_path: Path
+) -> None:
+    (path,) = (one for one in RELEASES if one.name == release)
+    logs = write_logs(tmp_path / "logs", logs_without(path, *events))
+    summary = import_logs([logs], tmp_path / "run")
+
+    assert summary.outcome == INCOMPLETE, summary.contradiction
+    assert checked(tmp_path / "run").verdict.value in ("CONFORMS", "INCOMPLETE")
+
+
+@pytest.mark.parametrize(
     "event", ["CATCHUP_POSITION", "NEW_ELECTION", "REPLAY_NEW_LEADERSHIP_TERM"]
 )
 def test_what_the_log_does_not_say_of_starts_and_catch_ups_is_inferred(

@@ -149,7 +149,11 @@ def collect(windows: Mapping[int, Windows]) -> dict[ChannelKey, list[Receipt]]:
                 continue
             i = sender_of(m)
             if i < 0:
-                i = _unnamed_sender(windows, leaders, j, m)
+                likely = (
+                    step.state.leader_member_id,
+                    leaders.get(getattr(m, "leadership_term_id", -1), -1),
+                )
+                i = _unnamed_sender(windows, likely, j, m)
             channels[i, j].append(
                 Receipt(index, m, not step.lines, not step.lines and _is_open(one.steps, index))
             )
@@ -173,14 +177,17 @@ def _is_open(steps: list[Step], index: int) -> bool:
 
 
 def _unnamed_sender(
-    windows: Mapping[int, Windows], leaders: Mapping[int, int], j: int, m: Message
+    windows: Mapping[int, Windows], likely: tuple[int, int], j: int, m: Message
 ) -> int:
-    """The sender of a message that does not name it: who can have sent it, the leader first."""
-    likely = leaders.get(getattr(m, "leadership_term_id", -1), -1)
-    for i in sorted(windows, key=lambda i: i != likely):
+    """The sender of a message that does not name it: who can have sent it.
+
+    First comes the leader that the receiver follows, then that of the message's term. A follower
+    that catches up reports in the term of its log: so does the answer.
+    """
+    for i in sorted(windows, key=lambda i: (i != likely[0], i != likely[1])):
         if i != j and windows[i].first(0, j, m) is not None:
             return i
-    return likely
+    return likely[1]
 
 
 def _on_way(

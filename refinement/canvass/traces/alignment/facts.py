@@ -46,7 +46,7 @@ class ClusterFacts:
     module_terms
         For each leader and term the term of its consensus module when it was elected.
     votes
-        For each candidate and term the votes that members have granted.
+        For each candidate and term the votes that members have granted, and when.
     """
 
     term_entries: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class ClusterFacts:
     ballots: dict[int, list[RequestVote]] = field(default_factory=dict)
     announcements: dict[int, list[NewLeadershipTerm]] = field(default_factory=dict)
     followers: dict[tuple[int, int], dict[int, list[tuple[int, int]]]] = field(default_factory=dict)
-    votes: dict[tuple[int, int], dict[int, Vote]] = field(default_factory=dict)
+    votes: dict[tuple[int, int], dict[int, tuple[int, Vote]]] = field(default_factory=dict)
     module_terms: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def reporting(self, leader: int, term: int, position: int) -> list[int]:
@@ -79,6 +79,7 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
     facts = ClusterFacts()
     for i, lines in members.items():
         candidates: dict[int, int] = {}
+        change: records.ElectionStateChange | None = None
         module_term = NULL_VALUE
         facts.canvasses[i], facts.ballots[i] = [], []
         found = zip(lines.records, lines.messages, lines.times, strict=True)
@@ -95,8 +96,11 @@ def cluster_facts(members: Mapping[int, MemberLines]) -> ClusterFacts:
                 elif record.new_state == "LEADER_LOG_REPLICATION":
                     facts.module_terms[i, record.leadership_term_id] = module_term
                 _note_change(facts, i, record, time_ns, candidates)
+                change = record
             elif isinstance(message, RequestVote):
                 candidates[message.candidate_term_id] = message.candidate_member_id
+                if change is not None and change.new_state == "FOLLOWER_BALLOT":
+                    _note_vote_again(facts, i, change, time_ns, message)
             elif isinstance(message, NewLeadershipTerm):
                 announced[message.leadership_term_id][message] = None
     for m in (one for several in announced.values() for one in several):
@@ -127,11 +131,28 @@ def _note_change(
     elif record.new_state == "FOLLOWER_BALLOT":
         term = record.candidate_term_id
         j = candidates.get(term, NULL_VALUE)
-        facts.votes.setdefault((j, term), {})[i] = Vote(term, *log, j, i, True)
+        vote = Vote(term, *log, j, i, True)
+        facts.votes.setdefault((j, term), {})[i] = time_ns, vote
     if record.leader_member_id not in (i, NULL_VALUE):
         led = record.leader_member_id, record.leadership_term_id
         followed = facts.followers.setdefault(led, {})
         followed.setdefault(i, []).append((record.append_position, time_ns))
+
+
+def _note_vote_again(
+    facts: ClusterFacts,
+    i: int,
+    record: records.ElectionStateChange,
+    time_ns: int,
+    request: RequestVote,
+) -> None:
+    """Note the vote of a member that waits for another candidate's leadership: no line shows it."""
+    term, j = request.candidate_term_id, request.candidate_member_id
+    log = (record.log_leadership_term_id, record.append_position)
+    asked = (request.log_leadership_term_id, request.log_position)
+    if term > record.candidate_term_id and asked >= log:
+        vote = Vote(term, *log, j, i, True)
+        facts.votes.setdefault((j, term), {}).setdefault(i, (time_ns, vote))
 
 
 def _most_common(places: Counter[tuple[int, int]], lengths: Counter[int]) -> tuple[int, int]:

@@ -71,8 +71,8 @@ class Repairs:
     def cheapest(self, steps: list[Step], before: Member, k: int) -> Repair | None:
         """The cheapest repair of a trajectory that cannot meet line ``k``.
 
-        None is a false line where lines of the same process are missing before it: what the member
-        did among these is not known for sure.
+        None is a false line where what the member did before is not known for sure: lines of the
+        same process are missing, or the log does not print messages that cannot be inferred.
         """
         best: tuple[int, Repair] | None = None
         for repair in sorted(self._candidates(steps, before, k), key=_by_cost):
@@ -84,8 +84,8 @@ class Repairs:
                 best = total, repair
         if best is None:
             return None
-        unsure = _has_gap(steps, best[1].length) or self._is_silent_before(steps, k)
-        if best[1].false_line >= 0 and unsure:
+        unsure = self._lines.vocabulary.is_open or _has_gap(steps, best[1].length)
+        if best[1].false_line >= 0 and (unsure or self._is_silent_before(steps, k)):
             return None
         return best[1]
 

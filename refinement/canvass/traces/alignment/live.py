@@ -47,7 +47,12 @@ _CONTROL: Final = attrgetter(
 )
 """What a step of the trajectory and the live step have in common; positions may differ."""
 _PHASE: Final = attrgetter(
-    "election_state", "role", "module_state", "leadership_term_id", "module_leadership_term_id"
+    "election_state",
+    "role",
+    "module_state",
+    "leadership_term_id",
+    "module_leadership_term_id",
+    "replay_stop_position",
 )
 _NO_BOUND: Final = Upper(UNBOUNDED, UNBOUNDED, UNBOUNDED)
 _STREAMED: Final = frozenset(

@@ -172,6 +172,7 @@ class LineReader:
         self._records = iter(log.every_record())
         self._kept = (PRINTED_STEPS | RECEIPTS) & vocabulary.events
         self._acknowledged = NULL_VALUE
+        self._failed = False
         self._snapshot = NULL_VALUE
         self._offset: int | None = None
         self._join = NULL_VALUE
@@ -195,8 +196,9 @@ class LineReader:
         index = len(lines.records)
         if isinstance(record, ServiceAck):
             self._acknowledged = record.log_position
+            self._failed |= record.relevant_id == NULL_VALUE
         elif isinstance(record, StateChange) and record.old_state == "ACTIVE":
-            self._acknowledged = NULL_VALUE
+            self._acknowledged, self._failed = NULL_VALUE, False
         if kind is DamagedLine:
             lines.damaged.add(index)
         elif kind is TruncatedLine:
@@ -207,9 +209,7 @@ class LineReader:
         elif kind in RECEIPTS and kind in self._kept:
             lines.records.append(record)
             lines.messages.append(message_of(record))
-        elif kind in self._kept and (
-            kind is not StateChange or is_snapshot_end(record) or is_termination(record)
-        ):
+        elif kind in self._kept and (kind is not StateChange or self._is_modelled(record)):
             lines.acknowledged[index] = self._acknowledged
             if is_snapshot_end(record):
                 self._snapshot = index
@@ -226,6 +226,14 @@ class LineReader:
             lines.messages.append(None)
         elif isinstance(record, records.ClusterEvent):
             lines.beside.append((index, record))
+
+    def _is_modelled(self, record: LogRecord) -> bool:
+        """Whether a change of the module's state is a step of the model.
+
+        A service that acknowledges no recording has failed to take its snapshot, or has joined a
+        log meanwhile: there is none then. Source: ``ConsensusModuleAgent.takeSnapshot``.
+        """
+        return is_termination(record) or (is_snapshot_end(record) and not self._failed)
 
     def _without_old_join(self, record: records.ElectionStateChange) -> Line:
         """A change that does not say where a catch-up that is over was to end.

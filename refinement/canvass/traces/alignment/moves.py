@@ -28,6 +28,7 @@ from canvass.cluster.messages import (
 )
 from canvass.cluster.names import action_name
 from canvass.cluster.outcome import Outcome
+from canvass.cluster.quorum import is_quorum
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log import records
@@ -353,12 +354,18 @@ class Moves:
             yield from self._commits(s, positions | commits)
 
     def _votes(self, s: Member, k: int) -> list[Vote]:
-        """Votes for a candidate that the log does not show, and that have not been received."""
+        """Votes for a candidate that the log does not show, and that have not been received.
+
+        If those that had been granted by line ``k`` make a quorum, there are no others.
+        """
         if "Vote" not in self.lines.vocabulary.silent_messages:
             return []
         granted = self.facts.votes.get((self.member_id, s.candidate_term_id), {})
-        open_votes = [one for j, one in granted.items() if s.members[j].vote != 1]
-        return [one for one in open_votes if (k, one) not in self.banned]
+        now = self.lines.times[k] if k < len(self.lines.times) else FOREVER
+        early = {j: one for j, one in granted.items() if one[0] <= now}
+        enough = is_quorum(1 + len(early), self.rules.member_count)
+        votes = [(j, vote) for j, (_, vote) in (early if enough else granted).items()]
+        return [v for j, v in votes if s.members[j].vote != 1 and (k, v) not in self.banned]
 
     def _is_elected(self, k: int) -> bool:
         """Whether the next change says that the candidate has won."""

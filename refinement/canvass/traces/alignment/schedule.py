@@ -245,6 +245,10 @@ class Schedule(Commits):
         """Take the next step of a member's trajectory; false if it is not possible now."""
         self._prepare(live, step)
         if self._hidden:
+            leader = self.members.get(live.state.leader_member_id)
+            if live.state.election_state is ElectionState.FOLLOWER_CATCHUP and leader is not None:
+                # It ends the catch-up by what is reported now, which no line shows.
+                self._send_pending(leader)
             self._report_before_leaving(live, step)
             if step.action == "ConsumeLog":
                 self._record_elsewhere(live, step.given.position)

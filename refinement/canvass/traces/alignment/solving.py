@@ -222,15 +222,22 @@ class _Search:
 
     def _without_impossible(self, found: Solution) -> Solution:
         """Replace receipts that nobody can have sent, or not in time."""
-        best = found
+        best, banned = found, self._banned()
         for _ in range(ROUNDS):
             windows = None if self.is_spent() else self._possible(found)
             if windows is None:
                 break
             found = _driven(windows, self.segment)
             if found.quality > best.quality:
-                best = found
+                best, banned = found, self._banned()
+        # What was replaced in vain may be right with other choices.
+        for i, replay in self.replays.items():
+            replay.moves.banned = banned[i]
         return best
+
+    def _banned(self) -> dict[int, set[tuple[int, Message | None]]]:
+        """What each member is known not to have received."""
+        return {i: set(replay.moves.banned) for i, replay in self.replays.items()}
 
     def _possible(self, found: Solution) -> dict[int, Windows] | None:
         """Trajectories without one of the receipts that are impossible; None if there is none."""
@@ -245,8 +252,8 @@ class _Search:
 
     def _replaced(self, best: Solution, j: int, step: int) -> Solution | None:
         """A better solution with another receipt in the place of one, or None."""
-        banned = self.replays[j].moves.banned
-        before = set(banned)
+        moves = self.replays[j].moves
+        before = set(moves.banned)
         found = best
         for _ in range(CHOICES):
             if step >= len(found.windows[j].steps):
@@ -260,8 +267,7 @@ class _Search:
                 found = _driven(windows, self.segment)
             if found.quality > best.quality:
                 return found
-        banned.clear()
-        banned.update(before)
+        moves.banned = before
         return None
 
     def _otherwise(self, found: Solution, j: int, step: int) -> dict[int, Windows] | None:

@@ -57,6 +57,16 @@ class Vocabulary:
         """The names of the messages whose receipts the log does not print."""
         return frozenset(kind.__name__ for kind in RECEIPTS - self.events)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are silent whose receipt a replay does not infer."""
+        return bool(self.silent_messages - _INFERRED)
+
+
+_INFERRED: Final = frozenset(
+    {"AppendPosition", "CanvassPosition", "CatchupPosition", "CommitPosition", "Vote"}
+)
+"""The messages whose contents are taken from other lines where no line shows their receipt."""
 
 ALL_EVENTS: Final = Vocabulary(PRINTED_STEPS | RECEIPTS)
 

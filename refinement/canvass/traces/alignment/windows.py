@@ -83,8 +83,9 @@ _PHASE: Final = attrgetter(
     "module_leadership_term_id",
     "log_leadership_term_id",
     "candidate_term_id",
+    "replay_stop_position",
 )
-"""What decides of the terms in the messages that a state sends."""
+"""What decides of the terms in the messages that a state sends, and whether its work has begun."""
 
 
 _REPORTS: Final = attrgetter(
