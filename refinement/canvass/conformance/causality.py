@@ -119,6 +119,7 @@ def code(column: str, name: str) -> int:
 LEADER: Final = code("role", "LEADER")
 CLOSED: Final = code("election_state", "CLOSED")
 _BECOMES_LEADER: Final = code("election_state", "LEADER_LOG_REPLICATION")
+_REPLAYS: Final = code("election_state", "FOLLOWER_REPLAY")
 
 PROBLEMS: Final = {
     kernel.NOT_SENT: "no step of member {sender} sends message {id}",
@@ -283,11 +284,14 @@ def _followed(
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
-    """Which steps raise the commit position of a leader."""
+    """Which steps raise the commit position of a leader, or of a member that replays its log.
+
+    Others follow what a leader has said is committed.
+    """
     position = sequence.kept("commit_position")
-    leads = sequence.kept("role") == LEADER
+    decides = (sequence.kept("role") == LEADER) | (sequence.kept("election_state") == _REPLAYS)
     raised = position > position[np.maximum(before, 0)]
-    return np.asarray(leads & (before >= 0) & raised, dtype=np.bool_)
+    return np.asarray(decides & (before >= 0) & raised, dtype=np.bool_)
 
 
 def cut_short(sequence: Sequence, member_count: int) -> list[int]:

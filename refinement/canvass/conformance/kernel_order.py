@@ -177,7 +177,7 @@ def order_steps(  # noqa: C901  (one loop, so that it is compiled as one)
     """Order the steps: each after its member's previous one, its message's send, its log's source.
 
     Members are taken in turn, each as far as it can go; but a step for which ``commits`` says that
-    a leader commits waits until nothing else can be done. What others record at that time, for all
+    a member commits waits until nothing else can be done. What others record at that time, for all
     that anybody knows of it, is then recorded before: of the orders that causes allow this is one
     in which what is committed is on as many disks as can be.
 
