@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from canvass.cluster.member import ElectionState, Member, Role
 from canvass.cluster.messages import (
+    NULL_VALUE,
     AppendPosition,
     CommitPosition,
     Message,
@@ -187,7 +188,7 @@ def _unnamed_sender(
     for i in sorted(windows, key=lambda i: (i != likely[0], i != likely[1])):
         if i != j and windows[i].first(0, j, m) is not None:
             return i
-    return likely[1]
+    return next((i for i in likely if i not in (NULL_VALUE, j)), NULL_VALUE)
 
 
 def _on_way(

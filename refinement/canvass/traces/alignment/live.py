@@ -167,7 +167,7 @@ class LiveMember:
     def go_on(self, published: dict[int, int], received: int, number: int) -> None:
         """Go on where a segment of the run has ended: its trajectory begins with that state."""
         self.frontier = 0
-        self.published, self.received, self.number = published, received, number
+        self.published, self.received, self.number = dict(published), received, number
 
     def take(self, action: str, given: Input) -> Outcome | None:
         """What the core says of a step from the state now."""
