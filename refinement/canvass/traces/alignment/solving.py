@@ -230,7 +230,7 @@ class _Search:
             found = _driven(windows, self.segment)
             if found.quality > best.quality:
                 best, banned = found, self._banned()
-        # What was replaced in vain may be right with other choices.
+        # What was replaced without use may be right with other choices.
         for i, replay in self.replays.items():
             replay.moves.banned = banned[i]
         return best
