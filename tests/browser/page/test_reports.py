@@ -107,7 +107,7 @@ def test_a_counterexample_is_walked_in_lanes_and_states(open_page: Open, ids: Id
 def test_what_tlc_printed_is_walked_state_by_state(open_page: Open) -> None:
     with serving([FIXTURES / "liveness.txt"], files=page_files()) as printed:
         page = open_page("/", at=printed)
-        expect(page.locator("h1")).to_have_text("liveness.txt")
+        expect(page.locator("h1")).to_have_text("Lights")
         expect(page.locator(".head")).to_contain_text("Temporal properties were violated.")
         rows = page.locator(".events tbody tr")
         expect(rows).to_have_count(5)
