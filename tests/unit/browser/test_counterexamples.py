@@ -73,7 +73,7 @@ def test_what_tlc_prints_is_read(tmp_path: Path) -> None:
     path.write_text((FIXTURES / "safety.txt").read_text())
     view = OpenCounterexample(path).view("c")
 
-    assert (view.title, view.claim) == ("out.txt", "OneMoves is violated")
+    assert (view.title, view.claim) == ("Lights", "OneMoves is violated")
     assert [one.action for one in view.states] == ["", "Go", "Go"]
     assert view.states[2].tree["lamp"]["east"] == {"colour": "green", "since": 1}
     assert ("lamp.east.colour", "red", "green") in [
