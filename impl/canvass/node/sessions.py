@@ -74,16 +74,16 @@ class AcceptEveryone:
 
 
 class SharedSecret:
-    """Lets those in who know a secret; it is not sent.
+    """Authenticates clients that know a secret; the secret is not sent.
 
     Parameters
     ----------
     secret
-        What clients have to know.
+        The secret.
     nonce
-        Gives bytes that nobody can foresee.
+        Gives unpredictable bytes.
     administrators
-        The names of those that may ask something of the cluster itself; all, if None.
+        The names of clients that may send admin requests to the cluster; None for all.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class WatchedService(ExactlyOnce):
         self._number = number
         self._on_processed, self._find = on_processed, find
         self._asked = self._seen = 0
-        """Messages put into the log, and those that have come back."""
+        """How many messages services have put into the log, and how many of them they processed."""
         self._timers: set[int] = set()
 
     @property

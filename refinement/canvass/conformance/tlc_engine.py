@@ -129,7 +129,7 @@ def divergences_of(trace: TraceRun, answer: Answer) -> tuple[Divergence, ...]:
 
 
 def _cycle(trace: TraceRun, end: DeadEnd) -> list[Divergence]:
-    """Blame members that wait for each other; those that wait for a log first."""
+    """Name members that wait for each other, first the members that wait for a log."""
     text = "the step comes before itself: what it consumes depends on what it causes"
     for_log = [member for member, right in end.standing.items() if not right[2]]
     others = sorted(end.standing.keys() - for_log)

@@ -19,6 +19,7 @@ is an error); and ``partitions``, how many there are in Spark.
 from __future__ import annotations
 
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -161,8 +162,9 @@ class UnitReader(DataSourceReader):
             ):
                 yield from self._read_unit(here, Path(scratch))
 
+    @abstractmethod
     def _read_unit(self, unit: Unit, scratch: Path) -> Iterator[Any]:
-        raise NotImplementedError
+        """Give the rows of a unit on this machine as Arrow batches."""
 
 
 class EventsReader(UnitReader):

@@ -156,7 +156,7 @@ class Timeline:
     missing
         Members without a log.
     timeouts
-        Those that come with the logs or the run, in ns by property.
+        The timeouts in the files of the logs or the run, in ns by property.
     """
 
     members: dict[int, MemberTimeline]

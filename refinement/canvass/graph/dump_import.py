@@ -342,7 +342,7 @@ def build_dump(
 
 
 def _modules(module: Path, folders: Sequence[Path]) -> dict[str, str]:
-    """Give the digests of a module and of those that it uses, TLA+'s own library apart."""
+    """Give the digests of a module and the modules that it uses, without TLA+'s own library."""
     found: dict[str, str] = {}
     waiting = [module]
     while waiting:

@@ -19,6 +19,7 @@ int32, as TLC's integers are. Nothing here reads or writes a file.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -62,24 +63,12 @@ def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
     """
     if not _PREFIX.fullmatch(prefix):
         raise GraphError(f"not a state id: {ascii(prefix)[:60]}")
-    first = _place(ids, bytes.fromhex(prefix.ljust(_DIGITS, "0")), after=False)
-    end = _place(ids, bytes.fromhex(prefix.ljust(_DIGITS, "f")), after=True)
+    low, high = (bytes.fromhex(prefix.ljust(_DIGITS, digit)) for digit in "0f")
+    first = bisect_left(ids, low, key=bytes)
+    end = bisect_right(ids, high, key=bytes)
     if end - first > 1:
         raise GraphError(f"{end - first} states have an id that begins with {prefix}")
     return first if end > first else None
-
-
-def _place(ids: NDArray[np.uint8], wanted: bytes, *, after: bool) -> int:
-    """Count the ids below ``wanted``; with ``after``, those that equal it, too."""
-    low, high = 0, len(ids)
-    while low < high:
-        middle = (low + high) // 2
-        found = ids[middle].tobytes()
-        if found < wanted or (after and found == wanted):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 Ints = NDArray[np.int64]

@@ -25,7 +25,9 @@ from canvass.traces.timeouts import DEFAULTS, STARTUP_CANVASS, beside
 from support.aeron_runs import MORE_RELEASES, captures, more_captures, truth_of
 
 ABSENT = pytest.param(MORE_RELEASES, marks=pytest.mark.skip("the captures are not on this machine"))
-NIGHT = pytest.mark.parametrize("path", more_captures() or [ABSENT], ids=lambda path: path.name)
+MORE = more_captures()
+RELEASES = [path for path in MORE if path.parent == MORE_RELEASES]
+NIGHT = pytest.mark.parametrize("path", MORE or [ABSENT], ids=lambda path: path.name)
 DROPPED = (records.CanvassPosition, records.AppendPosition, records.CommitPosition)
 """Events that clusters in production do not log."""
 RESOLUTION_NS = 500_000_000
@@ -235,10 +237,8 @@ KNOWN = {
 
 
 @pytest.mark.night
-@NIGHT
+@pytest.mark.parametrize("path", RELEASES or [ABSENT], ids=lambda path: path.name)
 def test_a_danger_is_named_where_there_was_one_and_nowhere_else(path: Path) -> None:
-    if path.parent != MORE_RELEASES:
-        pytest.skip("what was at risk in it is not written down")
     dangers = {
         (risk.kind, risk.page) for risk in explained(path).risks if risk.severity == "danger"
     }
