@@ -83,7 +83,7 @@ def main() -> None:
         "Who led, and why did each election take so long?", "explain", f"{SAMPLES}/b-leader-killed"
     )
     show(
-        "Each step is looked up among those that TLC has allowed; TLC is asked about the others.",
+        "Each step is looked up in the steps that TLC has allowed; TLC is asked about the rest.",
         *("verify", run, "--cache", cache),
     )
     show(
