@@ -230,8 +230,11 @@ class DrivenCluster:
                     committed = min(committed, max(m.commit_position, s.commit_position))
         return Upper(min(upper.recorded, published), committed, published)
 
-    def _adopt(self, live: LiveMember, path: Steps) -> None:
-        """Make silent steps the next ones of a member, with what others have to do before."""
+    def _adopt(self, live: LiveMember, path: Steps) -> bool:
+        """Make silent steps the next ones of a member, with what others have to do before.
+
+        False if it cannot receive the message of one of them now; those before it are taken.
+        """
         for action, given, outcome in path:
             if action == "RecordLog":
                 self._write_first(live, given.position)
@@ -239,7 +242,10 @@ class DrivenCluster:
             if given.message is not None:
                 sender = sender_of(given.message)
                 number = self._obtain(live.member_id, sender, given.message)
+                if number < 0:
+                    return False
             live.adopt(action, given, outcome, sender=sender, number=number)
+        return True
 
     def _obtainable(self, live: LiveMember, m: Message) -> Iterator[Input]:
         """Receipts without a line that a leader can have now: others' reports."""
@@ -300,8 +306,7 @@ class DrivenCluster:
                 continue
             outcome = leader.take("OnCatchupPosition", given := Input(message=m))
             if outcome is not None and outcome.next.members[i].catchup_replay:
-                self._adopt(leader, [("OnCatchupPosition", given, outcome)])
-                return True
+                return self._adopt(leader, [("OnCatchupPosition", given, outcome)])
         return False
 
     def _report_before_leaving(self, live: LiveMember, step: Step) -> None:

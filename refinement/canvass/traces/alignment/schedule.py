@@ -302,8 +302,7 @@ class Schedule(Commits):
             outcome = live.take(action, given)
             if outcome is None or outcome.next == live.state:
                 continue
-            self._adopt(live, [(action, given, outcome)])
-            if self._take_step(live, step):
+            if self._adopt(live, [(action, given, outcome)]) and self._take_step(live, step):
                 return True
         return False
 
