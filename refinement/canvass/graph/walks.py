@@ -1,24 +1,24 @@
 """Walks through a state graph: shortest paths, neighbourhoods and strongly connected components.
 
-The compiled loops take states and edges in the order of their numbers, so that the answer is the
-same each time.
+SciPy walks; it takes states and edges in the order of their numbers, so the answer is the same each
+time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csgraph, csr_array
 
 from canvass.graph import GraphError
 from canvass.graph.csr import Rows
 from canvass.graph.evaluate import near
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
-from canvass.steps.jit import kernel
 
 
 def action_codes(graph: StateGraph, names: Collection[str]) -> Rows:
@@ -71,8 +71,8 @@ def shortest_path(
 ) -> list[Hop]:
     """Give a shortest path from one of some states to one of others.
 
-    Of several shortest paths it is the same one each time: states are gone through in the order of
-    their ids.
+    Of several shortest paths it is the same one each time: the walk takes states and edges in the
+    order of their numbers.
 
     Parameters
     ----------
@@ -95,29 +95,23 @@ def shortest_path(
     GraphError
         If the graph has no action of a name.
     """
-    begin, wanted = _rows(graph, sources), np.zeros(graph.state_count, dtype=np.bool_)
+    allowed, wanted = allowed_out(graph, actions), np.zeros(graph.state_count + 1, dtype=np.bool_)
     wanted[_rows(graph, targets)] = True
-    end, found_by, _ = _walk(graph, begin, wanted, actions)
-    if end < 0:
+    # A row of its own, after all states, leads to the sources: the walk begins there.
+    edges, start = _matrix(graph, allowed, _rows(graph, sources)), graph.state_count
+    order, previous = csgraph.breadth_first_order(edges, start)
+    found = np.flatnonzero(wanted[order])
+    if not len(found):
         raise NoPath("no path leads there")
     hops: list[Hop] = []
-    row = end
-    while found_by[row] >= 0:
-        place = int(found_by[row])
-        source = int(np.searchsorted(graph.out_offsets, place, side="right")) - 1
+    row = int(order[found[0]])
+    while (source := int(previous[row])) != start:
+        places = np.arange(graph.out_offsets[source], graph.out_offsets[source + 1])
+        place = places[allowed[places] & (graph.out_target[places] == row)][0]
         action = graph.actions[int(graph.out_action[place])]
         hops.append(Hop(int(graph.out_edge[place]), action, source, row))
         row = source
     return hops[::-1]
-
-
-def distances(
-    graph: StateGraph, sources: Iterable[int], actions: Collection[str] | None = None
-) -> Rows:
-    """Give for each state how many steps it is from the nearest of some; -1 if out of reach."""
-    nowhere = np.zeros(graph.state_count, dtype=np.bool_)
-    _, _, depth = _walk(graph, _rows(graph, sources), nowhere, actions)
-    return depth
 
 
 def _rows(graph: StateGraph, rows: Iterable[int]) -> Rows:
@@ -127,133 +121,16 @@ def _rows(graph: StateGraph, rows: Iterable[int]) -> Rows:
     return found.astype(np.int32)
 
 
-def _walk(
-    graph: StateGraph, sources: Rows, wanted: NDArray[np.bool_], actions: Collection[str] | None
-) -> tuple[int, NDArray[np.int64], Rows]:
-
-    found_by = np.full(graph.state_count, -1, dtype=np.int64)
-    depth = np.full(graph.state_count, -1, dtype=np.int32)
-    allowed = allowed_out(graph, actions)
-    end = breadth_first(
-        graph.out_offsets, graph.out_target, allowed, sources, wanted, found_by, depth
-    )
-    return int(end), found_by, depth
-
-
-@kernel("ends")
-def breadth_first(
-    offsets: Any, ends: Any, allowed: Any, sources: Any, wanted: Any, found_by: Any, depth: Any
-) -> int:
-    """Walk from some states until one that is wanted is found.
-
-    Parameters
-    ----------
-    offsets, ends
-        The edges by source.
-    allowed
-        For each edge in that order, whether it may be taken.
-    sources
-        Where to begin.
-    wanted
-        For each state, whether the walk ends there.
-    found_by
-        To be filled with the place of the edge by which each state was found; begins as -1.
-    depth
-        To be filled with how many edges away each state is; begins as -1.
-
-    Returns
-    -------
-    int
-        The first wanted state found, -1 if there is none.
-    """
-    queue = np.empty(len(offsets) - 1, dtype=np.int32)
-    head = tail = 0
-    for row in sources:
-        if depth[row] < 0:
-            depth[row] = 0
-            queue[tail] = row
-            tail += 1
-            if wanted[row]:
-                return int(row)
-    while head < tail:
-        row = queue[head]
-        head += 1
-        for place in range(offsets[row], offsets[row + 1]):
-            end = ends[place]
-            if depth[end] < 0 and allowed[place]:
-                depth[end] = depth[row] + 1
-                found_by[end] = place
-                if wanted[end]:
-                    return int(end)
-                queue[tail] = end
-                tail += 1
-    return -1
-
-
-@kernel("ends")
-def strong_components(offsets: Any, ends: Any, allowed: Any, component: Any) -> int:
-    """Number the strongly connected components, after Tarjan, without recursion.
-
-    Parameters
-    ----------
-    offsets, ends, allowed
-        As for `breadth_first`.
-    component
-        To be filled with the number of each state's component.
-
-    Returns
-    -------
-    int
-        How many there are. A component has a higher number than those that it leads to.
-    """
-    states = len(offsets) - 1
-    index = np.full(states, -1, dtype=np.int32)
-    low = np.empty(states, dtype=np.int32)
-    stack = np.empty(states, dtype=np.int32)
-    path = np.empty(states, dtype=np.int32)
-    place = offsets[:-1].copy()
-    stacked = visited = count = 0
-    for root in range(states):
-        if index[root] >= 0:
-            continue
-        deep = 0
-        path[0] = root
-        index[root] = low[root] = visited
-        visited += 1
-        stack[stacked] = root
-        stacked += 1
-        component[root] = -1
-        while deep >= 0:
-            row = path[deep]
-            if place[row] < offsets[row + 1]:
-                at = place[row]
-                place[row] += 1
-                end = ends[at]
-                if not allowed[at]:
-                    continue
-                if index[end] < 0:
-                    index[end] = low[end] = visited
-                    visited += 1
-                    stack[stacked] = end
-                    stacked += 1
-                    component[end] = -1
-                    deep += 1
-                    path[deep] = end
-                elif component[end] < 0:
-                    low[row] = min(low[row], index[end])
-                continue
-            if low[row] == index[row]:
-                while True:
-                    stacked -= 1
-                    member = stack[stacked]
-                    component[member] = count
-                    if member == row:
-                        break
-                count += 1
-            deep -= 1
-            if deep >= 0:
-                low[path[deep]] = min(low[path[deep]], low[row])
-    return count
+def _matrix(graph: StateGraph, allowed: NDArray[np.bool_], last: Rows | None = None) -> csr_array:
+    """Give the allowed edges as SciPy has them, perhaps with one more row that leads to states."""
+    ends, offsets = graph.out_target, graph.out_offsets
+    if not allowed.all():
+        ends, offsets = ends[allowed], np.concatenate([[0], np.cumsum(allowed)])[offsets]
+    if last is not None:
+        ends = np.concatenate([ends, last])
+        offsets = np.append(offsets, len(ends))
+    size = len(offsets) - 1
+    return csr_array((np.ones(len(ends)), ends, offsets), shape=(size, size))
 
 
 Direction = Literal["out", "in", "both"]
@@ -530,8 +407,7 @@ def components(graph: StateGraph, actions: Collection[str] | None = None) -> Com
         If the graph has no action of a name.
     """
     allowed = allowed_out(graph, actions)
-    found = np.full(graph.state_count, -1, dtype=np.int32)
-    count = strong_components(graph.out_offsets, graph.out_target, allowed, found)
+    count, found = csgraph.connected_components(_matrix(graph, allowed), connection="strong")
     sizes = np.bincount(found, minlength=count)
     first = np.full(count, graph.state_count, dtype=np.int64)
     np.minimum.at(first, found, np.arange(graph.state_count))
