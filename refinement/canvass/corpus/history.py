@@ -32,10 +32,9 @@ from canvass.conformance.verdict import Verdict
 from canvass.corpus.plan import Unit, UnitKind
 from canvass.corpus.rows import COVERAGE_SCHEMA, DIVERGENCE_COLUMNS, ROW_SCHEMA, VERDICT_COLUMNS
 from canvass.corpus.storage import (
-    Entry,
     Place,
     UrlPath,
-    entry_of,
+    entries,
     files_below,
     remove_folder,
     storage_errors,
@@ -307,25 +306,20 @@ def _with_spec(each: Input, known: Mapping[str, Mapping[str, Any]], spec_digest:
     return Input(each.unit, "spec", each.digest, each.stat)
 
 
-def _files_of(unit: Unit) -> list[tuple[Place, Entry]]:
-    place = unit.place
-    if unit.kind is UnitKind.REFUSED:
-        return []
-    if unit.kind is UnitKind.FILE:
-        entry = entry_of(place)
-        return [] if entry is None else [(place, entry)]
-    return [(place / file.name, file) for file in files_below(place) if "/." not in f"/{file.name}"]
-
-
 def _stat_of(unit: Unit) -> str | None:
-    """Describe sizes and times of a unit's files; None if a file may change within its time."""
-    found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
-    now = datetime.now(UTC).timestamp()
-    for place, entry in _files_of(unit):
-        if now - entry.modified_ns / 1e9 < _QUIET_S:
-            return None
-        found.update(f"{place}\0{entry.size}\0{entry.modified_ns}\n".encode())
-    return found.hexdigest()
+    """Give sizes and times of a unit's files; None if a file may change within its time."""
+    age_s = datetime.now(UTC).timestamp() - unit.changed_ns / 1e9
+    return unit.stat if unit.stat and age_s >= _QUIET_S else None
+
+
+def _files_of(unit: Unit) -> list[tuple[str, Place]]:
+    if unit.kind is UnitKind.FILE:
+        return [(".", unit.place)]
+    try:
+        found = [] if unit.kind is UnitKind.REFUSED else entries(unit.place)
+    except OSError:
+        found = []
+    return [(file.name, unit.place / file.name) for file in found if not file.folder]
 
 
 def _stands_for_contents(unit: Unit, stat: str | None) -> bool:
@@ -336,8 +330,8 @@ def _stands_for_contents(unit: Unit, stat: str | None) -> bool:
 def _digest_of(unit: Unit) -> str:
     """Hash the contents of a unit's files; what cannot be read counts by its name."""
     found = hashlib.blake2b(unit.reason.encode(), digest_size=16)
-    for place, entry in _files_of(unit):
-        found.update(f"{'.' if unit.kind is UnitKind.FILE else entry.name}\0".encode())
+    for name, place in _files_of(unit):
+        found.update(f"{name}\0".encode())
         try:
             with place.open("rb") as file:
                 while data := file.read(_PIECE):

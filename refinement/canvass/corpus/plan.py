@@ -11,7 +11,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
+from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Final
 from urllib.parse import unquote
@@ -98,6 +100,10 @@ class Unit(Struct, frozen=True):
     """Names and values of the partitions that it is in, as Hive writes them in folder names."""
     copy: str = ""
     """Of a unit in a store: where its files are on this machine for now."""
+    changed_ns: int = 0
+    """When it last changed, in nanoseconds since 1970; 0 if not known."""
+    stat: str = ""
+    """A hash of the names, sizes and times of its files; empty if not known."""
 
     @property
     def location(self) -> Path:
@@ -172,19 +178,19 @@ class _Lister:
     def _units_at(self, entry: Entry, parent: Place) -> list[Unit]:
         """Give the units that an entry of a corpus is or, if it is a partition, has."""
         place = parent / entry.name
-        found = partition_of(entry.name)
-        if found is not None and entry.folder:
-            units = self._units_of(place, (found,))
-            return [msgspec.structs.replace(u, partition=(found, *u.partition)) for u in units]
+        key = partition_of(entry.name)
+        if key is not None and entry.folder:
+            units = self._units_of(place, (key,))
+            return [msgspec.structs.replace(u, partition=(key, *u.partition)) for u in units]
         if entry.link:
             return [_refused(place, "a symbolic link")]
         if entry.folder:
             if not _RUN_FOLDER.fullmatch(entry.name):
                 return [_refused(place, "no name for a run folder")]
-            try:
-                return [_folder_unit(place, self._entries(place))]
-            except TraceError:
-                return [_folder_unit(place, None)]
+            found: list[Entry] | None = None
+            with suppress(TraceError):
+                found = self._entries(place)
+            return [_folder_unit(place, found, entry.modified_ns)]
         return [_file_unit(place, entry)] if entry.name.endswith(".parquet") else []
 
     def _entries(self, place: Place) -> list[Entry]:
@@ -234,17 +240,28 @@ def _file_unit(place: Place, entry: Entry | None = None) -> Unit:
     if entry is None:
         entry = entry_of(place)
     size = 0 if entry is None else entry.size
-    return Unit(UnitKind.FILE, str(place), cost_of(place.name, size))
+    unit = Unit(UnitKind.FILE, str(place), cost_of(place.name, size))
+    return _with_times(unit, [] if entry is None else [entry])
 
 
-def _folder_unit(place: Place, found: list[Entry] | None) -> Unit:
+def _folder_unit(place: Place, found: list[Entry] | None, changed_ns: int = 0) -> Unit:
     """Give the unit of a folder; if it cannot be listed, its reader says what is wrong with it."""
     listed = found or []
     cost, kind = sum(cost_of(e.name, e.size) for e in listed), UnitKind.RUN
     names = [entry.name for entry in listed]
     if RUN_FILE not in names and any(map(is_log_name, names)):
         kind, cost = UnitKind.AERON_LOGS, cost * AERON_LOG_COST
-    return Unit(kind, str(place), cost)
+    return _with_times(Unit(kind, str(place), cost), listed, changed_ns)
+
+
+def _with_times(unit: Unit, files: Iterable[Entry], changed_ns: int = 0) -> Unit:
+    """Note when a unit has changed, by its files and, on this machine, its folder."""
+    described = blake2b(digest_size=16)
+    for each in (file for file in files if not file.folder):
+        described.update(f"{each.name}\0{each.size}\0{each.modified_ns}\n".encode())
+        changed_ns = max(changed_ns, each.modified_ns)
+    stat = described.hexdigest() if changed_ns else ""
+    return msgspec.structs.replace(unit, changed_ns=changed_ns, stat=stat)
 
 
 def cost_of(name: str, size: int) -> int:

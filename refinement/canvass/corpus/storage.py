@@ -45,6 +45,7 @@ class Entry(NamedTuple):
     name: str
     size: int
     modified_ns: int
+    """When its contents or, on this machine, its name or owner last changed."""
     folder: bool
     link: bool = False
     """Whether it is a symbolic link, which is not followed."""
@@ -258,7 +259,9 @@ def entry_of(place: Place) -> Entry | None:
     except FileNotFoundError:
         return None
     folder, link = stat.S_ISDIR(found.st_mode), stat.S_ISLNK(found.st_mode)
-    return Entry(place.name, found.st_size, found.st_mtime_ns, folder, link)
+    # A copy may keep the time of its original; the other time is that of the copying.
+    changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
+    return Entry(place.name, found.st_size, changed_ns, folder, link)
 
 
 def files_below(folder: Place) -> list[Entry]:

@@ -1,225 +1,100 @@
-"""Continuous verification of a directory with Structured Streaming.
+"""Which units of a corpus that grows are due: quiet for a while, and not looked at before.
 
-Spark's own file source sees each new file once, and remembers that in the checkpoint. A keyed state
-for each unit (a run folder, a folder of Aeron's logs, a file of a data set) tells when it is ripe:
-whole and quiet for a while, or quiet for so long that nothing more is expected. Ripe units are
-verified as a batch by `canvass.corpus.job`; what comes of a batch is put in place under the
-number of the batch, so that a batch that is done again after a crash replaces what was there.
-
-A unit has one verdict. Only if more files of it come afterwards it has another, in a later batch.
+A unit that lacks streams is waited for longer. Times are those of its files, so that a watch that
+is started again goes on where the last one was. What has been verified is known from the tables
+(`canvass.corpus.history`), which also make each verification appear once.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlparse
 
 from msgspec import Struct
 
-from canvass.corpus.checker import ConformanceChecker
-from canvass.corpus.engine import SparkEngine
-from canvass.corpus.job import CorpusJob
-from canvass.corpus.plan import unit_at
-from canvass.corpus.summary import Summary, summarise
-from canvass.traces.errors import TraceError
+from canvass.corpus.local_units import on_this_machine
+from canvass.corpus.plan import Unit, UnitKind, list_units
+from canvass.corpus.storage import Place
+from canvass.traces.errors import Code, TraceError
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-TABLES: Final = ("coverage", "divergences", "verdicts")
-"""In the order in which they are put in place: a batch counts when its verdicts are there."""
-CHECKPOINT: Final = "checkpoint"
-_WORK: Final = "work"
-_GONE: Final = ""
-_FILES: Final = "{run.json,member-*,*.parquet}"
-_FILE_DDL: Final = "path string, modificationTime timestamp, length bigint, content binary"
-"""What Spark's format has; a stream must name it."""
-_STATE: Final = "signature string, since_ms bigint, verified string"
-"""Spark compares the state of an earlier run by types alone, so a column may get another name."""
-
 
 class Patience(Struct, frozen=True):
-    """How long a unit must have been as it is before it is verified, in milliseconds."""
+    """For how many seconds a unit must not have changed before it is verified."""
 
-    settle_ms: int = 5_000
-    """If all its parts are there."""
-    patience_ms: int = 600_000
-    """If parts are missing: then it is verified without them."""
-
-
-class Watch(Struct, frozen=True, kw_only=True):
-    """What is watched, and where the verdicts go."""
-
-    corpus: Path
-    out: Path
-    checker: ConformanceChecker
-    patience: Patience = Patience()
-    every_ms: int = 5_000
-    """Time between two looks at the directory."""
-    oracles: int = 1
+    settle_s: float = 5.0
+    """If all its streams are there."""
+    patience_s: float = 600.0
+    """If streams are missing, or nobody can tell: then it is verified as it is."""
 
 
-Tell = Callable[[int, Summary], object]
-"""Called with the number of a batch that has verdicts, and its summary."""
+class Arrivals:
+    """Finds what has come since the last look.
 
-
-def catch_up(session: SparkSession, watch: Watch, tell: Tell) -> None:
-    """Verify what is there and ripe since the last time, and end."""
-    # A batch that was begun and not ended is done again, alone.
-    if _last(watch, "offsets") > _last(watch, "commits"):
-        start(session, watch, tell, once=True).awaitTermination()
-    start(session, watch, tell, once=True).awaitTermination()
-
-
-def _last(watch: Watch, log: str) -> int:
-    """Give the last batch in a log of the checkpoint."""
-    folder = watch.out / CHECKPOINT / log
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return max((int(name) for name in names if name.isdecimal()), default=-1)
-
-
-def start(session: SparkSession, watch: Watch, tell: Tell, *, once: bool = False) -> StreamingQuery:
-    """Begin to watch, or go on from the checkpoint; the query runs until it is stopped.
-
-    With ``once`` it does one batch and ends.
-
-    Verdicts, divergences and coverage are Parquet tables in the folder ``out`` as a batch
-    verification writes them, with one more column, ``batch``.
+    Parameters
+    ----------
+    corpora
+        Folders in which units arrive, by path or URL. They may be empty at first.
+    patience
+        How long a unit is waited for.
     """
-    watch.out.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(watch.out / _WORK, ignore_errors=True)
-    writer = (
-        _ripe(session, watch)
-        .writeStream.foreachBatch(partial(_verify_batch, watch, tell))
-        .option("checkpointLocation", (watch.out / CHECKPOINT).absolute().as_uri())
-        .queryName(f"canvass {watch.corpus}")
-        .outputMode("append")
-    )
-    if once:
-        # Not `availableNow`: a state with time limits would have it go on for ever.
-        return writer.trigger(once=True).start()
-    return writer.trigger(processingTime=f"{watch.every_ms} milliseconds").start()
+
+    def __init__(self, corpora: Iterable[Place], patience: Patience) -> None:
+        self._corpora = tuple(corpora)
+        self._patience = patience
+        self._seen: dict[str, str] = {}
+
+    def listed(self) -> list[Unit]:
+        """List all units.
+
+        Raises
+        ------
+        TraceError
+            As `list_units`, but for a folder in which there is nothing yet.
+        """
+        return [unit for corpus in self._corpora for unit in _units_of(corpus)]
+
+    def due(self, units: Iterable[Unit]) -> list[Unit]:
+        """Give the units that are ripe and were not `seen` as they are now."""
+        now_ns = time.time_ns()
+        return [
+            unit
+            for unit in units
+            if self._seen.get(unit.path) != unit.stat and is_ripe(unit, self._patience, now_ns)
+        ]
+
+    def seen(self, units: Iterable[Unit]) -> None:
+        """Note units as done."""
+        self._seen.update((unit.path, unit.stat) for unit in units)
 
 
-def _ripe(session: SparkSession, watch: Watch) -> DataFrame:
-    """Give the stream of the units that are to be verified: their paths."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.streaming.state import GroupStateTimeout
-
-    found = (
-        session.readStream.format("binaryFile")
-        .schema(_FILE_DDL)
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", _FILES)
-        .load(watch.corpus.absolute().as_uri())
-        .select("path")  # The contents are not read then.
-    )
-    # The unit of a stream's file is the folder that it is in.
-    folder = f.regexp_replace("path", "/[^/]*$", "")
-    unit = f.when(f.col("path").endswith(".parquet"), f.col("path")).otherwise(folder)
-    return (
-        found.withColumn("unit", unit)
-        .groupBy("unit")
-        .applyInPandasWithState(
-            partial(_ripen, watch.patience),
-            "unit string",
-            _STATE,
-            "append",
-            GroupStateTimeout.ProcessingTimeTimeout,
-        )
-    )
-
-
-# --- the state of a unit --------------------------------------------------------------------------
-
-
-def _ripen(patience: Patience, key: tuple[str], news: Iterable[Any], state: Any) -> Iterator[Any]:
-    """Look at a unit of which there are new files, or whose time has come; runs in a worker."""
-    import pandas as pd
-
-    for _ in news:
-        pass
-    path = _path(key[0])
-    now = state.getCurrentProcessingTimeMs()
-    before, since, verified = state.get if state.exists else (_GONE, now, _GONE)
-    signature, whole = look(path)
-    if signature == _GONE:
-        if state.exists:
-            state.remove()
-        return
-    since = since if signature == before else now
-    left = (patience.settle_ms if whole else patience.patience_ms) - (now - since)
-    ripe = signature != verified and left <= 0
-    state.update((signature, since, signature if ripe else verified))
-    if ripe:
-        yield pd.DataFrame({"unit": [key[0]]})
-    elif signature != verified:
-        state.setTimeoutDuration(max(1, left))
-
-
-def look(path: Path) -> tuple[str, bool]:
-    """Give what tells a unit from an earlier state of it, and whether all its parts are there.
-
-    The first is empty if there is no such unit (any more). Of logs of Aeron, nobody can tell
-    whether they are all there.
-    """
+def _units_of(corpus: Place) -> list[Unit]:
     try:
-        if not path.is_dir():
-            return (str(path.stat().st_size), True)
-        with os.scandir(path) as entries:
-            names = sorted((e.name, e.stat().st_size) for e in entries if e.name[0] != ".")
-    except OSError:
-        return _GONE, False
+        return list_units([corpus])
+    except TraceError as error:
+        # A store has no empty folders.
+        if error.code is Code.NOT_FOUND and (not isinstance(corpus, Path) or corpus.is_dir()):
+            return []
+        raise
+
+
+def is_ripe(unit: Unit, patience: Patience, now_ns: int) -> bool:
+    """Tell whether a unit has been as it is for long enough."""
+    quiet_s = (now_ns - unit.changed_ns) / 1e9
+    if quiet_s >= patience.patience_s:
+        return True
+    return quiet_s >= patience.settle_s and _has_all_streams(unit)
+
+
+def _has_all_streams(unit: Unit) -> bool:
+    """Tell whether nothing of a unit is missing; of logs of Aeron nobody can tell."""
+    if unit.kind is not UnitKind.RUN:
+        return unit.kind is not UnitKind.AERON_LOGS
     try:
-        facts = RunFolder(path).facts
-        whole = all(fact.kind is not FactKind.MISSING_STREAM for fact in facts)
-    except TraceError:
-        whole = False
-    return hashlib.sha256(repr(names).encode()).hexdigest(), whole
-
-
-def _path(uri: str) -> Path:
-    return Path(unquote(urlparse(uri).path))
-
-
-# --- a batch --------------------------------------------------------------------------------------
-
-
-def _verify_batch(watch: Watch, tell: Tell, ripe: DataFrame, batch: int) -> None:
-    """Verify the units of a batch, and put the tables in place; runs on the driver."""
-    from importlib.metadata import version
-    from time import perf_counter
-
-    began = perf_counter()
-    paths = sorted(_path(row.unit) for row in ripe.collect())
-    units = [unit for path in paths if (unit := unit_at(path)) is not None]
-    if not units:
-        return
-    out = watch.out.absolute()
-    work = out / _WORK / str(batch)
-    shutil.rmtree(work, ignore_errors=True)
-    job = CorpusJob(SparkEngine(ripe.sparkSession), watch.checker, work, oracles=watch.oracles)
-    job.run(units)
-    summary = summarise(
-        job,
-        version=version("canvass"),
-        corpora=[str(watch.corpus)],
-        tasks=None,
-        seconds=perf_counter() - began,
-    )
-    for name in TABLES:
-        target = out / name / f"batch={batch}"
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(exist_ok=True)
-        (work / name).rename(target)
-    shutil.rmtree(work)
-    tell(batch, summary)
+        with on_this_machine([unit], outline=True) as (here,):
+            facts = RunFolder(here.location).facts
+    except (TraceError, OSError):
+        return False
+    return all(fact.kind is not FactKind.MISSING_STREAM for fact in facts)

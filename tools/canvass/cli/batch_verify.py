@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from canvass.corpus.engine_choice import EngineName, choose_engine
 if TYPE_CHECKING:
     from canvass.cli.progress import Stages
     from canvass.corpus.engine import Engine
+    from canvass.corpus.history import History
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import Kind, Summary
@@ -76,9 +77,9 @@ def verify(request: Request, out: Place) -> Summary:
     from canvass.cli.progress import Stages
 
     units = _list_units(request)
-    with Stages(each=True) as progress:
+    with Engines(request.master) as engines, Stages(each=True) as progress:
         progress.stage(f"{len(units):,} units listed")
-        return _verify_units(request, units, out, progress)
+        return _verify_units(request, units, out, engines, progress)
 
 
 def verify_new(
@@ -102,36 +103,60 @@ def verify_new(
     tuple
         The summary, and the kinds of divergences that the tables had before.
     """
+    from canvass.cli.progress import Stages
+    from canvass.corpus.history import History
+
+    history = History(tables)
+    units = _list_units(request)
+    with Engines(request.master) as engines, Stages(each=True) as progress, history.opened():
+        progress.stage(f"{len(units):,} units listed; comparing them with {tables}")
+        known = history.divergences()
+        summary, _ = verify_due(request, units, history, engines, progress, report, again=again)
+    return summary, known
+
+
+def verify_due(
+    request: Request,
+    units: list[Unit],
+    history: History,
+    engines: Engines,
+    progress: Stages,
+    report: Report | None = None,
+    *,
+    again: bool = False,
+) -> tuple[Summary, str]:
+    """Verify those of some units that are due, and add the results to opened tables.
+
+    Returns
+    -------
+    tuple
+        The summary, and the id of the verification; empty if no unit was due.
+    """
     from datetime import UTC, datetime
     from importlib.metadata import version
 
     import msgspec
 
-    from canvass.cli.progress import Stages
     from canvass.conformance.step_lookup import spec_digest
-    from canvass.corpus.history import History, make_stamp
+    from canvass.corpus.history import make_stamp
     from canvass.corpus.summary import nothing_new
 
-    history, digest, ours = History(tables), spec_digest(), version("canvass")
-    units = _list_units(request)
-    with Stages(each=True) as progress, history.opened():
-        progress.stage(f"{len(units):,} units listed; comparing them with {tables}")
-        inputs = history.inputs(units, digest, again=again)
-        due = inputs.due
-        progress.stage(_causes(inputs.causes()))
-        known = history.divergences()
-        if not due:
-            summary = nothing_new(ours, [str(corpus) for corpus in request.corpora])
-            return msgspec.structs.replace(summary, earlier=inputs.earlier()), known
-        stamp = make_stamp(due, ours, digest, datetime.now(UTC))
-        with history.report_folder() if report is None else nullcontext(report.out) as out:
-            summary = _verify_units(request, [each.unit for each in due], out, progress)
-            summary = msgspec.structs.replace(summary, earlier=inputs.earlier())
-            if report is not None:
-                report.write(summary)
-            progress.stage(f"adding verification {stamp.verification_id} to {tables}")
-            history.append(out, due, stamp)
-    return summary, known
+    digest, ours = spec_digest(), version("canvass")
+    inputs = history.inputs(units, digest, again=again)
+    due = inputs.due
+    progress.stage(_causes(inputs.causes()))
+    if not due:
+        summary = nothing_new(ours, [str(corpus) for corpus in request.corpora])
+        return msgspec.structs.replace(summary, earlier=inputs.earlier()), ""
+    stamp = make_stamp(due, ours, digest, datetime.now(UTC))
+    with history.report_folder() if report is None else nullcontext(report.out) as out:
+        summary = _verify_units(request, [each.unit for each in due], out, engines, progress)
+        summary = msgspec.structs.replace(summary, earlier=inputs.earlier())
+        if report is not None:
+            report.write(summary)
+        progress.stage(f"adding verification {stamp.verification_id}")
+        history.append(out, due, stamp)
+    return summary, stamp.verification_id
 
 
 _CAUSES = {
@@ -148,23 +173,32 @@ def _causes(counts: dict[str, int]) -> str:
     return "units: " + ", ".join(parts)
 
 
-def _list_units(request: Request) -> list[Unit]:
-    from canvass.cli.given import make_lookup, need_runs
-    from canvass.corpus.plan import list_units
+def check_request(request: Request) -> None:
+    """Refuse what excludes itself, and a graph of another spec."""
+    from canvass.cli.given import make_lookup
     from canvass.corpus.storage import local_folder
-    from canvass.corpus.where import select_units
 
     if request.engine is EngineName.PROCESS and request.master is not None:
         raise CommandError("--engine process and --master exclude each other")
+    if request.graph is not None:
+        make_lookup([local_folder(request.graph)], None)  # Refuses it.
+
+
+def _list_units(request: Request) -> list[Unit]:
+    from canvass.cli.given import need_runs
+    from canvass.corpus.plan import list_units
+    from canvass.corpus.where import select_units
+
+    check_request(request)
     local = [place for place in request.corpora if isinstance(place, Path)]
     need_runs(local, "canvass batch verify", logs=True)
-    if request.graph is not None:
-        make_lookup([local_folder(request.graph)], None)  # Refuses a graph of another spec.
     units = list_units(request.corpora)
     return units if request.where is None else select_units(units, request.where)
 
 
-def _verify_units(request: Request, units: list[Unit], out: Place, progress: Stages) -> Summary:
+def _verify_units(
+    request: Request, units: list[Unit], out: Place, engines: Engines, progress: Stages
+) -> Summary:
     from importlib.metadata import version
 
     from canvass.cli.batch_progress import progress_text
@@ -174,28 +208,48 @@ def _verify_units(request: Request, units: list[Unit], out: Place, progress: Sta
 
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
-    with _open_engine(chosen, request.master) as engine:
-        job = CorpusJob(
-            engine,
-            ConformanceChecker.of(graph=request.graph, cache=request.cache),
-            out,
-            work=request.work,
-            partitions=request.partitions,
-            oracles=request.oracles,
-            say=progress.stage,
-        )
-        started = time.monotonic()
-        progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
-        job.run(units)
-        summary = summarise(
-            job,
-            version=version("canvass"),
-            corpora=[str(corpus) for corpus in request.corpora],
-            tasks=request.partitions,
-            seconds=time.monotonic() - started,
-        )
-        job.clean()
+    job = CorpusJob(
+        engines.engine(chosen),
+        ConformanceChecker.of(graph=request.graph, cache=request.cache),
+        out,
+        work=request.work,
+        partitions=request.partitions,
+        oracles=request.oracles,
+        say=progress.stage,
+    )
+    started = time.monotonic()
+    progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
+    job.run(units)
+    summary = summarise(
+        job,
+        version=version("canvass"),
+        corpora=[str(corpus) for corpus in request.corpora],
+        tasks=request.partitions,
+        seconds=time.monotonic() - started,
+    )
+    job.clean()
     return summary
+
+
+class Engines(ExitStack):
+    """What jobs run on: started when it is first needed, and stopped at the end.
+
+    Parameters
+    ----------
+    master
+        The Spark master, if the user named one.
+    """
+
+    def __init__(self, master: str | None) -> None:
+        super().__init__()
+        self._master = master
+        self._started: dict[EngineName, Engine] = {}
+
+    def engine(self, name: EngineName) -> Engine:
+        """Give an engine."""
+        if name not in self._started:
+            self._started[name] = self.enter_context(_open_engine(name, self._master))
+        return self._started[name]
 
 
 @contextmanager

@@ -1,20 +1,25 @@
-"""``canvass batch watch``: verify what comes into a directory, for as long as it runs.
+"""``canvass batch watch``: verify what comes into a corpus, for as long as it runs.
 
-The command line and what it prints are here; the stream is in `canvass.corpus.watch`.
+The command line and what it prints are here. Which units are due is in `canvass.corpus.watch`; they
+are verified and added to tables as ``canvass batch verify --append`` does it.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from canvass.cli.batch_verify import Engines, Request, check_request, verify_due
 from canvass.cli.output import CommandError, Format, complain, result_console
+from canvass.corpus.engine_choice import EngineName
 
 if TYPE_CHECKING:
+    from canvass.corpus.storage import Place
     from canvass.corpus.summary import Summary
-    from canvass.corpus.watch import Watch
+    from canvass.corpus.watch import Arrivals
 
 
 def register(batch: typer.Typer) -> None:
@@ -22,22 +27,24 @@ def register(batch: typer.Typer) -> None:
 
     @batch.command("watch")
     def watch(
-        corpus: Annotated[
-            Path,
-            typer.Argument(metavar="DIRECTORY", help="Where runs or files of a data set arrive."),
+        corpora: Annotated[
+            list[str],
+            typer.Argument(
+                metavar="CORPUS...",
+                help="Where runs or files of a data set arrive, by path or URL.",
+            ),
         ],
-        out: Annotated[
-            Path,
-            typer.Option("--out", help="Folder of the tables and the checkpoint; go on from it."),
+        append: Annotated[
+            str,
+            typer.Option(
+                metavar="TABLES", help="Folder of the tables, by path or URL; go on from them."
+            ),
         ],
-        master: Annotated[
-            str | None, typer.Option(help="As for canvass batch verify; else local[2].")
-        ] = None,
         once: Annotated[
             bool, typer.Option("--once", help="Verify what is there and new, then end.")
         ] = False,
         every: Annotated[
-            float, typer.Option(min=0.1, help="Seconds between two looks at the directory.")
+            float, typer.Option(min=0.1, help="Seconds between two looks at the corpus.")
         ] = 10.0,
         settle: Annotated[
             float,
@@ -46,90 +53,104 @@ def register(batch: typer.Typer) -> None:
         patience: Annotated[
             float, typer.Option(min=0, help="The same for a run of which streams are missing.")
         ] = 600.0,
-        graph: Annotated[Path | None, typer.Option(help="A graph artifact.")] = None,
-        cache: Annotated[
-            Path | None, typer.Option(help="Folder that keeps the oracle's answers.")
+        master: Annotated[
+            str | None, typer.Option(help="As for canvass batch verify; else local[2].")
         ] = None,
+        engine: Annotated[
+            EngineName, typer.Option(help="As for canvass batch verify, for each batch.")
+        ] = EngineName.AUTO,
+        graph: Annotated[str | None, typer.Option(help="A graph artifact.")] = None,
+        cache: Annotated[
+            str | None, typer.Option(help="Folder that keeps the oracle's answers.")
+        ] = None,
+        oracles: Annotated[
+            int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
+        ] = 1,
         output: Annotated[
             Format, typer.Option("--format", help="For a person, or one JSON line a batch.")
         ] = Format.HUMAN,
     ) -> None:
-        """Verify runs as they arrive in a directory; started again, go on from the checkpoint.
+        """Verify runs as they arrive, and add the results to tables.
 
-        Each run has one verdict, and another one only if more of its files come later. The tables
-        are those of canvass batch verify with one more column, batch.
+        The tables are those of canvass batch verify --append. A run is verified once, and again if
+        its files change later. Started again, the command goes on from the tables.
 
-        With --once the exit code is that of canvass batch verify for what was new: 2 if there was
-        nothing. Without, the command runs until it is interrupted: 130.
+        With --once the exit code is that of canvass batch verify --append for the units that are
+        not waited for. Without, the command runs until it is interrupted: 130.
 
-        canvass batch watch DIRECTORY --out REPORT
+        canvass batch watch CORPUS --append TABLES
 
-        canvass batch watch DIRECTORY --out REPORT --once --settle 0
+        canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
         """
-        from canvass.cli.given import make_lookup
-        from canvass.corpus.checker import ConformanceChecker
-        from canvass.corpus.watch import Patience, Watch
+        from canvass.corpus.storage import absolute, place_of
+        from canvass.corpus.watch import Arrivals, Patience
 
-        if not corpus.is_dir():
-            raise CommandError(f"{corpus}: there is no such directory")
-        if out.absolute().is_relative_to(corpus.absolute()):
-            raise CommandError("the report's folder is in the directory that is watched")
-        if graph is not None:
-            make_lookup([graph], cache)  # Refuses a graph of another state of the spec.
-        raise typer.Exit(
-            _watch(
-                Watch(
-                    corpus=corpus,
-                    out=out,
-                    checker=ConformanceChecker.of(graph=graph, cache=cache),
-                    patience=Patience(round(settle * 1000), round(patience * 1000)),
-                    every_ms=round(every * 1000),
-                ),
-                once,
-                master,
-                output,
-            )
+        request = Request(
+            corpora=tuple(absolute(place_of(corpus)) for corpus in corpora),
+            engine=engine,
+            master=master,
+            partitions=None,
+            graph=None if graph is None else place_of(graph),
+            cache=None if cache is None else place_of(cache),
+            oracles=oracles,
         )
+        check_request(request)
+        tables = absolute(place_of(append))
+        for corpus in request.corpora:
+            if isinstance(corpus, Path) and not corpus.is_dir():
+                raise CommandError(f"{corpus}: there is no such directory")
+            if f"{tables}/".startswith(f"{corpus}/"):
+                raise CommandError(f"{tables} is in {corpus}, which is watched")
+        complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
+        arrivals = Arrivals(request.corpora, Patience(settle, patience))
+        raise typer.Exit(_watch(request, tables, arrivals, None if once else every, output))
 
 
-def _watch(watch: Watch, once: bool, master: str | None, output: Format) -> int:
-    from canvass.conformance.verdict import EXIT_CODES, Verdict, exit_code
-    from canvass.corpus.session import one_line_failures, open_session
-    from canvass.corpus.watch import catch_up, start
+def _watch(
+    request: Request, tables: Place, arrivals: Arrivals, every: float | None, output: Format
+) -> int:
+    """Look for new units again and again, or once; give the exit code of the last look."""
+    from canvass.cli.progress import Stages
+    from canvass.corpus.history import History, HistoryInUse
+    from canvass.corpus.summary import exit_code, nothing_new
 
-    found: set[Verdict] = set()
+    history = History(tables)
+    with Engines(request.master) as engines:
+        while True:
+            listed = arrivals.listed()
+            due = arrivals.due(listed)
+            summary = nothing_new("", [])
+            if due:
+                try:
+                    with Stages(each=True) as progress, history.opened():
+                        summary, identity = verify_due(request, due, history, engines, progress)
+                except HistoryInUse as error:
+                    complain(f"{error}; trying again")
+                else:
+                    arrivals.seen(due)
+                    if identity:
+                        _show(summary, identity, output)
+            if every is None:
+                waiting = len(listed) - len(due)
+                if waiting:
+                    complain(f"{waiting:,} units are waited for")
+                if not summary.runs:
+                    complain("nothing new: nothing was checked")
+                return exit_code(summary)
+            time.sleep(every)
 
-    def tell(batch: int, summary: Summary) -> None:
-        found.update(v for v in Verdict if summary.verdicts[v.value])
-        _tell(batch, summary, output)
 
-    with open_session(master) as session, one_line_failures():
-        complain(f"watching {watch.corpus}; verdicts go to {watch.out / 'verdicts'}")
-        if once:
-            catch_up(session, watch, tell)
-        else:
-            query = start(session, watch, tell)
-            try:
-                query.awaitTermination()
-            finally:
-                query.stop()
-    if not found:
-        complain("nothing new: nothing was checked")
-        return EXIT_CODES[Verdict.MALFORMED]
-    return exit_code(found)
-
-
-def _tell(batch: int, summary: Summary, output: Format) -> None:
+def _show(summary: Summary, identity: str, output: Format) -> None:
     """Write what a batch found: in JSON one line."""
     if output is Format.JSON:
         import msgspec
 
-        row = msgspec.to_builtins(summary) | {"batch": batch}
+        row = msgspec.to_builtins(summary) | {"verificationId": identity}
         print(msgspec.json.encode(row).decode(), flush=True)
         return
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
-    console.print(f"batch {batch}: {summary.runs:,} runs, {summary.events:,} events: {counts}")
+    console.print(f"{identity[:8]}: {summary.runs:,} runs, {summary.events:,} events: {counts}")
     for row in summary.listed[:20]:
         console.print(f"  {row.verdict} {row.source}: {row.reason}")
     if summary.listed_count > 20:
