@@ -1,10 +1,12 @@
 """Measure what the first report of a small corpus costs, on Spark and in one process.
 
-``python benchmarks/spark_cold.py [EVENTS [ROUNDS]]`` makes a data set of so many events (default
-100000), with all answers of the oracle in the cache. In each round new processes open a session
-with its first jobs, and run ``canvass batch verify`` with either engine, each from the start of
-Python to its end. Medians are printed: seconds of the clock, and of processors, which others on the
-machine disturb less.
+``python benchmarks/spark_cold.py [EVENTS [ROUNDS [PYTHON...]]]`` makes a data set of so many events
+(default 100000), with all answers of the oracle in the cache. In each round new processes open a
+session with its first jobs, and run ``canvass batch verify`` with either engine and as ``--engine
+auto`` chooses, each from the start of Python to its end. A ``PYTHON`` that is named has another
+state of canvass, which verifies the same data set with its default. Medians are printed: seconds of
+the clock, and of processors, which others on the machine disturb less; and both as multiples of
+what it takes to open a session.
 """
 
 from __future__ import annotations
@@ -21,13 +23,11 @@ from pathlib import Path
 
 from spark_verify import Taken, measured, simulate
 
-from canvass.conformance.check import check_units
-from canvass.conformance.step_lookup import StepLookup
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.corpora import write_dataset
 
 STAGES = "--stages"
+SESSION = "open a session"
 
 
 def stages() -> dict[str, Taken]:
@@ -47,7 +47,7 @@ def stages() -> dict[str, Taken]:
     from canvass.corpus.session import open_session
 
     opened = open_session("local[2]")
-    session = stage("open a session", opened.__enter__)
+    session = stage(SESSION, opened.__enter__)
     numbers = session.range(0, 2, 1, 2)  # type: ignore[attr-defined]
     stage("first job, without Python", numbers.toArrow)
     stage("first job with Python workers", numbers.mapInArrow(_same, "id long").toArrow)
@@ -66,36 +66,47 @@ def _import(batches: object) -> object:
     return batches
 
 
-def verify(engine: str, root: Path, number: int) -> None:
+def verify(root: Path, out: str, python: str, engine: str | None) -> None:
     """Run the command as a user does."""
-    words = ["batch", "verify", str(root / "set"), "--out", str(root / f"{engine}-{number}")]
-    words += ["--cache", str(root / "cache"), "--engine", engine]
-    command = [sys.executable, "-m", "canvass.cli.main", *words]
-    subprocess.run(command, check=True, capture_output=True)
+    cache = root / f"cache-{python.replace('/', '-')}"
+    words = ["batch", "verify", str(root / "set"), "--out", str(root / out), "--cache", str(cache)]
+    words += [] if engine is None else ["--engine", engine]
+    subprocess.run([python, "-m", "canvass.cli.main", *words], check=True, capture_output=True)
 
 
 def main() -> None:
     """Measure and print."""
     events = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    ways: list[tuple[str, str, str | None]] = [
+        (f"batch verify --engine {engine}", sys.executable, engine)
+        for engine in ("spark", "process", "auto")
+    ]
+    ways += [(f"batch verify of {python}", python, None) for python in sys.argv[3:]]
     rows: dict[str, list[Taken]] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-spark-cold-") as name:
         root = Path(name)
-        base = simulate(root / "base")
-        assert check_units(sorted(base.iterdir()), StepLookup(cache=root / "cache")).exit_code == 0
-        made = write_dataset(base, root / "set", events, events_per_file=250_000)
+        made = write_dataset(simulate(root / "base"), root / "set", events, events_per_file=250_000)
+        for number, python in enumerate([sys.executable, *sys.argv[3:]]):
+            verify(root, f"first-{number}", python, None)  # Fills the cache.
         for number in range(rounds):
             command = [sys.executable, __file__, STAGES]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             for stage, taken in json.loads(said.splitlines()[-1]).items():
                 rows.setdefault(stage, []).append(Taken(*taken))
-            for engine in ("spark", "process"):
-                taken = measured(partial(verify, engine, root, number))
-                rows.setdefault(f"batch verify --engine {engine}", []).append(taken)
-    print(f"{made:,} events, medians of {rounds} rounds: seconds, seconds of processors")
-    for stage, all_taken in rows.items():
-        clock, processor = (statistics.median(column) for column in zip(*all_taken, strict=True))
-        print(f"  {stage:36}{clock:8.2f}{processor:8.2f}")
+            for place, (way, python, engine) in enumerate(ways):
+                taken = measured(partial(verify, root, f"{place}-{number}", python, engine))
+                rows.setdefault(way, []).append(taken)
+    print(f"{made:,} events, medians of {rounds} rounds: seconds, seconds of processors;")
+    print("the same divided by those of opening a session")
+    medians = {
+        stage: [statistics.median(column) for column in zip(*all_taken, strict=True)]
+        for stage, all_taken in rows.items()
+    }
+    clock, processor = medians[SESSION]
+    for stage, (seconds, costs) in medians.items():
+        print(f"  {stage:48}{seconds:8.2f}{costs:8.2f}", end="")
+        print(f"{seconds / clock:8.2f}{costs / processor:8.2f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 The loop, the terminal, the command that is run and the metrics' server are here; what is known of
 the cluster is in `canvass.explanation.picture`. ``canvass batch watch`` is another command: it
-verifies runs that arrive in a folder, on Spark.
+verifies runs that arrive in a folder or store.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def watch(
     """Follow event logs that are being written, and keep the picture of the cluster.
 
     On a terminal the picture is drawn anew each second; elsewhere each change is one line.
-    canvass batch watch is another command: it verifies runs on Spark as they arrive.
+    canvass batch watch is another command: it verifies runs of a corpus as they arrive.
 
     Exit code 0: --once. 1: what --exit-on names; with --once a divergence. 2: the logs cannot be
     read. 130: interrupted.
