@@ -110,7 +110,7 @@ class _Life:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.world = World(Rules.of("1.50", 3))
-        self.world.watch.watched.clear()
+        self.world.safety.watched.clear()
         self.wiped = False
         self.loses_disks = self.rng.random() < 0.5
         for i in range(3):
@@ -165,7 +165,7 @@ class _Life:
             )[0]()
         for i in sorted(self.world.up):
             self.world.crash(i)
-        return History(self.world, self.world.watch.history.committed, self.wiped)
+        return History(self.world, self.world.safety.committed.log, self.wiped)
 
 
 def history(seed: int) -> History:
@@ -176,7 +176,7 @@ def history(seed: int) -> History:
 def restarted(history_: History, members: list[int], candidate: int) -> tuple[World, bool]:
     """Start some members of a history again, in a world of their own; whether a member wins."""
     world = World(history_.world.rules)
-    world.watch.watched.clear()
+    world.safety.watched.clear()
     for i in range(3):
         state: Member = history_.world.members[i]
         world.set_disk(i, state, cut(history_.world.logs[i], length(history_.world.logs[i])))

@@ -30,11 +30,23 @@ from canvass.simulation.heartbeat_monitor import HeartbeatMonitor
 from canvass.simulation.member import SimulatedMember
 from canvass.simulation.network import CONSENSUS, Network
 from canvass.simulation.options import FAULT_TIMEOUTS, Options
-from canvass.simulation.safety_monitor import EntryLog, Finding, SafetyMonitor
+from canvass.simulation.recorded_log import EntryLog
+from canvass.simulation.safety_monitor import SafetyMonitor, Violation
 from canvass.transport.client_messages import format_endpoints
 
 _BUSY_NS: Final = 20_000
 """How long a cycle takes in which there was something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violated property."""
+
+    property_name: str
+    violation: str
+    step: int
+    """How many steps the run had taken."""
+    time_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,8 @@ class Simulator:
         given = [*recorders, *[None] * count][:count]
         self.members = [SimulatedMember(self, i, one, step) for i, one in enumerate(given)]
         self._states = [member.state for member in self.members]
-        self._safety = SafetyMonitor(options.rules, self.logs, self._states)
+        self._safety = SafetyMonitor(options.rules, self.logs.__getitem__, EntryLog(), self._states)
+        self._findings: dict[str, Finding] = {}
         self._heartbeats = HeartbeatMonitor(options.timing, count)
         self.clients = Clients(self)
         self.faults = FaultInjector(self)
@@ -171,8 +184,12 @@ class Simulator:
         self._digest.update(fact)
 
     def find(self, name: str, violation: str) -> None:
-        """Keep a violation of a property as a finding."""
-        self._safety.report([(name, violation)], self.steps, self.now_ns)
+        """Keep a violation of a property as a finding, the first one."""
+        self._findings.setdefault(name, Finding(name, violation, self.steps, self.now_ns))
+
+    def _report(self, violations: Sequence[Violation]) -> None:
+        for name, violation in violations:
+            self.find(name, violation)
 
     def look(
         self, i: int, action: str, x: Input, before: Member, outcome: Outcome, recording: Recording
@@ -188,8 +205,7 @@ class Simulator:
         if log.end != after.recorded_position or action == "Restart":
             log.follow(recording, after.recorded_position)
         known = len(self._safety.committed)
-        violations = self._safety.step(i, action, before, outcome)
-        self._safety.report(violations, self.steps, self.now_ns)
+        self._report(self._safety.step(i, action, before, outcome))
         self._heartbeats.step(i, self.now_ns, before, outcome)
         self.counts["entries committed"] += len(self._safety.committed) - known
         if after.election_state is ElectionState.CLOSED is not before.election_state:
@@ -199,14 +215,13 @@ class Simulator:
     def look_at_restart(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what member ``i`` finds on its disk."""
         self.logs[i].follow(recording, recording.end)
-        violations = self._safety.restart(i, self._states[i], found)
-        self._safety.report(violations, self.steps, self.now_ns)
+        self._report(self._safety.restart(i, self._states[i], found))
 
     def look_at_restored(self, i: int, found: Member, recording: Recording) -> None:
         """Look at what an operator has put on a new disk of member ``i``."""
         self._states[i] = found
         self.logs[i].follow(recording, recording.end)
-        self._safety.report(self._safety.restored(i, found), self.steps, self.now_ns)
+        self._report(self._safety.restored(i, found))
 
     def on_processed(self, service: int, position: int, payload: bytes) -> None:
         """Look at what a service processes."""
@@ -257,7 +272,7 @@ class Simulator:
             self._digest.hexdigest(),
             dict(sorted(self.counts.items())),
             dict(sorted(self._actions.items())),
-            tuple(self._safety.findings),
+            tuple(self._findings.values()),
             healing.stuck,
             healing.left_out,
             healing.recovery_ns,

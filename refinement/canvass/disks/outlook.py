@@ -151,7 +151,7 @@ class Explorer:
         """Start members and let one of them stand."""
         self.elections += 1
         world = World(self.rules)
-        world.watch.watched.clear()  # Its properties are of runs; here only the outcome is asked.
+        world.safety.watched.clear()  # Its properties are of runs; here only the outcome is asked.
         for i, (state, log) in self.found.items():
             world.set_disk(self.member_ids.index(i), state, log)
         going = [self.member_ids.index(i) for i in members]

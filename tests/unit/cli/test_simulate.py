@@ -11,8 +11,7 @@ import pytest
 
 from canvass.selftest.simulated import replay_command
 from canvass.simulation.options import Options, with_disk_loss
-from canvass.simulation.safety_monitor import Finding
-from canvass.simulation.simulator import RunResult, Simulator
+from canvass.simulation.simulator import Finding, RunResult, Simulator
 from canvass.traces.run import Corpus
 
 Command = Callable[..., tuple[int, str, str]]

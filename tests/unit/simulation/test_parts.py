@@ -22,7 +22,8 @@ from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
-from canvass.simulation.safety_monitor import Entry, EntryLog, SafetyMonitor
+from canvass.simulation.recorded_log import Entry, EntryLog
+from canvass.simulation.safety_monitor import SafetyMonitor
 
 RULES = Rules.of("hardened")
 
@@ -31,7 +32,8 @@ def log_of(*entries: tuple[int, int, int]) -> EntryLog:
     """A log of entries (end, term, content), whose checksums tell of all before them."""
     log = EntryLog()
     for end, term, content in entries:
-        before = 0 if log.last is None else log.last.checksum
+        last = log.at(log.end)
+        before = 0 if last is None else last.checksum
         log.append((Entry(end, term, hash((before, end, term, content))),))
     return log
 
@@ -66,8 +68,7 @@ def test_a_log_follows_a_recording_that_was_cut_and_goes_on_otherwise() -> None:
     log.follow(second, second.end)
 
     assert [entry.term for entry in log.between(0, log.end)] == [0, 1, 1]
-    assert log.last is not None
-    assert log.last.checksum == second.checksum(second.end)
+    assert log.between(0, log.end)[-1].checksum == second.checksum(second.end)
 
 
 class Net:
@@ -178,7 +179,9 @@ class Watched:
         self.logs = [log_of(*entries) for _ in range(3)]
         end = self.logs[0].end
         self.members = [replace(begun(), recorded_position=end) for _ in range(3)]
-        self.watch = SafetyMonitor(Rules.of(revision), self.logs, self.members)
+        self.watch = SafetyMonitor(
+            Rules.of(revision), self.logs.__getitem__, EntryLog(), self.members
+        )
 
     def take(self, i: int, action: str, *sends: Send, **changes: object) -> list[str]:
         """Let a member change; give the names of what that violates."""
@@ -292,11 +295,10 @@ def test_a_disk_that_forgets_is_reported() -> None:
 
 
 def test_each_property_is_found_once() -> None:
-    watched = Watched()
-    for number in (1, 2):
-        watched.watch.report([("LogMatching", "words")], number, number)
+    watched = Watched((32, 0, 1))
 
-    assert [finding.step for finding in watched.watch.findings] == [1]
+    assert watched.take(0, "OnVote", commit_position=64) == ["CommitBounded"]
+    assert watched.take(0, "OnVote", commit_position=96) == []
 
 
 def test_a_member_that_waits_for_ever_is_reported_with_its_hazard() -> None:

@@ -7,8 +7,11 @@ A term has one leader and one base, so term and position together name a byte. A
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from canvass.simulation.recorded_log import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,35 @@ def checksum(log: Log, position: int) -> int:
     """64 bits that witness the log up to a position: equal logs have the same."""
     text = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+class SegmentLog:
+    """A log as a safety monitor sees it: each byte ends an entry of its own."""
+
+    def __init__(self, log: Log = ()) -> None:
+        self.log = log
+
+    @property
+    def end(self) -> int:
+        """See `RecordedLog`."""
+        return length(self.log)
+
+    def at(self, position: int) -> Entry | None:
+        """See `RecordedLog`."""
+        segment = segment_at(self.log, position - 1)
+        if segment is None:
+            return None
+        return Entry(position, segment.term, checksum(self.log, position))
+
+    def between(self, start: int, end: int) -> Sequence[Entry]:
+        """See `RecordedLog`; of each term the last entry alone."""
+        ends = [part.end for part in cut(self.log, end) if part.end > start]
+        return [entry for position in ends if (entry := self.at(position)) is not None]
+
+    def agreement(self, other: SegmentLog) -> int:
+        """See `RecordedLog`."""
+        return agreement(self.log, other.log)
+
+    def extend(self, other: SegmentLog, position: int) -> None:
+        """See `RecordedLog`."""
+        self.log = copy(self.log, other.log, position)

@@ -43,7 +43,6 @@ from canvass.simulation.scenario.language import (
     said,
     span,
 )
-from canvass.simulation.scenario.safety import PROPERTIES
 from canvass.simulation.scenario.world import EVENT_LENGTH, Step, World
 
 
@@ -189,7 +188,6 @@ class Dialogue:
         self._verbs: dict[str, Callable[[Command], None]] = {
             "cluster": self._cluster,
             "disk": self._disk,
-            "watch": self._watch,
             "start": self._start,
             "crash": self._crash,
             "tick": self._tick,
@@ -309,13 +307,6 @@ class Dialogue:
             raise ScenarioError(f"the log has {length(log)} bytes, not {recorded}")
         for i in self._each(read):
             self.world.set_disk(i, found, log)
-
-    def _watch(self, read: Command) -> None:
-        """``watch PROPERTY...``: look at a property that is not looked at by itself."""
-        for name in read.words:
-            if name not in PROPERTIES:
-                raise ScenarioError(f"there is no property {name!r}")
-            self.world.watch.watched.add(name)
 
     def _start(self, read: Command) -> None:
         """``start 0 1 ...``: start members, or restart them, on what is on disk."""

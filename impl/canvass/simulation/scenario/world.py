@@ -26,9 +26,11 @@ from canvass.cluster.predicates import in_election, is_at, is_closed
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER, SafetyMonitor
 from canvass.simulation.scenario.contents import (
     Log,
     Segment,
+    SegmentLog,
     append,
     checksum,
     copy,
@@ -37,7 +39,6 @@ from canvass.simulation.scenario.contents import (
     segment_at,
 )
 from canvass.simulation.scenario.language import sender_of
-from canvass.simulation.scenario.safety import OF_A_WHOLE_CLUSTER, Watch
 
 EVENT_LENGTH = 96
 """Bytes of a NewLeadershipTermEvent in the log, with its frame."""
@@ -88,7 +89,7 @@ class World:
     logs: list[Log] = field(init=False)
     up: set[int] = field(init=False)
     channels: dict[tuple[int, int], deque[Received]] = field(init=False)
-    watch: Watch = field(init=False)
+    safety: SafetyMonitor[SegmentLog] = field(init=False)
     steps: list[Step] = field(init=False)
     by_hand: int = field(init=False, default=0)
     """How many messages no member of this world has sent."""
@@ -99,7 +100,9 @@ class World:
         self.logs = [() for _ in range(count)]
         self.up = set()
         self.channels = {(i, j): deque() for i in range(count) for j in range(count) if i != j}
-        self.watch = Watch(self.rules)
+        self.safety = SafetyMonitor(
+            self.rules, lambda i: SegmentLog(self.logs[i]), SegmentLog(), self.members
+        )
         self.steps = []
 
     def set_disk(self, i: int, found: Member, log: Log) -> None:
@@ -149,8 +152,9 @@ class World:
         else:
             self._carry_out(i, before, outcome, term)
             self._send(i, outcome, self._record(i, action, given, received, outcome))
-            violations = self.watch.step(i, action, before, outcome, self.members, self.logs)
-            taken = Step(i, action, given, before, outcome, tuple(violations))
+            violations = self.safety.step(i, action, before, outcome)
+            words = tuple(f"{name} is violated: {violation}" for name, violation in violations)
+            taken = Step(i, action, given, before, outcome, words)
         self.steps.append(taken)
         return taken
 
@@ -302,7 +306,7 @@ class World:
         From here on properties of the whole cluster are not looked at any more. In a recording the
         message bears a number beyond all that its sender has recorded, as if that had gone on.
         """
-        self.watch.watched -= OF_A_WHOLE_CLUSTER
+        self.safety.watched -= OF_A_WHOLE_CLUSTER
         self.by_hand += 1
         sender = sender_of(message, self.members[j].leader_member_id)
         if sender in (j, NULL_VALUE):
