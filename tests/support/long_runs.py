@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from canvass.cluster.member import NO_INPUT, ElectionState, Input, Role
+from canvass.cluster.member import NO_INPUT, ElectionState, Role
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
 from canvass.traces.arrow import arrow_schema, to_table
@@ -41,42 +41,39 @@ class _SteadyCluster(DrivenCluster):
     def elect(self) -> int:
         """Go on until one member leads and the others follow; give the leader."""
         while True:
-            self.run(self.steps + 50)
-            self.settle()
-            states = [node.state for node in self.nodes]
-            leads = [i for i, state in enumerate(states) if state.role is Role.LEADER]
-            if len(leads) == 1 and all(s.election_state is ElectionState.CLOSED for s in states):
+            self.run(self.taken + 50)
+            self.deliver_all()
+            leads = [i for i, s in enumerate(self.members) if s.role is Role.LEADER]
+            closed = [s.election_state is ElectionState.CLOSED for s in self.members]
+            if len(leads) == 1 and all(closed):
                 return leads[0]
 
-    def settle(self) -> None:
+    def deliver_all(self) -> None:
         """Deliver what is on its way."""
         while any(self.channels.values()):
             for (i, j), queue in self.channels.items():
                 while queue:
-                    number, message = queue.popleft()
-                    x = Input(message=message, active=frozenset(range(len(self.nodes))))
-                    self.take(j, f"On{type(message).__name__}", x, i, number)
+                    self.deliver(i, j, frozenset(self.up))
 
     def period(self, leader: int) -> None:
         """Append some entries, have them recorded and committed everywhere, and consume them."""
-        everybody = frozenset(range(len(self.nodes)))
+        everybody = frozenset(self.up)
         for length in _ENTRIES:
-            grown = self.nodes[leader].state.publication_position + length
+            grown = self.members[leader].publication_position + length
             self.take(leader, "AppendEntry", msgspec.structs.replace(NO_INPUT, position=grown))
             for i in everybody:
                 self.take(i, "RecordLog", msgspec.structs.replace(NO_INPUT, position=grown))
                 if i != leader:
                     self.take(i, "UpdateFollowerPosition", NO_INPUT)
-            self.settle()
+            self.deliver_all()
             due = msgspec.structs.replace(NO_INPUT, active=everybody, commit_interval=True)
             self.take(leader, "UpdateLeaderPosition", due)
-            self.settle()
+            self.deliver_all()
             for i in everybody:
-                state = self.nodes[i].state
-                rest = [e for e in self.nodes[i].log if e.end > state.commit_position]
-                for entry in rest:
-                    action, x = self._consume(i, self.nodes[i].state, entry)
-                    self.take(i, action, x)
+                for end in self.ends(self.logs[i], self.members[i].commit_position):
+                    processing = self.processing(i, end)
+                    assert processing is not None
+                    self.take(i, *processing)
 
 
 def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int, int]]]:
@@ -89,7 +86,7 @@ def _parts(members: int, run_id: str) -> tuple[Run, list[tuple[EventColumns, int
             cluster = _SteadyCluster(Rules(members, "1.50"), recorder, 1, faults=0.0)
             leader = cluster.elect()
             for _ in range(4):
-                marks.append([node.recorder._step for node in cluster.nodes])  # type: ignore[attr-defined]
+                marks.append([recorder.member(i)._step for i in range(members)])
                 cluster.period(leader)
         streams = []
         opened = RunFolder(folder)

@@ -131,7 +131,7 @@ class Stepping:
 EVENT_LENGTH: Final = 96
 """Bytes of a NewLeadershipTermEvent in the log, with its frame."""
 
-_ACTION_OF: Final[Mapping[ElectionState, str]] = {
+ACTION_OF: Final[Mapping[ElectionState, str]] = {
     state: "".join(word.capitalize() for word in state.value.split("_"))
     for state in ElectionState
     if state not in (ElectionState.INIT, ElectionState.CLOSED)
@@ -157,7 +157,7 @@ class ElectionWork(Stepping):
         due = clocks.interval(s) if interval is None and reads_interval else bool(interval)
         late = clocks.state_timeout(s) if timeout is None else timeout
         x = Input(interval=due, timeout=late) if due or late else NO_INPUT
-        worked = self._take_unless_idle(_ACTION_OF[s.election_state], x)
+        worked = self._take_unless_idle(ACTION_OF[s.election_state], x)
         if worked and due and self.member.election_state is s.election_state:
             clocks.last_update_ns = clocks.now_ns
         return worked
@@ -176,7 +176,7 @@ class ElectionWork(Stepping):
         if s.election_state is ElectionState.LEADER_REPLAY:
             worked = self._poll_log()
             s = self.member
-        active, action = clocks.active(), _ACTION_OF[s.election_state]
+        active, action = clocks.active(), ACTION_OF[s.election_state]
         reached = bounded_quorum_position(
             self._rules, s, s.leadership_term_id, s.append_position, active
         )

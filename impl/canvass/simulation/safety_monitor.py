@@ -127,7 +127,8 @@ class SafetyMonitor(Generic[LogT]):
     def _logs(self, i: int, before: Member, after: Member) -> Iterator[Violation]:
         log, known = self._log(i), self.committed.end
         applied = min(after.commit_position, log.end)
-        self.committed.extend(log, applied)
+        if applied > known:
+            self.committed.extend(log, applied)
         if self.committed.end > known or after.recorded_position < before.recorded_position:
             yield from self._durable()
         if self.committed.end > known:

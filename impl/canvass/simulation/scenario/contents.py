@@ -39,7 +39,7 @@ def length(log: Log) -> int:
 def cut(log: Log, position: int) -> Log:
     """The log up to a position."""
     return tuple(
-        replace(segment, end=min(segment.end, position))
+        segment if segment.end <= position else replace(segment, end=position)
         for segment in log
         if segment.start < position
     )

@@ -29,6 +29,7 @@ from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import RECORDS_READ, in_election
 from canvass.cluster.recording_log import last_term
 from canvass.cluster.rules import Rules
+from canvass.cluster.stepping import EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.scenario.contents import Log, Segment, append, cut, length
 from canvass.simulation.scenario.language import (
@@ -43,7 +44,7 @@ from canvass.simulation.scenario.language import (
     said,
     span,
 )
-from canvass.simulation.scenario.world import EVENT_LENGTH, Step, World
+from canvass.simulation.scenario.world import Step, World
 
 
 def entries_text(log: tuple[TermEntry, ...]) -> str:

@@ -25,6 +25,7 @@ from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import in_election, is_at, is_closed
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
+from canvass.cluster.stepping import ACTION_OF, EVENT_LENGTH
 from canvass.cluster.transitions import persistent_member
 from canvass.simulation.safety_monitor import OF_A_WHOLE_CLUSTER, SafetyMonitor
 from canvass.simulation.scenario.contents import (
@@ -39,9 +40,6 @@ from canvass.simulation.scenario.contents import (
     segment_at,
 )
 from canvass.simulation.scenario.language import sender_of
-
-EVENT_LENGTH = 96
-"""Bytes of a NewLeadershipTermEvent in the log, with its frame."""
 
 BY_HAND = 1 << 40
 """Messages made by hand are numbered from here on."""
@@ -63,6 +61,12 @@ class Step:
     before: Member
     outcome: Outcome | None
     violations: tuple[str, ...] = ()
+
+
+def _written(log: Log, term: int, position: int) -> Log:
+    """A log with what is written behind it in a term, up to a position."""
+    base = log[-1].base if log and log[-1].term == term else length(log)
+    return append(log, Segment(term, base, length(log), position))
 
 
 @dataclass
@@ -104,6 +108,10 @@ class World:
             self.rules, lambda i: SegmentLog(self.logs[i]), SegmentLog(), self.members
         )
         self.steps = []
+
+    def time_ns(self, _i: int) -> int:
+        """What the clock of member ``i`` says when it records a step: how many were taken."""
+        return len(self.steps)
 
     def set_disk(self, i: int, found: Member, log: Log) -> None:
         """Lay down what member ``i`` finds on its disk when it is started."""
@@ -165,7 +173,10 @@ class World:
             if isinstance(effect, TruncateLog):
                 self.logs[i] = cut(self.logs[i], effect.position)
         if recorded > before.recorded_position:
-            self.logs[i] = copy(self.logs[i], self._source(i, term, recorded), recorded)
+            source = self.source(i)
+            if term is not None:
+                source = _written(self.logs[i], term, recorded)
+            self.logs[i] = copy(self.logs[i], source, recorded)
         self.members[i] = outcome.next
 
     def _record(
@@ -177,7 +188,7 @@ class World:
         s = outcome.next
         reported = sorted({s.recorded_position, s.commit_position})
         return self.recorders[i].record(
-            len(self.steps),
+            self.time_ns(i),
             action,
             s,
             inputs=x,
@@ -205,8 +216,7 @@ class World:
         term = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
         if s.publication_position <= length(log):
             return log
-        base = log[-1].base if log and log[-1].term == term else length(log)
-        return append(log, Segment(term, base, length(log), s.publication_position))
+        return _written(log, term, s.publication_position)
 
     def _leads(self, j: int, term: int) -> bool:
         s = self.members[j]
@@ -218,12 +228,8 @@ class World:
             and led == term
         )
 
-    def _source(self, i: int, term: int | None, position: int) -> Log:
+    def source(self, i: int) -> Log:
         """The log from which member ``i`` records now."""
-        if term is not None:
-            log = self.logs[i]
-            base = log[-1].base if log and log[-1].term == term else length(log)
-            return append(log, Segment(term, base, length(log), position))
         s = self.members[i]
         if is_closed(s, Role.LEADER):
             return self.stream(i)
@@ -243,7 +249,7 @@ class World:
         s = self.members[i]
         if s.election_state in _AWAITED:
             return s.recorded_position
-        position = length(self._source(i, None, 0))
+        position = length(self.source(i))
         if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
             return min(position, s.replication_stop_position)
         return position
@@ -251,30 +257,37 @@ class World:
     def record(self, i: int, to: int | None = None, term: int | None = None) -> Step:
         """Let the archive of member ``i`` record up to a position, or all that is there."""
         position = self.recordable(i) if to is None else to
-        available = position if term is not None else length(self._source(i, None, 0))
+        available = position if term is not None else length(self.source(i))
         return self.take(i, "RecordLog", Input(position=min(position, available)), term)
 
     def consume(self, i: int, to: int | None = None) -> list[Step]:
         """Let member ``i`` process its log up to a position, or as far as it may, term by term."""
         taken: list[Step] = []
         while True:
-            s = self.members[i]
-            bound = consume_bound(s) if to is None else to
-            segment = segment_at(self.logs[i], s.commit_position)
-            if s.commit_position >= bound or segment is None:
+            next_one = self.processing(i, consume_bound(self.members[i]) if to is None else to)
+            if next_one is None:
                 return taken
-            if segment.base == segment.start == s.commit_position:
-                position = min(segment.start + self.event_length, segment.end)
-                x = Input(
-                    position=position,
-                    leadership_term_id=segment.term,
-                    term_base_log_position=segment.start,
-                )
-                taken.append(self.take(i, "OnReplayNewLeadershipTermEvent", x))
-            else:
-                taken.append(self.take(i, "ConsumeLog", Input(position=min(segment.end, bound))))
+            taken.append(self.take(i, *next_one))
             if taken[-1].outcome is None:
                 return taken
+
+    def processing(self, i: int, bound: int) -> tuple[str, Input] | None:
+        """The step in which member ``i`` processes its log up to a bound, at most to a term's end.
+
+        The first entry of a term takes a step alone.
+        """
+        commit = self.members[i].commit_position
+        segment = segment_at(self.logs[i], commit)
+        if commit >= bound or segment is None:
+            return None
+        if segment.base == segment.start == commit:
+            x = Input(
+                position=min(commit + self.event_length, segment.end),
+                leadership_term_id=segment.term,
+                term_base_log_position=commit,
+            )
+            return "OnReplayNewLeadershipTermEvent", x
+        return "ConsumeLog", Input(position=min(segment.end, bound))
 
     def tick(self, i: int, x: Input) -> Step:
         """Let member ``i`` take the step of its election state, or report or commit if closed.
@@ -286,10 +299,7 @@ class World:
         if s.election_state is ElectionState.CLOSED:
             action = "UpdateLeaderPosition" if s.role is Role.LEADER else "UpdateFollowerPosition"
             return self.take(i, action, x)
-        words = s.election_state.value.split("_")
-        action = "".join(word.capitalize() for word in words)
-        if s.election_state is ElectionState.INIT:
-            action = "ElectionInit"
+        action = ACTION_OF[s.election_state]
         if s.election_state is ElectionState.LEADER_READY and x.position == NULL_VALUE:
             opening = replace(x, position=s.publication_position + self.event_length)
             if self.step(self.rules, i, s, action, opening) is not None:
@@ -298,7 +308,7 @@ class World:
 
     def deliver(self, i: int, j: int, active: frozenset[int]) -> Step:
         """Deliver the next message from member ``i`` to member ``j``."""
-        return self._handle(j, self.channels[i, j].popleft(), active)
+        return self.handle(j, self.channels[i, j].popleft(), active)
 
     def receive(self, j: int, message: Message, active: frozenset[int]) -> Step:
         """Let member ``j`` handle a message that no member of this world has sent.
@@ -311,9 +321,10 @@ class World:
         sender = sender_of(message, self.members[j].leader_member_id)
         if sender in (j, NULL_VALUE):
             sender = 0 if j else 1
-        return self._handle(j, Received(sender, BY_HAND + self.by_hand, message), active)
+        return self.handle(j, Received(sender, BY_HAND + self.by_hand, message), active)
 
-    def _handle(self, j: int, received: Received, active: frozenset[int]) -> Step:
+    def handle(self, j: int, received: Received, active: frozenset[int]) -> Step:
+        """Let member ``j`` handle a message that has left its channel."""
         x = Input(message=received.message, active=active)
         return self.take(j, f"On{type(received.message).__name__}", x, received=received)
 
