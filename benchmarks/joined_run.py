@@ -1,14 +1,20 @@
 """Measure what one long run costs in parts: checking the parts, joining them, and the memory of it.
 
-``python benchmarks/joined_run.py [EVENTS...]`` writes a run of each size, checks it in one process,
-in parts, and joins the parts, without Spark. Each of the three has a process of its own, in which
-the same was done with a small run before, so that everything is compiled and loaded. Time is that
-of processors: the join is what one worker does while the others have nothing to do. Memory is the
-peak of that process; its memory at the start, mostly libraries, is printed as well.
+``python benchmarks/joined_run.py [--folder FOLDER] [EVENTS...]`` writes a run of each size, checks
+it in one process if it has 10^7 events or fewer, in parts, and joins the parts, without Spark. Runs
+in ``FOLDER`` are kept and found again. Each of the three has a process of its own, in which the
+same was done with a small run before, so that everything is compiled and loaded. Time is that of
+processors: the join is what one worker does while the others have nothing to do.
+
+Memory is the peak of that process in MiB: all, and without the pages of files, which the kernel
+takes back when memory is short. Its memory at the start, mostly libraries, is printed as well. A
+process that checks or joins parts may have 2 GiB of its own memory (``RLIMIT_DATA``), not more.
 """
 
 from __future__ import annotations
 
+import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -19,6 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from canvass.conformance.check import check_units
@@ -32,6 +39,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.long_runs import write_long_run
 
 SIZES = (1_000_000, 10_000_000)
+WHOLE_UP_TO = 10_100_000
+"""Events that one process has memory for."""
+LIMIT_BYTES = 2 << 30
+LOOK_S = 0.02
+ONE_PROCESS = "one process"
 WARM_EVENTS = 100_000
 WARM_PARTS = 3
 
@@ -42,12 +54,16 @@ class Taken(NamedTuple):
     processor: float
     before_mib: int
     peak_mib: int
+    own_mib: int = 0
 
 
-def memory(name: str) -> int:
-    """Give one of the figures of this process's memory, in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith(f"{name}:"))
+def memory(name: str, process: str | int = "self") -> int:
+    """Give one of the figures of a process's memory, in MiB; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith(f"{name}:")), 0)
 
 
 def measured(warm: Callable[[], object], action: Callable[[], object]) -> Taken:
@@ -59,10 +75,24 @@ def measured(warm: Callable[[], object], action: Callable[[], object]) -> Taken:
     return Taken(time.process_time() - started, before, memory("VmHWM"))
 
 
-def in_own_process(warm: Callable[[], object], action: Callable[[], object]) -> Taken:
+def in_own_process(
+    warm: Callable[[], object], action: Callable[[], object], *, limited: bool
+) -> Taken:
     """Measure in a process that does nothing else."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measured, warm, action).result()
+    context = get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=limit if limited else None) as pool:
+        found = pool.submit(measured, warm, action)
+        (process,) = pool._processes
+        own = 0
+        while not found.done():
+            own = max(own, memory("RssAnon", process))
+            time.sleep(LOOK_S)
+        return found.result()._replace(own_mib=own)
+
+
+def limit() -> None:
+    """Let this process have no more memory of its own than a small worker."""
+    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES))
 
 
 def check_whole(folder: Path, cache: Path) -> None:
@@ -104,7 +134,10 @@ def joining(units: list[Unit]) -> Unit:
 
 def main() -> None:
     """Measure and print."""
-    sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("events", type=int, nargs="*", default=SIZES)
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="canvass-joined-run-") as name:
         root = Path(name)
         cache, small = root / "cache", root / "small"
@@ -112,20 +145,28 @@ def main() -> None:
         check_whole(small, cache)
         warm = cut(small, cache, root / "work-small", pieces=WARM_PARTS)
         check_tasks(warm.checker, warm.parts)
-        print(f"{'events':>12}{'':14}{'processor s':>12}{'MiB before':>12}{'peak':>8}")
-        for size in sizes:
-            folder = root / f"long-{size}"
-            events = write_long_run(folder / "events-3-00000.parquet", size)
+        print(f"{'events':>12}{'':14}{'processor s':>12}{'MiB before':>12}{'peak':>8}{'own':>8}")
+        for size in given.events:
+            folder = (given.folder or root) / f"long-{size}"
+            if not folder.is_dir():
+                write_long_run(folder / "events-3-00000.parquet", size)
+            events = pq.read_metadata(folder / "events-3-00000.parquet").num_rows
             run = cut(folder, cache, root / f"work-{size}")
-            ways = (
-                ("one process", partial(check_whole, small, cache), (check_whole, folder, cache)),
-                ("parts", partial(check_whole, small, cache), (check_tasks, run[0], run.parts)),
-                ("join", partial(check_tasks, warm[0], warm.join), (check_tasks, run[0], run.join)),
-            )
-            for way, before, (action, *words) in ways:
-                taken = in_own_process(before, partial(action, *words))
+            before = partial(check_whole, small, cache)
+            ways = [
+                ("parts", before, partial(check_tasks, run.checker, run.parts)),
+                (
+                    "join",
+                    partial(check_tasks, warm.checker, warm.join),
+                    partial(check_tasks, run.checker, run.join),
+                ),
+            ]
+            if events <= WHOLE_UP_TO:
+                ways.insert(0, (ONE_PROCESS, before, partial(check_whole, folder, cache)))
+            for way, first, action in ways:
+                taken = in_own_process(first, action, limited=way != ONE_PROCESS)
                 print(f"{events:12,}  {way:12}{taken.processor:12.2f}", end="")
-                print(f"{taken.before_mib:12,}{taken.peak_mib:8,}", flush=True)
+                print(f"{taken.before_mib:12,}{taken.peak_mib:8,}{taken.own_mib:8,}", flush=True)
 
 
 if __name__ == "__main__":

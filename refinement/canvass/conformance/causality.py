@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_order as kernel
+from canvass.conformance.long_arrays import long_array, windows
 from canvass.conformance.sequence import Sequence, narrow_members, row_kind, wide
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES, STATE_ENUMS
@@ -168,20 +169,26 @@ class Order:
     @property
     def rank(self) -> Ints:
         """For each row its place in the order; those without one come last."""
-        rank = np.full(len(self.before), len(self.before), dtype=self.before.dtype)
-        rank[self.order] = np.arange(len(self.order), dtype=rank.dtype)
+        rank = long_array(len(self.before), self.before.dtype)
+        rank[:] = len(self.before)
+        for span in windows(len(self.order)):
+            rank[self.order[span]] = np.arange(span.start, span.stop, dtype=rank.dtype)
         return rank
 
 
 def rows_before(sequence: Sequence, *, empty: bool) -> Ints:
     """Give the row before each one in its stream; ``empty`` says that disks are so at the start."""
     count = len(sequence)
-    before = np.arange(-1, count - 1, dtype=row_kind(count))
-    follows = np.zeros(count, dtype=np.bool_)
+    before = long_array(count, row_kind(count))
     member, step = sequence.member, sequence.step
-    follows[1:] = (member[1:] == member[:-1]) & (step[1:] == step[:-1] + 1)
-    fresh = (step == 0) & empty
-    before[~follows] = np.where(fresh[~follows], -1, -2)
+    for span in windows(count):
+        rows = slice(max(span.start - 1, 0), span.stop)
+        follows = np.zeros(span.stop - span.start, dtype=np.bool_)
+        follows[rows.start - span.start + 1 :] = (member[rows][1:] == member[rows][:-1]) & (
+            step[rows][1:] == step[rows][:-1] + 1
+        )
+        first = np.where((step[span] == 0) & empty, -1, -2)
+        before[span] = np.where(follows, np.arange(span.start - 1, span.stop - 1), first)
     return before
 
 
@@ -189,44 +196,58 @@ def find_leaderships(sequence: Sequence, before: Ints) -> Leaderships:
     """Find who led which term when."""
     state = sequence.kept("election_state")
     term = sequence.kept("leadership_term_id")
+    module_term = sequence.kept("module_leadership_term_id")
     publication = sequence.kept("publication_position")
-    leads = (sequence.kept("role") == LEADER) & (publication >= 0)
-    previous = np.maximum(before, 0)
-    begins = (
-        leads
-        & (state == _BECOMES_LEADER)
-        & (
-            (before < 0)
-            | (state[previous] != _BECOMES_LEADER)
-            | (term[previous] != term)
-            | (sequence.action == RESTART)
+    role, action = sequence.kept("role"), sequence.action
+    leads = long_array(len(sequence), np.bool_)
+    found: list[tuple[Ints, NDArray[np.bool_]]] = []
+    for span in windows(len(sequence)):
+        leads[span] = (role[span] == LEADER) & (publication[span] >= 0)
+        previous = np.maximum(before[span], 0)
+        begins = (
+            leads[span]
+            & (state[span] == _BECOMES_LEADER)
+            & (
+                (before[span] < 0)
+                | (state[previous] != _BECOMES_LEADER)
+                | (term[previous] != term[span])
+                | (action[span] == RESTART)
+            )
         )
-    )
-    closed = state == CLOSED
-    led = np.where(closed, sequence.kept("module_leadership_term_id"), term)
-    joined = leads & (before == -2) & ~begins
-    rows = np.flatnonzero(begins | joined)
+        joins = leads[span] & (before[span] == -2) & ~begins
+        places = np.flatnonzero(begins | joins)
+        found.append((places + span.start, joins[places]))
+    none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
+    rows, joined = (np.concatenate(column) for column in zip(none, *found, strict=True))
+    led = np.where(state[rows] == CLOSED, module_term[rows], term[rows])
     # A leader of which steps are missing in between goes on with the leadership it had.
     goes_on = np.zeros(len(rows), dtype=np.bool_)
     goes_on[1:] = (
-        joined[rows[1:]]
+        joined[1:]
         & (sequence.member[rows[1:]] == sequence.member[rows[:-1]])
-        & (led[rows[1:]] == led[rows[:-1]])
+        & (led[1:] == led[:-1])
     )
-    rows = rows[~goes_on]
-    begins = np.zeros(len(sequence), dtype=np.bool_)
-    begins[rows] = True
-    stops = np.flatnonzero(~leads | begins)
-    places = np.searchsorted(stops, rows, side="right")
+    rows, joined, led = rows[~goes_on], joined[~goes_on], led[~goes_on]
+    begin = np.where(joined, publication[rows], sequence.kept("append_position")[rows])
     return Leaderships(
         row=rows,
-        end=np.append(stops, len(sequence))[places],
+        end=_ends(leads, rows),
         member=sequence.member[rows],
-        term=led[rows].astype(np.int64),
-        base=np.where(
-            joined[rows], publication[rows], sequence.kept("append_position")[rows]
-        ).astype(np.int64),
+        term=led.astype(np.int64),
+        base=begin.astype(np.int64),
     )
+
+
+def _ends(leads: NDArray[np.bool_], rows: Ints) -> Ints:
+    """Give for each leadership the row after its last one: it ends where the next one begins."""
+    ends = np.append(rows, len(leads))[1:]
+    for number, (row, end) in enumerate(zip(rows.tolist(), ends.tolist(), strict=False)):
+        for span in windows(end - row):
+            stops = np.flatnonzero(~leads[row + span.start : row + span.stop])
+            if len(stops):
+                ends[number] = row + span.start + stops[0]
+                break
+    return ends
 
 
 def _sources(
@@ -234,53 +255,72 @@ def _sources(
 ) -> Ints:
     """Find the leadership from whose log each row records."""
     recorded = sequence.kept("recorded_position")
-    source = np.full(len(sequence), _NO_SOURCE, dtype=before.dtype)
-    previous = np.maximum(before, 0)
-    # What is compared with the row before is 0 where there is none.
-    higher = recorded > np.where(before >= 0, recorded[previous], 0)
-    grows = np.flatnonzero((before != -2) & higher)
-    source[(before == -2) & (recorded > 0)] = UNKNOWN_SOURCE
-    if not len(grows):
-        return source
-    was = previous[grows]
-    own = (sequence.kept("role")[was] == LEADER) & (before[grows] >= 0)
-    if len(leaderships.row):
-        latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
-        holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
-        holds &= leaderships.member[latest] == sequence.member[grows]
-        source[grows] = np.where(holds, latest, UNKNOWN_SOURCE)
-    others = np.flatnonzero(~own)
-    source[grows[others]] = _followed(sequence, was[others], leaderships, complete)
+    role = sequence.kept("role")
+    source = long_array(len(sequence), before.dtype)
+    followed = _Followed(sequence, leaderships, complete)
+    for span in windows(len(sequence)):
+        source[span] = _NO_SOURCE
+        previous = np.maximum(before[span], 0)
+        known = before[span] != -2
+        source[span][~known & (recorded[span] > 0)] = UNKNOWN_SOURCE
+        # What is compared with the row before is 0 where there is none.
+        higher = recorded[span] > np.where(before[span] >= 0, recorded[previous], 0)
+        places = np.flatnonzero(known & higher)
+        grows, was = places + span.start, previous[places]
+        own = (role[was] == LEADER) & (before[grows] >= 0)
+        if len(leaderships.row):
+            latest = np.maximum(np.searchsorted(leaderships.row, grows, side="right") - 1, 0)
+            holds = own & (leaderships.row[latest] <= grows) & (grows <= leaderships.end[latest])
+            holds &= leaderships.member[latest] == sequence.member[grows]
+            source[grows] = np.where(holds, latest, UNKNOWN_SOURCE)
+        others = np.flatnonzero(~own)
+        source[grows[others]] = followed.after(was[others])
     return source
 
 
-def _followed(
-    sequence: Sequence, rows: Ints, leaderships: Leaderships, complete: NDArray[np.bool_]
-) -> Ints:
-    """Find the leadership that a member follows in the states after some rows."""
-    closed = sequence.kept("election_state")[rows] == CLOSED
-    followed = np.where(
-        closed,
-        sequence.kept("module_leadership_term_id")[rows],
-        sequence.kept("leadership_term_id")[rows],
-    )
-    leader = sequence.kept("leader_member_id")[rows]
-    known = {
-        (int(m), int(t)): number
-        for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
-    }
-    # Whom a member follows changes seldom: what is sorted is the changes.
-    changes = np.ones(len(rows), dtype=np.bool_)
-    changes[1:] = (leader[1:] != leader[:-1]) | (followed[1:] != followed[:-1])
-    distinct = np.stack([leader[changes], followed[changes]])
-    pairs, inverse = np.unique(distinct, axis=1, return_inverse=True)
-    found = []
-    for j, term in pairs.T.tolist():
-        seen = not 0 <= j < len(complete) or bool(complete[j])
-        found.append(known.get((j, term), NO_LEADER if seen else UNKNOWN_SOURCE))
-    of_changes: Ints = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
-    found_of: Ints = of_changes[np.cumsum(changes) - 1]
-    return found_of
+class _Followed:
+    """Which leadership a member follows in the state after a step.
+
+    Parameters
+    ----------
+    sequence, leaderships
+        Of one run.
+    complete
+        For each member whether all its leaderships are known.
+    """
+
+    def __init__(
+        self, sequence: Sequence, leaderships: Leaderships, complete: NDArray[np.bool_]
+    ) -> None:
+        self._state = sequence.kept("election_state")
+        self._module_term = sequence.kept("module_leadership_term_id")
+        self._term = sequence.kept("leadership_term_id")
+        self._leader = sequence.kept("leader_member_id")
+        self._complete = complete
+        self._known = {
+            (int(m), int(t)): number
+            for number, (m, t) in enumerate(zip(leaderships.member, leaderships.term, strict=True))
+        }
+
+    def after(self, rows: Ints) -> Ints:
+        """Give it for some rows."""
+        if not len(rows):
+            return np.empty(0, dtype=np.int64)
+        closed = self._state[rows] == CLOSED
+        followed = np.where(closed, self._module_term[rows], self._term[rows])
+        leader = self._leader[rows]
+        # Whom a member follows changes seldom: what is sorted is the changes.
+        changes = np.ones(len(rows), dtype=np.bool_)
+        changes[1:] = (leader[1:] != leader[:-1]) | (followed[1:] != followed[:-1])
+        distinct = np.stack([leader[changes], followed[changes]])
+        pairs, inverse = np.unique(distinct, axis=1, return_inverse=True)
+        found = []
+        for j, term in pairs.T.tolist():
+            seen = not 0 <= j < len(self._complete) or bool(self._complete[j])
+            found.append(self._known.get((j, term), NO_LEADER if seen else UNKNOWN_SOURCE))
+        of_changes: Ints = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+        found_of: Ints = of_changes[np.cumsum(changes) - 1]
+        return found_of
 
 
 def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
@@ -289,9 +329,13 @@ def _commits(sequence: Sequence, before: Ints) -> NDArray[np.bool_]:
     Others follow what a leader has said is committed.
     """
     position = sequence.kept("commit_position")
-    decides = (sequence.kept("role") == LEADER) | (sequence.kept("election_state") == _REPLAYS)
-    raised = position > position[np.maximum(before, 0)]
-    return np.asarray(decides & (before >= 0) & raised, dtype=np.bool_)
+    role, state = sequence.kept("role"), sequence.kept("election_state")
+    commits = long_array(len(sequence), np.bool_)
+    for span in windows(len(sequence)):
+        decides = (role[span] == LEADER) | (state[span] == _REPLAYS)
+        raised = position[span] > position[np.maximum(before[span], 0)]
+        commits[span] = decides & (before[span] >= 0) & raised
+    return commits
 
 
 def cut_short(sequence: Sequence, member_count: int) -> list[int]:
@@ -300,15 +344,19 @@ def cut_short(sequence: Sequence, member_count: int) -> list[int]:
     Numbers run, and a step is recorded before its messages leave: such a stream has been cut.
     """
     last = np.full(member_count, -1, dtype=np.int64)
-    senders = np.repeat(sequence.member, sequence.sends_of)
-    np.maximum.at(last, senders, sequence.column("sends", 0))
-    identity = sequence.column("received", 0)
-    got = np.flatnonzero(identity >= 0)
-    identity, sender = identity[got], sequence.column("received", 1)[got]
-    known = (sender >= 0) & (sender < member_count)
-    identity, sender = identity[known], sender[known]
-    cut: list[int] = np.unique(sender[identity > last[sender]]).tolist()
-    return cut
+    sent, sends_of = sequence.column("sends", 0), sequence.sends_of
+    at = 0
+    for span in windows(len(sequence)):
+        senders = np.repeat(sequence.member[span], sends_of[span])
+        np.maximum.at(last, senders, sent[at : at + len(senders)])
+        at += len(senders)
+    received, peer = sequence.column("received", 0), sequence.column("received", 1)
+    cut: set[int] = set()
+    for span in windows(len(sequence)):
+        known = (received[span] >= 0) & (peer[span] >= 0) & (peer[span] < member_count)
+        identity, sender = received[span][known], peer[span][known]
+        cut.update(np.unique(sender[identity > last[sender]]).tolist())
+    return sorted(cut)
 
 
 def order_causes(
@@ -326,15 +374,13 @@ def order_causes(
         For each member whether no step of it is missing.
     """
     whole = np.array(complete, dtype=np.bool_)
-    # Of a long run each array is much memory: none is kept longer, or is wider, than it must be.
+    # Of a long run each array is a large file: none is kept longer, or is wider, than it must be.
     before = rows_before(sequence, empty=empty)
     commits = _commits(sequence, before)
     leaderships = find_leaderships(sequence, before)
     source = _sources(sequence, before, leaderships, whole)
     member = narrow_members(sequence.member)
-    senders = np.arange(len(member), dtype=row_kind(len(member)))
-    send_row = np.repeat(senders, sequence.sends_of)
-    del senders
+    send_row = _rows_of_sends(sequence.sends_of)
     send_of, found = _match_receipts(sequence, member, send_row, whole)
     cause = _causes_of_recording(sequence, before, leaderships, source, whole, found)
     # Of runs that began before their recording it is not known what was granted and written then.
@@ -344,7 +390,7 @@ def order_causes(
         sequence,
         before,
         joins,
-        _followed(sequence, before[joins], leaderships, knows),
+        _Followed(sequence, leaderships, knows).after(before[joins]),
         np.stack([leaderships.row, leaderships.end], axis=1),
         knows,
         found,
@@ -352,9 +398,9 @@ def order_causes(
     )
     starts = np.searchsorted(member, np.arange(member_count + 1, dtype=member.dtype))
     starts = starts.astype(np.int64)
-    order = np.empty(len(member), dtype=before.dtype)
-    # Nothing of it that is not written to takes memory.
-    past = np.zeros((len(member), member_count), dtype=before.dtype)
+    order = long_array(len(member), before.dtype)
+    # Nothing of it that is not written to takes room.
+    past = long_array((len(member), member_count), before.dtype)
     ordered = kernel.order_steps(
         member,
         sequence.action == RESTART,
@@ -378,6 +424,18 @@ def order_causes(
     )
 
 
+def _rows_of_sends(sends_of: Ints) -> Ints:
+    """Give for each message sent the row of the step that sends it."""
+    rows = long_array(int(sends_of.sum(dtype=np.int64)), row_kind(len(sends_of)))
+    at = 0
+    for span in windows(len(sends_of)):
+        senders = np.arange(span.start, span.stop, dtype=rows.dtype)
+        sent = np.repeat(senders, sends_of[span])
+        rows[at : at + len(sent)] = sent
+        at += len(sent)
+    return rows
+
+
 def _match_receipts(
     sequence: Sequence, member: NDArray[np.int8], send_row: Ints, whole: NDArray[np.bool_]
 ) -> tuple[Ints, NDArray[np.int8]]:
@@ -387,13 +445,13 @@ def _match_receipts(
     by_id = None if rises else np.argsort(ids, kind="stable")
     if by_id is not None:
         ids = ids[by_id]
-    send_of = np.empty(len(member), dtype=row_kind(max(len(member), len(ids))))
+    send_of = long_array(len(member), row_kind(max(len(member), len(ids))))
     kernel.find_sends(ids, wide(sequence.column("received", 0)), send_of)
     del ids
     if by_id is not None:
         sent = send_of >= 0
         send_of[sent] = by_id[send_of[sent]]
-    found = np.empty(len(member), dtype=np.int8)
+    found = long_array(len(member), np.int8)
     kernel.match_receipts(
         member,
         narrow_members(sequence.column("received", 1)),
@@ -417,21 +475,27 @@ def _causes_of_recording(
     found: NDArray[np.int8],
 ) -> Ints:
     """Give for each row that records from another's log the step that wrote it, or -1."""
-    cause = np.full(len(before), -1, dtype=before.dtype)
-    found[(source == NO_LEADER) & (found == kernel.SOUND)] = kernel.NO_LEADER
-    rows = np.flatnonzero((source >= 0) & (found == kernel.SOUND))
-    rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
+    cause = long_array(len(before), before.dtype)
+    recorded = sequence.kept("recorded_position")
     spans = list(zip(leaderships.row.tolist(), leaderships.end.tolist(), strict=True))
-    kernel.find_sources(
-        rows,
-        source[rows],
-        wide(sequence.kept("recorded_position")[rows]),
-        leaderships.row,
-        np.concatenate(([0], np.cumsum(leaderships.end - leaderships.row))),
-        wide(sequence.kept("publication_position", spans)),
-        whole[leaderships.member],
-        before,
-        found,
-        cause,
-    )
+    published = wide(sequence.kept("publication_position", spans))
+    offsets = np.concatenate(([0], np.cumsum(leaderships.end - leaderships.row)))
+    for span in windows(len(before)):
+        cause[span] = -1
+        sound = found[span] == kernel.SOUND
+        found[span][(source[span] == NO_LEADER) & sound] = kernel.NO_LEADER
+        rows = np.flatnonzero((source[span] >= 0) & sound) + span.start
+        rows = rows[sequence.member[leaderships.row[source[rows]]] != sequence.member[rows]]
+        kernel.find_sources(
+            rows,
+            source[rows],
+            wide(recorded[rows]),
+            leaderships.row,
+            offsets,
+            published,
+            whole[leaderships.member],
+            before,
+            found,
+            cause,
+        )
     return cause

@@ -36,13 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.conformance import kernel_logs as kernel
+from canvass.conformance import long_arrays
 from canvass.conformance.causality import CLOSED, LEADER, RESTART, Leaderships, Order, code
 from canvass.conformance.sequence import Sequence, Spans, wide
 from canvass.traces.columns import Ints
 from canvass.traces.layout import ACTION_NAMES
-
-WINDOW: Final = 1 << 20
-"""Steps that are followed at a time; of each some 60 bytes are in memory then."""
 
 _ACTIVE: Final = code("module_state", "ACTIVE")
 _CONSUMES: Final = np.zeros(len(ACTION_NAMES), dtype=np.int8)
@@ -163,14 +161,14 @@ def replay(
 
 
 def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
-    if len(order.before) <= WINDOW:
+    if len(order.before) <= long_arrays.WINDOW:
         yield _Window(0, order.order, [(0, len(order.before))], is_whole=True)
         return
     member = sequence.member
     starts = order.starts[:-1].tolist()
     at = list(starts)
-    for place in range(0, len(order.order), WINDOW):
-        rows = order.order[place : place + WINDOW]
+    for span in long_arrays.windows(len(order.order)):
+        rows = order.order[span]
         members = member[rows]
         # Each member's steps are consecutive in the order. The one before is looked at, too.
         counts = np.bincount(members, minlength=len(at)).tolist()
@@ -182,7 +180,7 @@ def _windows(sequence: Sequence, order: Order) -> Iterator[_Window]:
         lengths = np.cumsum([0] + [end - first for first, end in spans])
         moved = np.array([first for first, _ in spans]) - lengths[:-1]
         local = (rows - moved[members]).astype(rows.dtype)
-        yield _Window(place, local, spans, is_whole=False)
+        yield _Window(span.start, local, spans, is_whole=False)
 
 
 def _steps_of(window: _Window, sequence: Sequence, order: Order) -> _Steps:
@@ -318,39 +316,41 @@ def _first(order: Order, bad: Ints, name: str, text: str) -> list[Violation]:
     return [Violation(int(bad[np.argmin(order.rank[bad])]), name, text)]
 
 
+_OF_STATES: Final = (
+    ("CandidateTermMonotonic", "the candidate term on disk falls"),
+    ("CommitMonotonic", "the commit position falls"),
+    ("CommitBounded", "the commit position is beyond what is recorded"),
+    (
+        "RecordingLogCoherent",
+        "terms of the recording log do not rise, or do not begin where the one before ended",
+    ),
+)
+
+
 def _of_states(sequence: Sequence, order: Order, revision: str) -> list[Violation]:
-    commit = sequence.kept("commit_position")
+    commit, role = sequence.kept("commit_position"), sequence.kept("role")
+    recorded = sequence.kept("recorded_position")
     persisted = sequence.kept("persisted_candidate_term_id")
-    previous = np.maximum(order.before, 0)
-    known = order.before >= 0
-    rises = known & (sequence.action != RESTART) & (sequence.action != _TERMINATE)
-    if revision == "1.49":
-        rises &= sequence.kept("role")[previous] != LEADER
+    action, coherent = sequence.action, sequence.coherent
+    bad: list[list[Ints]] = [[] for _ in _OF_STATES]
+    for span in long_arrays.windows(len(sequence)):
+        previous = np.maximum(order.before[span], 0)
+        known = order.before[span] >= 0
+        rises = known & (action[span] != RESTART) & (action[span] != _TERMINATE)
+        if revision == "1.49":
+            rises &= role[previous] != LEADER
+        found = (
+            known & (persisted[span] < persisted[previous]),
+            rises & (commit[span] < commit[previous]),
+            commit[span] > recorded[span],
+            ~coherent[span],
+        )
+        for rows, wrong in zip(bad, found, strict=True):
+            rows.append(np.flatnonzero(wrong) + span.start)
     return [
-        *_first(
-            order,
-            np.flatnonzero(known & (persisted < persisted[previous])),
-            "CandidateTermMonotonic",
-            "the candidate term on disk falls",
-        ),
-        *_first(
-            order,
-            np.flatnonzero(rises & (commit < commit[previous])),
-            "CommitMonotonic",
-            "the commit position falls",
-        ),
-        *_first(
-            order,
-            np.flatnonzero(commit > sequence.kept("recorded_position")),
-            "CommitBounded",
-            "the commit position is beyond what is recorded",
-        ),
-        *_first(
-            order,
-            np.flatnonzero(~sequence.coherent),
-            "RecordingLogCoherent",
-            "terms of the recording log do not rise, or do not begin where the one before ended",
-        ),
+        violation
+        for rows, (name, text) in zip(bad, _OF_STATES, strict=True)
+        for violation in _first(order, np.concatenate(rows), name, text)
     ]
 
 
@@ -377,11 +377,7 @@ def _differ(keys: Ints, values: Ints) -> bool:
 def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     sent = np.flatnonzero(sequence.column("votes", 0) != -1)
     state = sequence.kept("election_state")
-    previous = np.maximum(order.before, 0)
-    stands = np.flatnonzero(
-        (state == _CANDIDATE) & ((order.before < 0) | (state[previous] != _CANDIDATE))
-    )
-    stands = stands[order.before[stands] != -2]
+    stands = _rows_that_stand(state, order.before)
     rows = np.concatenate([_rows_that_have(sequence.sends_of, sent), stands])
     votes = [sequence.column("votes", place)[sent] for place in (0, 1)]
     terms = np.concatenate([votes[0], sequence.kept("candidate_term_id")[stands]])
@@ -392,10 +388,26 @@ def _of_votes(sequence: Sequence, order: Order) -> list[Violation]:
     return _first(order, bad, "OneVotePerTerm", "votes for a second candidate in one term")
 
 
+def _rows_that_stand(state: Ints, before: Ints) -> Ints:
+    """Give the rows in which a member becomes a candidate."""
+    found = [np.empty(0, dtype=np.int64)]
+    for span in long_arrays.windows(len(state)):
+        was = state[np.maximum(before[span], 0)]
+        becomes = (state[span] == _CANDIDATE) & ((before[span] < 0) | (was != _CANDIDATE))
+        found.append(np.flatnonzero(becomes & (before[span] != -2)) + span.start)
+    return np.concatenate(found)
+
+
 def _rows_that_have(counts: Ints, places: Ints) -> Ints:
-    """Give the rows that things belong to, of which each row has so many, by their places."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    return np.searchsorted(ends, places, side="right")
+    """Give the rows that things belong to, by their rising places; each row has so many."""
+    rows = np.empty(len(places), dtype=np.int64)
+    base = 0
+    for span in long_arrays.windows(len(counts)):
+        ends = base + np.cumsum(counts[span], dtype=np.int64)
+        first, last = np.searchsorted(places, [base, ends[-1]]).tolist()
+        rows[first:last] = span.start + np.searchsorted(ends, places[first:last], side="right")
+        base = int(ends[-1])
+    return rows
 
 
 def _of_leaders(order: Order) -> list[Violation]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.conformance.kernel_order import content_hashes
+from canvass.conformance.long_arrays import long_array
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import MEMBER_INDEX, MESSAGE_INDEX, STATE_INDEX
 
@@ -150,7 +151,11 @@ def narrow_members(cells: Ints) -> NDArray[np.int8]:
 
 def wide(cells: Ints) -> Ints:
     """Give numbers as compiled functions want positions, terms, ids and hashes."""
-    return np.ascontiguousarray(cells, dtype=np.int64)
+    if cells.dtype == np.int64 and cells.flags.c_contiguous:
+        return cells
+    widened = long_array(cells.shape, np.int64)
+    widened[...] = cells
+    return widened
 
 
 def digest(columns: EventColumns, runs: Ints) -> Sequence:

@@ -19,7 +19,8 @@ import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from canvass.conformance.sequence import Sequence, Spans
+from canvass.conformance.long_arrays import long_array
+from canvass.conformance.sequence import Sequence, Spans, wide
 from canvass.corpus.storage import Place, writing
 from canvass.traces.columns import Ints
 from canvass.traces.schema import Fact
@@ -172,7 +173,7 @@ class StoredSequence(Sequence):
             return self._held[name]
         cells = self._read(_name_of(name, place), None)
         if name == _STEP:
-            cells = cells.astype(np.int64)
+            cells = wide(cells)
         if name == _HELD:
             self._held[name] = cells
         return cells
@@ -196,7 +197,7 @@ class StoredSequence(Sequence):
         if spans is None:
             spans = [(0, bounds[-1])]
         kind = np.result_type(*{np.dtype(place.kind) for place in places})
-        cells: NDArray[Any] = np.empty(sum(end - first for first, end in spans), dtype=kind)
+        cells = long_array(sum(end - first for first, end in spans), kind)
         starts = np.cumsum([0, *(end - first for first, end in spans)]).tolist()
         at = 0
         for (path, _, base), place, low, high in zip(

@@ -1,7 +1,8 @@
 """What is checked of a whole run is the same whether its events are in memory or in stored parts.
 
 Runs are damaged in many ways by random, so that every check has something to find. They are joined
-from parts that are cut anywhere, and followed in windows much shorter than the run.
+from parts that are cut anywhere, and looked at in windows much shorter than the run, in arrays that
+are files.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from canvass.conformance import monitors as replaying
+from canvass.conformance import long_arrays
 from canvass.conformance.diagnose import divergences_of
 from canvass.conformance.monitors import PROPERTIES
 from canvass.conformance.screen import WholeRun, check_whole
@@ -71,10 +72,12 @@ def compare(
         random = Random(seed)
         run, sound = recorded[seed % len(recorded)]
         sequence, facts = damaged(run, sound, random)
-        patch.setattr(replaying, "WINDOW", 1 << 20)
+        patch.setattr(long_arrays, "WINDOW", 1 << 20)
+        patch.setattr(long_arrays, "FILE_BYTES", 1 << 26)
         whole = check_whole(run, sequence, facts)
         cuts = [random.randrange(len(sequence)) for _ in range(random.randrange(1, 9))]
-        patch.setattr(replaying, "WINDOW", random.choice((3, 20, 100, 400)))
+        patch.setattr(long_arrays, "WINDOW", random.choice((3, 20, 100, 400)))
+        patch.setattr(long_arrays, "FILE_BYTES", random.choice((0, 400)))
 
         found = check_whole(run, in_parts(sequence, cuts, folder), facts)
 
