@@ -15,6 +15,8 @@ field names of the SBE schema (`canvass.cluster.names.wire_name`), the type firs
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
@@ -158,3 +160,20 @@ MESSAGE_TYPES: Final[tuple[type[Message], ...]] = (
     TerminationAck,
 )
 """All message types; the index is the code in columns."""
+
+_SENDER: Final[Mapping[type[Message], Callable[[Message], int]]] = {
+    kind: attrgetter(name)
+    for name, kinds in {
+        "follower_member_id": (CanvassPosition, AppendPosition, CatchupPosition, Vote),
+        "candidate_member_id": (RequestVote,),
+        "leader_member_id": (NewLeadershipTerm, CommitPosition),
+        "member_id": (TerminationAck,),
+    }.items()
+    for kind in kinds
+}
+
+
+def sender_of(m: Message) -> int:
+    """The sender that a message names, or -1."""
+    named = _SENDER.get(type(m))
+    return NULL_VALUE if named is None else named(m)

@@ -51,7 +51,7 @@ def test_a_message_is_read_as_it_is_written(kind: type[Message], rng: Random) ->
         ("Vote log=0@96 term=1 candidate=0 from=1", "YES or NO"),
         (
             "NewLeadershipTerm about=0 next=1 term=1 base=0 position=0 commit=0 from=1",
-            "'1' is no term with base and end",
+            "lacks, or misspells, 'next': '1' is not like",
         ),
     ],
 )

@@ -9,7 +9,7 @@ blocks and a line becomes a `Command`; what commands do is in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,9 +130,6 @@ def command(line: str) -> Command:
     return Command(verb, words, values)
 
 
-_SPAN: Final = re.compile(r"(-|\d+)\[(-|\d+),(-|\d+)\)")
-
-
 def number(value: int) -> str:
     """A term, position or id; none is a dash."""
     return "-" if value == NULL_VALUE else str(value)
@@ -148,107 +145,49 @@ def span(term: int, base: int, end: int) -> str:
     return f"{number(term)}[{number(base)},{number(end)})"
 
 
+_FORMS: Final[Mapping[type[Message], str]] = {
+    CanvassPosition: (
+        "log={log_leadership_term_id}@{log_position} term={leadership_term_id} "
+        "from={follower_member_id}"
+    ),
+    RequestVote: (
+        "log={log_leadership_term_id}@{log_position} term={candidate_term_id} "
+        "candidate={candidate_member_id}"
+    ),
+    Vote: (
+        "{vote} log={log_leadership_term_id}@{log_position} term={candidate_term_id} "
+        "candidate={candidate_member_id} from={follower_member_id}"
+    ),
+    NewLeadershipTerm: (
+        "about={log_leadership_term_id} "
+        "next={next_leadership_term_id}[{next_term_base_log_position},{next_log_position}) "
+        "term={leadership_term_id} base={term_base_log_position} position={log_position} "
+        "commit={commit_position} from={leader_member_id}"
+    ),
+    AppendPosition: "log={leadership_term_id}@{log_position} from={follower_member_id} {flags}",
+    CommitPosition: "log={leadership_term_id}@{log_position} from={leader_member_id}",
+    CatchupPosition: "log={leadership_term_id}@{log_position} from={follower_member_id}",
+    StopCatchup: "term={leadership_term_id} to={follower_member_id}",
+    TerminationPosition: "log={leadership_term_id}@{log_position}",
+    TerminationAck: "log={leadership_term_id}@{log_position} from={member_id}",
+}
+"""How each message is written, with the fields in their places."""
+_FLAGS: Final[Mapping[str, Mapping[int, str]]] = {
+    "vote": {True: "YES", False: "NO"},
+    "flags": {0: "", CATCHUP_FLAG: "CATCHUP"},
+}
+"""The fields that are written as a word, and the word for each value."""
+_FIELD: Final = re.compile(r"\\{(\w+)\\}")
+
+
 def said(m: Message) -> str:
     """A message as it is written."""
-    match m:
-        case CanvassPosition(log_term, position, term, follower):
-            fields = f"log={place(log_term, position)} term={number(term)} from={follower}"
-        case RequestVote(log_term, position, term, candidate):
-            fields = f"log={place(log_term, position)} term={number(term)} candidate={candidate}"
-        case Vote(term, log_term, position, candidate, follower, vote):
-            fields = (
-                f"{'YES' if vote else 'NO'} log={place(log_term, position)} term={number(term)} "
-                f"candidate={candidate} from={follower}"
-            )
-        case NewLeadershipTerm():
-            following = span(
-                m.next_leadership_term_id, m.next_term_base_log_position, m.next_log_position
-            )
-            fields = (
-                f"about={number(m.log_leadership_term_id)} next={following} "
-                f"term={number(m.leadership_term_id)} base={number(m.term_base_log_position)} "
-                f"position={number(m.log_position)} commit={number(m.commit_position)} "
-                f"from={m.leader_member_id}"
-            )
-        case AppendPosition(term, position, follower, flags):
-            flag = " CATCHUP" if flags == CATCHUP_FLAG else ""
-            fields = f"log={place(term, position)} from={follower}{flag}"
-        case CommitPosition(term, position, leader):
-            fields = f"log={place(term, position)} from={leader}"
-        case CatchupPosition(term, position, follower):
-            fields = f"log={place(term, position)} from={follower}"
-        case StopCatchup(term, follower):
-            fields = f"term={number(term)} to={follower}"
-        case TerminationPosition(term, position):
-            fields = f"log={place(term, position)}"
-        case TerminationAck(term, position, member):
-            fields = f"log={place(term, position)} from={member}"
-    return f"{type(m).__name__} {fields}"
-
-
-class _Words:
-    """The words of a message, each to be asked for."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._flags = {word for word in words if "=" not in word}
-        self._values = dict(word.split("=", 1) for word in words if "=" in word)
-
-    def flag(self, word: str) -> bool:
-        found = word in self._flags
-        self._flags.discard(word)
-        return found
-
-    def number(self, key: str) -> int:
-        return integer(self._values.pop(key))
-
-    def place(self) -> tuple[int, int]:
-        term, position = self._values.pop("log").split("@")
-        return integer(term), integer(position)
-
-    def span(self, key: str) -> tuple[int, int, int]:
-        text = self._values.pop(key)
-        found = _SPAN.fullmatch(text)
-        if not found:
-            raise ScenarioError(f"{text!r} is no term with base and end")
-        return integer(found[1]), integer(found[2]), integer(found[3])
-
-    def end(self) -> None:
-        left = [*sorted(self._flags), *self._values]
-        if left:
-            raise ScenarioError(f"a message does not say {' '.join(left)!r}")
-
-
-def _read(kind: str, words: _Words) -> Message:
-    match kind:
-        case "CanvassPosition":
-            return CanvassPosition(*words.place(), words.number("term"), words.number("from"))
-        case "RequestVote":
-            return RequestVote(*words.place(), words.number("term"), words.number("candidate"))
-        case "Vote":
-            voter = (words.number("candidate"), words.number("from"))
-            vote = words.flag("YES")
-            if vote == words.flag("NO"):
-                raise ScenarioError("a vote is YES or NO")
-            return Vote(words.number("term"), *words.place(), *voter, vote)
-        case "NewLeadershipTerm":
-            about, following = words.number("about"), words.span("next")
-            current = [words.number(key) for key in ("term", "base", "position", "commit", "from")]
-            return NewLeadershipTerm(about, *following, *current)
-        case "AppendPosition":
-            flags = CATCHUP_FLAG if words.flag("CATCHUP") else 0
-            return AppendPosition(*words.place(), words.number("from"), flags)
-        case "CommitPosition":
-            return CommitPosition(*words.place(), words.number("from"))
-        case "CatchupPosition":
-            return CatchupPosition(*words.place(), words.number("from"))
-        case "StopCatchup":
-            return StopCatchup(words.number("term"), words.number("to"))
-        case "TerminationPosition":
-            return TerminationPosition(*words.place())
-        case "TerminationAck":
-            return TerminationAck(*words.place(), words.number("from"))
-        case _:
-            raise ScenarioError(f"there is no message {kind!r}")
+    values = {name: getattr(m, name) for name in m.__struct_fields__}
+    shown = {
+        name: _FLAGS[name].get(value, "") if name in _FLAGS else number(value)
+        for name, value in values.items()
+    }
+    return " ".join((type(m).__name__, *_FORMS[type(m)].format_map(shown).split()))
 
 
 def heard(kind: str, words: Sequence[str]) -> Message:
@@ -259,25 +198,40 @@ def heard(kind: str, words: Sequence[str]) -> Message:
     ScenarioError
         If it lacks a word, or has one too many.
     """
-    reader = _Words(words)
-    try:
-        message = _read(kind, reader)
-    except (KeyError, ValueError) as error:
-        raise ScenarioError(f"{kind} lacks, or misspells, {error}") from error
-    reader.end()
-    return message
+    of_kind = next((one for one in _FORMS if one.__name__ == kind), None)
+    if of_kind is None:
+        raise ScenarioError(f"there is no message {kind!r}")
+    left = dict(word.partition("=")[::2] for word in words)
+    found: dict[str, int] = {}
+    for part in _FORMS[of_kind].split():
+        key, _, form = part.partition("=")
+        if form:
+            found.update(_values(kind, key, form, left))
+        else:
+            found.update(_flag(key[1:-1], left))
+    if left:
+        raise ScenarioError(f"a message does not say {' '.join(left)!r}")
+    return of_kind(**found)
 
 
-def sender_of(m: Message, leader: int) -> int:
-    """Who has sent a message: what it says, or else the leader of the member that it is for."""
-    match m:
-        case CanvassPosition() | Vote() | AppendPosition() | CatchupPosition():
-            return m.follower_member_id
-        case RequestVote():
-            return m.candidate_member_id
-        case NewLeadershipTerm() | CommitPosition():
-            return m.leader_member_id
-        case TerminationAck():
-            return m.member_id
-        case StopCatchup() | TerminationPosition():
-            return leader
+def _values(kind: str, key: str, form: str, left: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """Take a word with its key; give the fields in it."""
+    if key not in left:
+        raise ScenarioError(f"{kind} lacks, or misspells, {key!r}")
+    text = left.pop(key)
+    pattern = _FIELD.sub(r"(?P<\1>[^@,]+)", re.escape(form))
+    found = re.fullmatch(pattern, text)
+    if found is None:
+        raise ScenarioError(f"{kind} lacks, or misspells, {key!r}: {text!r} is not like {form}")
+    return ((name, integer(value)) for name, value in found.groupdict().items())
+
+
+def _flag(name: str, left: dict[str, str]) -> Iterator[tuple[str, int]]:
+    """Take the word of a flag; give the field that it stands for."""
+    given = [value for value, word in _FLAGS[name].items() if word in left]
+    if not given and "" in _FLAGS[name].values():
+        given = [0]
+    if len(given) != 1:
+        raise ScenarioError(f"a {name} is {' or '.join(_FLAGS[name].values())}")
+    left.pop(_FLAGS[name][given[0]], None)
+    yield name, given[0]

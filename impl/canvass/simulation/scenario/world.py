@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.effects import TruncateLog
 from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE, Message
+from canvass.cluster.messages import NULL_VALUE, Message, sender_of
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import in_election, is_at, is_closed
@@ -39,7 +39,6 @@ from canvass.simulation.scenario.contents import (
     length,
     segment_at,
 )
-from canvass.simulation.scenario.language import sender_of
 
 BY_HAND = 1 << 40
 """Messages made by hand are numbered from here on."""
@@ -318,7 +317,9 @@ class World:
         """
         self.safety.watched -= OF_A_WHOLE_CLUSTER
         self.by_hand += 1
-        sender = sender_of(message, self.members[j].leader_member_id)
+        sender = sender_of(message)
+        if sender == NULL_VALUE:
+            sender = self.members[j].leader_member_id
         if sender in (j, NULL_VALUE):
             sender = 0 if j else 1
         return self.handle(j, Received(sender, BY_HAND + self.by_hand, message), active)

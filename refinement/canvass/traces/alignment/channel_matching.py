@@ -22,12 +22,13 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
     StopCatchup,
+    sender_of,
 )
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, bound_back, leads_closed
 from canvass.traces.alignment.live import accepts_at_least, accepts_exactly
 from canvass.traces.alignment.moves import TICKS
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import AFTER, SLOTS, Windows, sender_of
+from canvass.traces.alignment.windows import AFTER, SLOTS, Windows
 
 ROUNDS: Final = 400
 """Receipts that are moved to a later place because two contradict each other."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from canvass.cluster.member import ElectionState
-from canvass.cluster.messages import AppendPosition, CommitPosition, Message
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
 from canvass.traces.aeron_log.records import (
     ClusterSessionStateChange,
     ElectionStateChange,
@@ -24,7 +24,7 @@ from canvass.traces.aeron_log.records import (
 )
 from canvass.traces.alignment.channel_matching import Receipt
 from canvass.traces.alignment.member_lines import MemberLines, is_termination
-from canvass.traces.alignment.windows import SLOTS, Windows, sender_of
+from canvass.traces.alignment.windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
 """Two members that received the same two messages at the same distance of time were both connected

@@ -19,6 +19,7 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
     StopCatchup,
+    sender_of,
 )
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper, leads_closed
@@ -40,7 +41,7 @@ from canvass.traces.alignment.live import (
 )
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import SLOTS, Windows, positions_in, sender_of
+from canvass.traces.alignment.windows import SLOTS, Windows, positions_in
 
 _CLOSED: Final = ElectionState.CLOSED
 

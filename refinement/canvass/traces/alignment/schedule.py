@@ -21,6 +21,7 @@ from canvass.cluster.messages import (
     Message,
     NewLeadershipTerm,
     TerminationPosition,
+    sender_of,
 )
 from canvass.cluster.outcome import Outcome
 from canvass.traces.alignment.bounds import is_reported_by_quorum, leads_closed
@@ -33,7 +34,7 @@ from canvass.traces.alignment.member_lines import FOREVER, MemberLines
 from canvass.traces.alignment.moves import ASSUME_COMMIT, END_OF_LIFE
 from canvass.traces.alignment.printing import said_lines
 from canvass.traces.alignment.replay import Step
-from canvass.traces.alignment.windows import SLOTS, sender_of
+from canvass.traces.alignment.windows import SLOTS
 
 _CLOSED: Final = ElectionState.CLOSED
 

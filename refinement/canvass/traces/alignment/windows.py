@@ -8,7 +8,7 @@ follows the step, any number of messages can be sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from operator import attrgetter
@@ -100,24 +100,6 @@ def _terms_of(m: Message) -> tuple[int, ...]:
 
 
 _TERMS: Final = ("log_leadership_term_id", "leadership_term_id", "candidate_term_id")
-
-
-_SENDER: Final[dict[type[Message], Callable[[Message], int]]] = {
-    kind: attrgetter(name)
-    for name, kinds in {
-        "follower_member_id": (CanvassPosition, AppendPosition, CatchupPosition, Vote),
-        "candidate_member_id": (RequestVote,),
-        "leader_member_id": (NewLeadershipTerm, CommitPosition),
-        "member_id": (TerminationAck,),
-    }.items()
-    for kind in kinds
-}
-
-
-def sender_of(m: Message) -> int:
-    """The sender that a message names, or -1."""
-    named = _SENDER.get(type(m))
-    return -1 if named is None else named(m)
 
 
 def _catching_up(m: Message) -> tuple[int, ...]:
