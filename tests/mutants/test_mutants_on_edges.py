@@ -28,7 +28,7 @@ from canvass.selftest.kill_matrix import (
     kill_mutants,
     mutated_core,
 )
-from canvass.selftest.world import disagreement
+from canvass.selftest.member_world import disagreement
 from canvass.traces.actions import Action
 from support.surviving_mutants import EQUAL
 

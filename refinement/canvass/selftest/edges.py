@@ -20,7 +20,7 @@ from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.conformance.equivalence import operator_place
 from canvass.graph.artifact import Graph
-from canvass.selftest.world import World, disagreement, world_of
+from canvass.selftest.member_world import MemberWorld, disagreement, world_of
 from canvass.steps.step import Sends
 from canvass.traces.actions import ACTIONS, Action
 from canvass.traces.layout import NONE
@@ -77,7 +77,7 @@ class Trials:
         return [self.graph.given(row)[1] for row in range(len(self.graph.inputs))]
 
     @cached_property
-    def worlds(self) -> list[World]:
+    def worlds(self) -> list[MemberWorld]:
         """What each state says of the member's world."""
         return [world_of(state) for state in self.states]
 

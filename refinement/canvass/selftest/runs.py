@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from canvass.cluster import core
 from canvass.cluster.names import wire_name
@@ -92,8 +93,11 @@ def _answer(rules: Rules, step: Step) -> Answer:
     return Answer(False, True, ((outcome.next, sends),))
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Record(Struct, frozen=True, rename=wire_name):
+    """A part of the report."""
+
+
+class WrongReport(Record, frozen=True):
     """A run of which the checker did not say what it should."""
 
     run_id: str
@@ -112,7 +116,7 @@ class RunsResult:
     """Rejected as they should be, by the way in which they were corrupted."""
     legal: Counter[str] = field(default_factory=Counter)
     """Drawn, and not counted: what came out may be a behaviour."""
-    wrong: list[Wrong] = field(default_factory=list)
+    wrong: list[WrongReport] = field(default_factory=list)
     asked: int = 0
     """Steps that TLC was asked about."""
     disagreements: int = 0
@@ -214,12 +218,12 @@ def _corrupt(
     return made
 
 
-def _wrong_verdict(kind: str, verdict: RunVerdict, expected: str) -> Wrong:
+def _wrong_verdict(kind: str, verdict: RunVerdict, expected: str) -> WrongReport:
     found = ", ".join(f"{d.kind.value} {d.name} {d.member}:{d.step}" for d in verdict.divergences)
     text = verdict.verdict.value + (
         f" ({found or verdict.reason})" if found or verdict.reason else ""
     )
-    return Wrong(verdict.run_id, kind, text, expected)
+    return WrongReport(verdict.run_id, kind, text, expected)
 
 
 def _due(expected: Corrupted) -> str:
@@ -229,10 +233,6 @@ def _due(expected: Corrupted) -> str:
 
 
 SCHEMA: Final = "canvass.selftest/1"
-
-
-class Record(Struct, frozen=True, rename=wire_name):
-    """A part of the report."""
 
 
 class GraphReport(Record, frozen=True):
@@ -269,15 +269,6 @@ class CorruptionReport(Record, frozen=True):
     wrong: int
     legal: int
     """Drawn, and not counted: what came out may be a behaviour."""
-
-
-class WrongReport(Record, frozen=True):
-    """A run of which the checker did not say what it should."""
-
-    run_id: str
-    kind: str
-    verdict: str
-    expected: str
 
 
 class SelftestReport(Record, frozen=True):
@@ -338,7 +329,7 @@ def make_report(
             )
             for corruption in CORRUPTIONS
         ),
-        wrong=tuple(WrongReport(w.run_id, w.kind, w.verdict, w.expected) for w in runs.wrong),
+        wrong=tuple(runs.wrong),
         events=runs.events,
         asked_of_oracle=runs.asked,
         oracle_disagreements=runs.disagreements,
@@ -347,18 +338,15 @@ def make_report(
 
 def _mutant(result: MutantResult) -> MutantReport:
     mutant, kill = result.mutant, result.kill
+    report = MutantReport(
+        mutant.name, mutant.module, mutant.revision, killed=kill is not None, tried=result.tried
+    )
     if kill is None:
-        return MutantReport(
-            mutant.name, mutant.module, mutant.revision, killed=False, tried=result.tried
-        )
-    return MutantReport(
-        name=mutant.name,
-        module=mutant.module,
-        revision=mutant.revision,
-        killed=True,
+        return report
+    return replace(
+        report,
         graph=kill.graph,
         action=kill.action.value,
         operator=kill.operator.partition(", ")[2],
         difference=kill.difference,
-        tried=result.tried,
     )

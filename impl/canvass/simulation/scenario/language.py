@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
@@ -202,7 +202,7 @@ def heard(kind: str, words: Sequence[str]) -> Message:
     if of_kind is None:
         raise ScenarioError(f"there is no message {kind!r}")
     left = dict(word.partition("=")[::2] for word in words)
-    found: dict[str, int] = {}
+    found: dict[str, Any] = {}
     for part in _FORMS[of_kind].split():
         key, _, form = part.partition("=")
         if form:

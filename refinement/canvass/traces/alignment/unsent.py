@@ -14,7 +14,7 @@ from msgspec import structs
 
 from canvass.cluster.effects import AppendNewLeadershipTermEvent
 from canvass.cluster.member import ElectionState, Input, Member, Role
-from canvass.cluster.messages import AppendPosition, CommitPosition, Message
+from canvass.cluster.messages import AppendPosition, CommitPosition, Message, sender_of
 from canvass.cluster.quorum import is_quorum
 from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
@@ -28,7 +28,6 @@ from canvass.traces.alignment.windows import (
     SLOTS,
     Windows,
     positions_in,
-    sender_of,
     sends_message,
 )
 

@@ -9,7 +9,6 @@ compares what becomes of it with the state after. Nothing here knows how the cor
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import singledispatch
 from typing import Final
 
 from canvass.cluster import effects as asked
@@ -34,7 +33,7 @@ class Impossible(Exception):
 
 
 @dataclass(slots=True)
-class World:
+class MemberWorld:
     """What a member has on disk and what runs for it."""
 
     candidate_term: int
@@ -58,9 +57,9 @@ class World:
     rolled_back: bool = False
     ended: bool = False
 
-    def copied(self) -> World:
+    def copied(self) -> MemberWorld:
         """Give a world of its own, before anything has happened to it."""
-        return World(
+        return MemberWorld(
             self.candidate_term,
             self.recording_log,
             self.recorded,
@@ -87,9 +86,9 @@ def _is_recording(s: Member) -> bool | None:
     )
 
 
-def world_of(s: Member) -> World:
+def world_of(s: Member) -> MemberWorld:
     """Give the world that a state describes."""
-    return World(
+    return MemberWorld(
         candidate_term=s.persisted_candidate_term_id,
         recording_log=s.recording_log,
         recorded=s.recorded_position,
@@ -109,7 +108,7 @@ def world_of(s: Member) -> World:
     )
 
 
-def _end_process(world: World) -> None:
+def _end_process(world: MemberWorld) -> None:
     """Leave what is on disk."""
     world.commit = 0
     world.publication = world.replay = NULL_VALUE
@@ -122,160 +121,98 @@ def _need(condition: bool, effect: Effect, reason: str) -> None:
         raise Impossible(f"{type(effect).__name__}: {reason}")
 
 
-@singledispatch
-def _carry_out(effect: Effect, _world: World) -> None:
-    raise TypeError(f"{effect!r} is no effect that is known here")
+def _carry_out(effect: Effect, world: MemberWorld) -> None:
+    match effect:
+        case asked.AdvanceCommit(position):
+            world.commit = position
+        case asked.RollBack(position):
+            _need(position == world.commit, effect, "the services stand elsewhere")
+            world.rolled_back = True
+        case asked.JoinLog(position):
+            _need(world.recording is True, effect, "what the services would follow is not recorded")
+            _need(position == world.commit, effect, "the services stand elsewhere")
+        case asked.StartReplay(position, stop_position):
+            _need(world.replay == NULL_VALUE, effect, "a replay runs already")
+            _need(position == world.commit, effect, "the services stand elsewhere")
+            world.replay = stop_position
+        case asked.StopReplay():
+            _need(world.replay != NULL_VALUE, effect, "no replay runs")
+            world.replay = NULL_VALUE
+        case asked.CompleteElection(term):
+            world.completed = term
+        case asked.WriteSnapshot(term, base, position):
+            _need(position == world.commit, effect, "the services stand elsewhere")
+            world.snapshot = (term, base, position)
+        case asked.EndProcess():
+            world.ended = True
+            _end_process(world)
+        case _:
+            _carry_out_on_log(effect, world)
 
 
-@_carry_out.register
-def _(effect: asked.PersistCandidateTerm, world: World) -> None:
-    _need(effect.candidate_term_id >= world.candidate_term, effect, "the term on disk is newer")
-    world.candidate_term = effect.candidate_term_id
+def _carry_out_on_subscription(effect: Effect, world: MemberWorld) -> None:
+    match effect:
+        case asked.OpenLogSubscription():
+            _need(not world.subscription, effect, "there is a subscription already")
+            world.subscription = True
+        case asked.CloseLogSubscription():
+            _need(world.subscription, effect, "there is no subscription")
+            _need(not world.catchup_destination, effect, "its catch-up goes on")
+            world.subscription = False
+        case asked.AddCatchupDestination():
+            _need(world.subscription, effect, "there is no subscription")
+            world.catchup_destination = True
+        case asked.RemoveCatchupDestination():
+            _need(world.catchup_destination, effect, "there is no catch-up")
+            world.catchup_destination = False
+        case asked.StartReplication(_, position):
+            _need(not world.replication, effect, "a replication runs already")
+            _need(position == world.recorded, effect, "the recording ends elsewhere")
+            world.replication = True
+        case asked.StopReplication():
+            _need(world.replication, effect, "no replication runs")
+            world.replication = False
+        case asked.StartCatchup(follower):
+            _need(follower not in world.catchups, effect, "it runs already")
+            world.catchups |= {follower}
+        case asked.StopCatchupReplay(follower):
+            _need(follower in world.catchups, effect, "none runs")
+            world.catchups -= {follower}
+        case _:
+            raise TypeError(f"{effect!r} is no effect that is known here")
 
 
-@_carry_out.register
-def _(effect: asked.UpdateRecordingLog, world: World) -> None:
-    world.recording_log = effect.entries
-
-
-@_carry_out.register
-def _(effect: asked.TruncateLog, world: World) -> None:
-    _need(effect.position < world.recorded, effect, "there is nothing to cut off")
-    world.recorded = effect.position
-
-
-@_carry_out.register
-def _(effect: asked.StartRecording, world: World) -> None:
-    _need(world.recording is False, effect, "a stream is recorded already")
-    _need(effect.position == world.recorded, effect, "the recording ends elsewhere")
-    world.recording = True
-
-
-@_carry_out.register
-def _(_effect: asked.StopRecording, world: World) -> None:
-    world.recording = False
-
-
-@_carry_out.register
-def _(effect: asked.OpenLogPublication, world: World) -> None:
-    _need(world.publication == NULL_VALUE, effect, "there is a log stream already")
-    world.publication = effect.position
-
-
-@_carry_out.register
-def _(effect: asked.CloseLogPublication, world: World) -> None:
-    _need(world.publication != NULL_VALUE, effect, "there is no log stream")
-    world.publication = NULL_VALUE
-
-
-@_carry_out.register
-def _(effect: asked.AppendToLog, world: World) -> None:
-    _need(NULL_VALUE < world.publication < effect.position, effect, "the log does not grow")
-    world.publication = effect.position
-
-
-@_carry_out.register
-def _(effect: asked.AppendNewLeadershipTermEvent, world: World) -> None:
-    _need(world.publication == effect.term_base_log_position, effect, "the term begins elsewhere")
-    _need(world.publication < effect.position, effect, "the log does not grow")
-    world.publication = effect.position
-
-
-@_carry_out.register
-def _(effect: asked.OpenLogSubscription, world: World) -> None:
-    _need(not world.subscription, effect, "there is a subscription already")
-    world.subscription = True
-
-
-@_carry_out.register
-def _(effect: asked.CloseLogSubscription, world: World) -> None:
-    _need(world.subscription, effect, "there is no subscription")
-    _need(not world.catchup_destination, effect, "its catch-up goes on")
-    world.subscription = False
-
-
-@_carry_out.register
-def _(effect: asked.AddCatchupDestination, world: World) -> None:
-    _need(world.subscription, effect, "there is no subscription")
-    world.catchup_destination = True
-
-
-@_carry_out.register
-def _(effect: asked.RemoveCatchupDestination, world: World) -> None:
-    _need(world.catchup_destination, effect, "there is no catch-up")
-    world.catchup_destination = False
-
-
-@_carry_out.register
-def _(effect: asked.JoinLog, world: World) -> None:
-    _need(world.recording is True, effect, "what the services would follow is not recorded")
-    _need(effect.position == world.commit, effect, "the services stand elsewhere")
-
-
-@_carry_out.register
-def _(effect: asked.StartReplay, world: World) -> None:
-    _need(world.replay == NULL_VALUE, effect, "a replay runs already")
-    _need(effect.position == world.commit, effect, "the services stand elsewhere")
-    world.replay = effect.stop_position
-
-
-@_carry_out.register
-def _(effect: asked.StopReplay, world: World) -> None:
-    _need(world.replay != NULL_VALUE, effect, "no replay runs")
-    world.replay = NULL_VALUE
-
-
-@_carry_out.register
-def _(effect: asked.StartReplication, world: World) -> None:
-    _need(not world.replication, effect, "a replication runs already")
-    _need(effect.position == world.recorded, effect, "the recording ends elsewhere")
-    world.replication = True
-
-
-@_carry_out.register
-def _(effect: asked.StopReplication, world: World) -> None:
-    _need(world.replication, effect, "no replication runs")
-    world.replication = False
-
-
-@_carry_out.register
-def _(effect: asked.StartCatchup, world: World) -> None:
-    _need(effect.follower_member_id not in world.catchups, effect, "it runs already")
-    world.catchups |= {effect.follower_member_id}
-
-
-@_carry_out.register
-def _(effect: asked.StopCatchupReplay, world: World) -> None:
-    _need(effect.follower_member_id in world.catchups, effect, "none runs")
-    world.catchups -= {effect.follower_member_id}
-
-
-@_carry_out.register
-def _(effect: asked.AdvanceCommit, world: World) -> None:
-    world.commit = effect.position
-
-
-@_carry_out.register
-def _(effect: asked.RollBack, world: World) -> None:
-    _need(effect.position == world.commit, effect, "the services stand elsewhere")
-    world.rolled_back = True
-
-
-@_carry_out.register
-def _(effect: asked.CompleteElection, world: World) -> None:
-    world.completed = effect.leadership_term_id
-
-
-@_carry_out.register
-def _(effect: asked.WriteSnapshot, world: World) -> None:
-    _need(effect.position == world.commit, effect, "the services stand elsewhere")
-    world.snapshot = (effect.leadership_term_id, effect.term_base_log_position, effect.position)
-
-
-@_carry_out.register
-def _(_effect: asked.EndProcess, world: World) -> None:
-    world.ended = True
-    _end_process(world)
+def _carry_out_on_log(effect: Effect, world: MemberWorld) -> None:
+    match effect:
+        case asked.PersistCandidateTerm(term):
+            _need(term >= world.candidate_term, effect, "the term on disk is newer")
+            world.candidate_term = term
+        case asked.UpdateRecordingLog(entries):
+            world.recording_log = entries
+        case asked.TruncateLog(position):
+            _need(position < world.recorded, effect, "there is nothing to cut off")
+            world.recorded = position
+        case asked.StartRecording(position):
+            _need(world.recording is False, effect, "a stream is recorded already")
+            _need(position == world.recorded, effect, "the recording ends elsewhere")
+            world.recording = True
+        case asked.StopRecording():
+            world.recording = False
+        case asked.OpenLogPublication(position):
+            _need(world.publication == NULL_VALUE, effect, "there is a log stream already")
+            world.publication = position
+        case asked.CloseLogPublication():
+            _need(world.publication != NULL_VALUE, effect, "there is no log stream")
+            world.publication = NULL_VALUE
+        case asked.AppendToLog(position):
+            _need(NULL_VALUE < world.publication < position, effect, "the log does not grow")
+            world.publication = position
+        case asked.AppendNewLeadershipTermEvent(_, base, position):
+            _need(world.publication == base, effect, "the term begins elsewhere")
+            _need(base < position, effect, "the log does not grow")
+            world.publication = position
+        case _:
+            _carry_out_on_subscription(effect, world)
 
 
 def disagreement(
@@ -283,7 +220,7 @@ def disagreement(
     action: str,
     after: Member,
     effects: Effects,
-    worlds: tuple[World, World] | None = None,
+    worlds: tuple[MemberWorld, MemberWorld] | None = None,
 ) -> str:
     """Say in one line why the effects of a step do not lead to the state after it; empty if so.
 
@@ -328,10 +265,10 @@ def disagreement(
     return "" if world == due else _difference(world, due)
 
 
-def _difference(world: World, due: World) -> str:
+def _difference(world: MemberWorld, due: MemberWorld) -> str:
     if world.ended != due.ended:
         return "the process does not end" if due.ended else "the process ends"
-    for field in fields(World):
+    for field in fields(MemberWorld):
         had, has = getattr(world, field.name), getattr(due, field.name)
         if had != has:
             part = field.name.replace("_", " ")
