@@ -164,17 +164,17 @@ PublishLeadership(i, s, x, announces, q) ==
 (* UpstreamFix: its record is of the new term from here on.                *)
 (* Source: Election.leaderLogReplication.                                  *)
 (***************************************************************************)
+IsReplicated(s, active) ==
+    IF Hardened("HZ5") THEN HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, active)
+    ELSE BoundedQuorumPosition(s, s.leadershipTermId, s.appendPosition, active) >= s.appendPosition
+
 LeaderLogReplication(i, s, x) ==
     LET own    == NoteOwnPosition(i, s, s.appendPosition)
         t      == IF UpstreamFix THEN [own EXCEPT !.members[i].leadershipTermId = s.leadershipTermId]
                   ELSE own
         active == x.active \cup {i}
-        done   == IF Hardened("HZ5")
-                  THEN HasQuorumAtPosition(t, t.leadershipTermId, t.appendPosition, active)
-                  ELSE BoundedQuorumPosition(t, t.leadershipTermId, t.appendPosition, active)
-                           >= t.appendPosition
     IN  IF ~At(s, "LEADER_LOG_REPLICATION") THEN {}
-        ELSE Outcome(IF done THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
+        ELSE Outcome(IF IsReplicated(t, active) THEN [t EXCEPT !.electionState = "LEADER_REPLAY"] ELSE t,
                      PublishLeadership(i, t, x, x.interval, ElectionQuorumPosition(t, active)))
 
 (***************************************************************************)
@@ -263,15 +263,15 @@ ElectionComplete(s) ==
 (* Source: Election.leaderReady,                                           *)
 (* ConsensusModuleAgent.updateLeaderPosition.                              *)
 (***************************************************************************)
+IsReady(i, s, x) ==
+    LET quorum == HasQuorumAtPosition(s, s.leadershipTermId, s.appendPosition, x.active \cup {i})
+        voters == HasVotersAtPosition(s, s.leadershipTermId, s.appendPosition)
+    IN  IF Rev149 THEN voters \/ (x.timeout /\ quorum) ELSE quorum
+
 LeaderReady(i, s, x) ==
     LET q      == LeaderQuorumPosition(i, s, s.leadershipTermId, s.appendPosition, x.active)
         u      == [NoteOwnPosition(i, s, s.appendPosition) EXCEPT !.commitPosition = CommitTo(s, x, q)]
-        quorum == HasQuorumAtPosition(u, u.leadershipTermId, u.appendPosition, x.active \cup {i})
-        ready  == IF Rev149
-                  THEN \/ HasVotersAtPosition(u, u.leadershipTermId, u.appendPosition)
-                       \/ x.timeout /\ quorum
-                  ELSE quorum
-        opens  == ready /\ x.position > u.publicationPosition
+        opens  == IsReady(i, u, x) /\ x.position > u.publicationPosition
         sends  == PublishCommitPosition(i, s, x, q)
                   \o (IF x.interval
                       THEN Broadcast(i, ElectionNewLeadershipTerm(i, u, u.logLeadershipTermId, q))
@@ -381,24 +381,23 @@ JoinLog(s) ==
 ReplayTarget(s) ==
     IF Rev149 THEN s.appendPosition ELSE Min(s.appendPosition, s.notifiedCommitPosition)
 
+BeginReplay(i, s, x) ==
+    LET replayed == s.commitPosition >= s.appendPosition
+        awaits   == /\ ~replayed /\ ~Rev149
+                    /\ \/ s.notifiedCommitPosition = 0
+                       \/ UpstreamFix /\ s.commitPosition >= s.notifiedCommitPosition
+        lacks    == ~replayed /\ ~awaits /\ ~Rev149 /\ s.commitPosition >= s.notifiedCommitPosition
+        report   == AppendPosition(ReportedTerm(s, s.leadershipTermId), s.appendPosition, i, 0)
+    IN  CASE replayed -> Outcome(JoinLog(s), <<>>)
+          [] awaits   -> Outcome(s, IF x.interval THEN Send(s.leaderMemberId, report) ELSE <<>>)
+          [] lacks    -> Outcome(EnterCanvass(i, s), <<>>)
+          [] OTHER    -> Outcome([s EXCEPT !.replayStopPosition = ReplayTarget(s)], <<>>)
+
 FollowerReplay(i, s, x) ==
     IF ~At(s, "FOLLOWER_REPLAY") THEN {}
-    ELSE IF s.replayStopPosition = NULL_POSITION
-    THEN IF s.commitPosition >= s.appendPosition THEN Outcome(JoinLog(s), <<>>)
-         ELSE IF /\ ~Rev149
-                 /\ \/ s.notifiedCommitPosition = 0
-                    \/ UpstreamFix /\ s.commitPosition >= s.notifiedCommitPosition
-         THEN Outcome(s, IF x.interval
-                         THEN Send(s.leaderMemberId,
-                                   AppendPosition(ReportedTerm(s, s.leadershipTermId),
-                                                  s.appendPosition, i, 0))
-                         ELSE <<>>)
-         ELSE IF ~Rev149 /\ s.commitPosition >= s.notifiedCommitPosition
-         THEN Outcome(EnterCanvass(i, s), <<>>)
-         ELSE Outcome([s EXCEPT !.replayStopPosition = ReplayTarget(s)], <<>>)
+    ELSE IF s.replayStopPosition = NULL_POSITION THEN BeginReplay(i, s, x)
     ELSE IF s.commitPosition < s.replayStopPosition THEN Ignore(s)
-    ELSE IF s.commitPosition = s.appendPosition THEN Outcome(JoinLog(s), <<>>)
-    ELSE Outcome(EnterCanvass(i, s), <<>>)
+    ELSE Outcome(IF s.commitPosition = s.appendPosition THEN JoinLog(s) ELSE EnterCanvass(i, s), <<>>)
 
 (***************************************************************************)
 (* FollowerCatchupInit(i, s, x): subscribe to the log with a destination   *)
@@ -519,7 +518,7 @@ EnterElection(i, s, x) ==
 (* Source: Election.handleError.                                           *)
 (***************************************************************************)
 ElectionError(i, s, x) ==
-    IF ~InElection(s) \/ s.electionState = "INIT" THEN {} ELSE Raise(s)
+    IF IsElecting(s) THEN Raise(s) ELSE {}
 
 (***************************************************************************)
 (* Restart(i, s, x): the process has ended, in whatever way, and is        *)
@@ -581,26 +580,29 @@ Record(s, j, term, position) ==
 (* Source: Election.onCanvassPosition,                                     *)
 (* ConsensusModuleAgent.onCanvassPosition, updateMemberLogPosition.        *)
 (***************************************************************************)
+OnCanvassPositionInElection(i, s, x) ==
+    LET m       == x.message
+        j       == m.followerMemberId
+        t       == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
+        q       == ElectionQuorumPosition(t, x.active \cup {j})
+        answers == s.role = "LEADER" /\ m.logLeadershipTermId < s.leadershipTermId
+        gives   == /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_READY"}
+                   /\ m.logLeadershipTermId > s.leadershipTermId
+    IN  CASE answers -> Outcome(t, Send(j, ElectionNewLeadershipTerm(i, t, m.logLeadershipTermId, q)))
+          [] gives   -> Raise(t)
+          [] OTHER   -> Ignore(t)
+
 OnCanvassPosition(i, s, x) ==
-    LET m == x.message
-        j == m.followerMemberId
-        t == Record(ForgetGracefulClosedLeader(s, j), j, m.logLeadershipTermId, m.logPosition)
-        q == ElectionQuorumPosition(t, x.active \cup {j})
-    IN  IF InElection(s)
-        THEN IF s.electionState = "INIT" THEN Ignore(s)
-             ELSE IF m.logLeadershipTermId < s.leadershipTermId /\ s.role = "LEADER"
-             THEN Outcome(t, Send(j, ElectionNewLeadershipTerm(i, t, m.logLeadershipTermId, q)))
-             ELSE IF /\ m.logLeadershipTermId > s.leadershipTermId
-                     /\ s.electionState \in {"LEADER_LOG_REPLICATION", "LEADER_READY"}
-             THEN Raise(t)
-             ELSE Ignore(t)
-        ELSE IF Closed(s, "LEADER") /\ m.logLeadershipTermId <= s.moduleLeadershipTermId
-        THEN LET u == [s EXCEPT !.members[j].catchupReplay = FALSE]
-                 v == IF Rev149 THEN u
-                      ELSE [u EXCEPT !.members = UpdateMemberLogPosition(u.members, j,
-                                                    m.logLeadershipTermId, m.logPosition)]
-             IN  Outcome(v, Send(j, LeaderNewLeadershipTerm(i, s, m.logLeadershipTermId)))
-        ELSE Ignore(s)
+    LET m       == x.message
+        j       == m.followerMemberId
+        stopped == [s EXCEPT !.members[j].catchupReplay = FALSE]
+        noted   == IF Rev149 THEN stopped
+                   ELSE [stopped EXCEPT !.members = UpdateMemberLogPosition(stopped.members, j,
+                                                       m.logLeadershipTermId, m.logPosition)]
+        answers == Closed(s, "LEADER") /\ m.logLeadershipTermId <= s.moduleLeadershipTermId
+    IN  CASE IsElecting(s) -> OnCanvassPositionInElection(i, s, x)
+          [] answers       -> Outcome(noted, Send(j, LeaderNewLeadershipTerm(i, s, m.logLeadershipTermId)))
+          [] OTHER         -> Ignore(s)
 
 (***************************************************************************)
 (* OnRequestVote(i, s, x): answer one ballot request.                      *)
@@ -616,31 +618,35 @@ OnCanvassPosition(i, s, x) ==
 (***************************************************************************)
 VoteUsedUp(s, m) == m.candidateTermId <= s.candidateTermId
 
-OnRequestVote(i, s, x) ==
+OnRequestVoteInElection(i, s, x) ==
     LET m       == x.message
         c       == m.candidateMemberId
-        longer  == CompareLog(s.logLeadershipTermId, s.appendPosition,
-                              m.logLeadershipTermId, m.logPosition) > 0
+        used    == VoteUsedUp(s, m)
+        longer  == /\ ~used
+                   /\ CompareLog(s.logLeadershipTermId, s.appendPosition,
+                                 m.logLeadershipTermId, m.logPosition) > 0
+        grants  == ~used /\ ~longer /\ s.electionState \in BallotOpen
         answer(yes) == Send(c, Vote(m.candidateTermId, s.logLeadershipTermId, s.appendPosition, c, i, yes))
         raised  == [s EXCEPT !.candidateTermId = Max(s.persistedCandidateTermId, m.candidateTermId),
                              !.persistedCandidateTermId = Max(@, m.candidateTermId)]
         q       == ElectionQuorumPosition(raised, x.active)
-    IN  IF InElection(s)
-        THEN IF s.electionState = "INIT" \/ c = i THEN Ignore(s)
-             ELSE IF UpstreamFix /\ s.role = "LEADER" /\ m.candidateTermId > s.leadershipTermId
-             THEN Raise(s)
-             ELSE IF VoteUsedUp(s, m) THEN Outcome(s, answer(FALSE))
-             ELSE IF longer
-             THEN Outcome(raised, answer(FALSE) \o
-                    IF s.role = "LEADER" /\ ~UpstreamFix
-                    THEN Send(c, ElectionNewLeadershipTerm(i, raised, m.logLeadershipTermId, q)) ELSE <<>>)
-             ELSE IF s.electionState \in BallotOpen
-             THEN Outcome([raised EXCEPT !.electionState = "FOLLOWER_BALLOT",
-                                         !.members = ForgetRecords(s.members)], answer(TRUE))
-             ELSE Ignore(s)
-        ELSE IF s.moduleState = "ACTIVE" /\ m.candidateTermId > s.moduleLeadershipTermId
-        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
-        ELSE Ignore(s)
+        hint    == IF s.role = "LEADER" /\ ~UpstreamFix
+                   THEN Send(c, ElectionNewLeadershipTerm(i, raised, m.logLeadershipTermId, q)) ELSE <<>>
+    IN  CASE used   -> Outcome(s, answer(FALSE))
+          [] longer -> Outcome(raised, answer(FALSE) \o hint)
+          [] grants -> Outcome([raised EXCEPT !.electionState = "FOLLOWER_BALLOT",
+                                              !.members = ForgetRecords(s.members)], answer(TRUE))
+          [] OTHER  -> Ignore(s)
+
+OnRequestVote(i, s, x) ==
+    LET m     == x.message
+        hears == IsElecting(s) /\ m.candidateMemberId # i
+        gives == UpstreamFix /\ s.role = "LEADER" /\ m.candidateTermId > s.leadershipTermId
+    IN  CASE hears /\ gives  -> Raise(s)
+          [] hears /\ ~gives -> OnRequestVoteInElection(i, s, x)
+          [] OutsideElections(s) /\ m.candidateTermId > s.moduleLeadershipTermId ->
+                Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+          [] OTHER           -> Ignore(s)
 
 (***************************************************************************)
 (* OnVote(i, s, x): note a vote in the own ballot, and the voter's log.    *)
@@ -714,13 +720,14 @@ LogIsTooLong(s, m) ==
 HasOlderTerms(s, m) == s.appendPosition >= m.termBaseLogPosition
 
 ReplicateOlderTerms(s, m) ==
-    IF m.nextLeadershipTermId = NULL_VALUE THEN EnterInit(s)
-    ELSE IF m.nextTermBaseLogPosition = NULL_POSITION THEN s
-    ELSE IF s.appendPosition < m.nextTermBaseLogPosition
-    THEN Replicate(s, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
-    ELSE IF m.nextLogPosition # NULL_POSITION
-    THEN Replicate(s, m.nextLeadershipTermId, m.nextTermBaseLogPosition, m.nextLogPosition)
-    ELSE s
+    LET based    == m.nextLeadershipTermId # NULL_VALUE /\ m.nextTermBaseLogPosition # NULL_POSITION
+        finishes == based /\ s.appendPosition < m.nextTermBaseLogPosition
+        begins   == based /\ ~finishes /\ m.nextLogPosition # NULL_POSITION
+    IN  CASE m.nextLeadershipTermId = NULL_VALUE -> EnterInit(s)
+          [] finishes -> Replicate(s, s.logLeadershipTermId, NULL_POSITION, m.nextTermBaseLogPosition)
+          [] begins   -> Replicate(s, m.nextLeadershipTermId, m.nextTermBaseLogPosition,
+                                   m.nextLogPosition)
+          [] OTHER    -> s
 
 AcceptNewLeadershipTerm(i, s, m) ==
     LET t == FollowLeader(s, m)
@@ -736,24 +743,20 @@ AcceptsNewLeadershipTerm(s, m) ==
     \/ s.electionState = "CANVASS" /\ (Hardened("HZ3") => m.leadershipTermId >= s.candidateTermId)
     \/ s.electionState \in {"FOLLOWER_BALLOT", "CANDIDATE_BALLOT"} /\ m.leadershipTermId = s.candidateTermId
 
+OnNewLeadershipTermInElection(i, s, m) ==
+    LET own   == m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId
+        stale == UpstreamFix /\ m.leadershipTermId < s.candidateTermId
+        t     == ForgetGracefulClosedLeader(s, m.leaderMemberId)
+    IN  IF own \/ stale THEN Ignore(s)
+        ELSE Ignore(IF AcceptsNewLeadershipTerm(t, m) THEN AcceptNewLeadershipTerm(i, t, m) ELSE t)
+
 OnNewLeadershipTerm(i, s, x) ==
-    LET m == x.message
-        t == ForgetGracefulClosedLeader(s, m.leaderMemberId)
-    IN  IF InElection(s)
-        THEN IF s.electionState = "INIT"
-                \/ (UpstreamFix /\ m.leadershipTermId < s.candidateTermId)
-                \/ (m.leaderMemberId = i /\ m.leadershipTermId = s.leadershipTermId) THEN Ignore(s)
-             ELSE IF AcceptsNewLeadershipTerm(t, m) THEN Ignore(AcceptNewLeadershipTerm(i, t, m))
-             ELSE Ignore(t)
-        ELSE IF s.moduleState # "ACTIVE" THEN Ignore(s)
-        ELSE IF /\ s.role = "FOLLOWER"
-                /\ m.leadershipTermId = s.moduleLeadershipTermId
-                /\ m.leaderMemberId = s.leaderMemberId
-        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition =
-                        Max(@, IF Rev149 THEN m.logPosition ELSE m.commitPosition)])
-        ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
-        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
-        ELSE Ignore(s)
+    LET m         == x.message
+        committed == IF Rev149 THEN m.logPosition ELSE m.commitPosition
+    IN  CASE IsElecting(s)          -> OnNewLeadershipTermInElection(i, s, m)
+          [] IsFromLeader(s, m)     -> Ignore([s EXCEPT !.moduleNotifiedCommitPosition = Max(@, committed)])
+          [] IsFromNewerTerm(s, m)  -> Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+          [] OTHER                  -> Ignore(s)
 
 (***************************************************************************)
 (* OnAppendPosition(i, s, x): a follower reports what it has recorded.     *)
@@ -773,16 +776,15 @@ TrackCatchup(s, m) ==
         ELSE Ignore(s)
 
 OnAppendPosition(i, s, x) ==
-    LET m == x.message
-        j == m.followerMemberId
-    IN  IF InElection(s)
-        THEN IF s.electionState = "INIT" \/ m.leadershipTermId > s.leadershipTermId THEN Ignore(s)
-             ELSE TrackCatchup(Record(s, j, m.leadershipTermId, m.logPosition), m)
-        ELSE IF Closed(s, "LEADER") /\ m.leadershipTermId <= s.moduleLeadershipTermId
-        THEN TrackCatchup([s EXCEPT
-                !.members[j].logPosition = m.logPosition,
-                !.members[j].leadershipTermId = IF Rev149 THEN @ ELSE m.leadershipTermId], m)
-        ELSE Ignore(s)
+    LET m     == x.message
+        j     == m.followerMemberId
+        noted == [s EXCEPT !.members[j].logPosition = m.logPosition,
+                           !.members[j].leadershipTermId = IF Rev149 THEN @ ELSE m.leadershipTermId]
+    IN  CASE IsElecting(s) /\ m.leadershipTermId <= s.leadershipTermId ->
+                TrackCatchup(Record(s, j, m.leadershipTermId, m.logPosition), m)
+          [] Closed(s, "LEADER") /\ m.leadershipTermId <= s.moduleLeadershipTermId ->
+                TrackCatchup(noted, m)
+          [] OTHER -> Ignore(s)
 
 (***************************************************************************)
 (* OnCommitPosition(i, s, x): the leader says what is committed.           *)
@@ -794,22 +796,20 @@ OnAppendPosition(i, s, x) ==
 (* Source: Election.onCommitPosition,                                      *)
 (* ConsensusModuleAgent.onCommitPosition.                                  *)
 (***************************************************************************)
-OnCommitPosition(i, s, x) ==
-    LET m     == x.message
-        ours  == m.leaderMemberId = s.leaderMemberId
+OnCommitPositionInElection(s, m) ==
+    LET ours  == m.leaderMemberId = s.leaderMemberId
         noted == Rev149 => \/ s.electionState = "FOLLOWER_LOG_REPLICATION"
                            \/ s.electionState = "FOLLOWER_CATCHUP" /\ m.leadershipTermId = s.leadershipTermId
-    IN  IF InElection(s)
-        THEN IF s.electionState = "INIT" THEN Ignore(s)
-             ELSE IF ours /\ noted THEN Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
-             ELSE IF ~ours /\ m.leadershipTermId > s.leadershipTermId /\ s.electionState = "LEADER_READY"
-             THEN Raise(s)
-             ELSE Ignore(s)
-        ELSE IF s.moduleState # "ACTIVE" THEN Ignore(s)
-        ELSE IF m.leadershipTermId > s.moduleLeadershipTermId
-        THEN Outcome(NewElection(i, s, NULL_VALUE), <<>>)
-        ELSE IF s.role = "FOLLOWER" /\ ours /\ m.leadershipTermId = s.moduleLeadershipTermId
-        THEN Ignore([s EXCEPT !.moduleNotifiedCommitPosition =
-                        IF Rev149 THEN m.logPosition ELSE Max(@, m.logPosition)])
-        ELSE Ignore(s)
+        gives == s.electionState = "LEADER_READY" /\ m.leadershipTermId > s.leadershipTermId
+    IN  CASE ours /\ noted  -> Ignore([s EXCEPT !.notifiedCommitPosition = Max(@, m.logPosition)])
+          [] ~ours /\ gives -> Raise(s)
+          [] OTHER          -> Ignore(s)
+
+OnCommitPosition(i, s, x) ==
+    LET m         == x.message
+        committed == IF Rev149 THEN m.logPosition ELSE Max(s.moduleNotifiedCommitPosition, m.logPosition)
+    IN  CASE IsElecting(s)         -> OnCommitPositionInElection(s, m)
+          [] IsFromLeader(s, m)    -> Ignore([s EXCEPT !.moduleNotifiedCommitPosition = committed])
+          [] IsFromNewerTerm(s, m) -> Outcome(NewElection(i, s, NULL_VALUE), <<>>)
+          [] OTHER                 -> Ignore(s)
 =============================================================================

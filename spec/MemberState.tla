@@ -163,9 +163,24 @@ Disk(s) == Persistent(s.persistedCandidateTermId, s.recordingLog, s.recordedPosi
 (***************************************************************************)
 InElection(s) == s.moduleState = "ACTIVE" /\ s.electionState # "CLOSED"
 
-Closed(s, role) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED" /\ s.role = role
+IsElecting(s) == InElection(s) /\ s.electionState # "INIT"    \* in INIT no message is taken in
+
+OutsideElections(s) == s.moduleState = "ACTIVE" /\ s.electionState = "CLOSED"
+
+Closed(s, role) == OutsideElections(s) /\ s.role = role
 
 At(s, electionState) == s.moduleState = "ACTIVE" /\ s.electionState = electionState
+
+(***************************************************************************)
+(* Outside elections: whether what a leader sends is from the leader that  *)
+(* this member follows, or from a newer term.                              *)
+(***************************************************************************)
+IsFromLeader(s, m) ==
+    /\ Closed(s, "FOLLOWER")
+    /\ m.leaderMemberId = s.leaderMemberId
+    /\ m.leadershipTermId = s.moduleLeadershipTermId
+
+IsFromNewerTerm(s, m) == OutsideElections(s) /\ m.leadershipTermId > s.moduleLeadershipTermId
 
 (***************************************************************************)
 (* Entering an election state.  The one place where entry actions are.     *)

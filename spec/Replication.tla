@@ -42,7 +42,7 @@ AwaitsRecording(s) ==
     /\ At(s, "FOLLOWER_CATCHUP_AWAIT") \/ At(s, "FOLLOWER_LOG_AWAIT")
     /\ HasRecording(s) /\ ~Hardened("HZ2")
 
-RecordingFromStream(s) ==
+RecordsFromStream(s) ==
     \/ AwaitsRecording(s)
     \/ Closed(s, "FOLLOWER") /\ s.logSubscription
     \/ At(s, "FOLLOWER_CATCHUP")
@@ -50,10 +50,11 @@ RecordingFromStream(s) ==
     \/ At(s, "FOLLOWER_READY")
 
 RecordLog(i, s, x) ==
-    LET bound == IF At(s, "FOLLOWER_LOG_REPLICATION") /\ s.logReplication THEN s.replicationStopPosition
-                 ELSE IF Closed(s, "LEADER") THEN s.publicationPosition
-                 ELSE IF RecordingFromStream(s) THEN x.position
-                 ELSE NULL_POSITION
+    LET copies == At(s, "FOLLOWER_LOG_REPLICATION") /\ s.logReplication
+        bound  == CASE copies                 -> s.replicationStopPosition
+                    [] Closed(s, "LEADER")    -> s.publicationPosition
+                    [] RecordsFromStream(s)   -> x.position
+                    [] OTHER                  -> NULL_POSITION
     IN  IF x.position <= s.recordedPosition \/ x.position > bound THEN {}
         ELSE Outcome([s EXCEPT !.recordedPosition = x.position], <<>>)
 
@@ -71,12 +72,12 @@ IsTerminating(s) ==
     s.terminationPosition # NULL_POSITION /\ s.commitPosition >= s.terminationPosition
 
 ConsumeBound(s) ==
-    IF Closed(s, "FOLLOWER") /\ s.logSubscription
-    THEN IF IsTerminating(s) THEN NULL_POSITION
-         ELSE Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
-    ELSE IF At(s, "FOLLOWER_CATCHUP") THEN Min(s.notifiedCommitPosition, s.recordedPosition)
-    ELSE IF At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY") THEN s.replayStopPosition
-    ELSE NULL_POSITION
+    LET follows == Closed(s, "FOLLOWER") /\ s.logSubscription
+        replays == At(s, "FOLLOWER_REPLAY") \/ At(s, "LEADER_REPLAY")
+    IN  CASE follows /\ ~IsTerminating(s) -> Min(s.moduleNotifiedCommitPosition, s.recordedPosition)
+          [] At(s, "FOLLOWER_CATCHUP")    -> Min(s.notifiedCommitPosition, s.recordedPosition)
+          [] replays                      -> s.replayStopPosition
+          [] OTHER                        -> NULL_POSITION
 
 ConsumeLog(i, s, x) ==
     IF x.position <= s.commitPosition \/ x.position > ConsumeBound(s) THEN {}

@@ -20,7 +20,7 @@ MODULES: Final = ("RecordingLog", "MemberState", "Election", "Replication", "Mem
 _TOKEN: Final = re.compile(
     r'"[^"]*"|\\[A-Za-z]+|\w+|/\\|\\/|<<|>>|=>|\|->|->|<-|\[\]|==|<=|>=|\.\.|\S'
 )
-_BEFORE_A_BRANCH: Final = frozenset({"THEN", "ELSE", "/\\", "\\/", "=>"})
+_BEFORE_A_BRANCH: Final = frozenset({"THEN", "ELSE", "/\\", "\\/", "=>", "->"})
 _BOX_OR_RULE: Final = re.compile(r"\s*(?:\(\*.*\*\)|-{4,}.*|={4,})\s*")
 _REMARK: Final = re.compile(r"\\\*.*")
 _HEAD: Final = re.compile(r"(\w+)(?:\([^)]*\))?\s*==")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from canvass.cluster.effects import PersistCandidateTerm, Send, StopCatchupReplay
-from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.member import ElectionState, Input, Member, Role
 from canvass.cluster.messages import (
     CATCHUP_FLAG,
     NULL_VALUE,
@@ -28,10 +28,13 @@ from canvass.cluster.predicates import (
     compare_log,
     election_new_leadership_term,
     election_quorum_position,
-    in_election,
     is_at,
     is_closed,
+    is_electing,
+    is_from_leader,
+    is_from_newer_term,
     leader_new_leadership_term,
+    outside_elections,
 )
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
@@ -65,10 +68,6 @@ def _without_catchup_replay(s: Member, j: int) -> Member:
 def _on_canvass_position_in_election(
     rules: Rules, i: int, s: Member, x: Input, m: CanvassPosition
 ) -> Outcome:
-    # Refuse.
-    if s.election_state is ElectionState.INIT:
-        return Outcome(s)
-
     # Decide.
     j, log_term = m.follower_member_id, m.log_leadership_term_id
     noted = _record(forget_graceful_closed_leader(s, j), j, log_term, m.log_position)
@@ -99,7 +98,7 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     """
     m = received(x, CanvassPosition)
     j, log_term = m.follower_member_id, m.log_leadership_term_id
-    if in_election(s):
+    if is_electing(s):
         return _on_canvass_position_in_election(rules, i, s, x, m)
 
     # Refuse.
@@ -116,6 +115,11 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
     return Outcome(after, (*stopped, Send(j, answer)))
 
 
+def _vote_used_up(s: Member, m: RequestVote) -> bool:
+    """Whether the member has voted already in the candidate's term, or in a newer one."""
+    return m.candidate_term_id <= s.candidate_term_id
+
+
 def _on_request_vote_in_election(
     rules: Rules, i: int, s: Member, x: Input, m: RequestVote
 ) -> Outcome:
@@ -130,9 +134,9 @@ def _on_request_vote_in_election(
         return Send(candidate, Vote(candidate_term, *own_log, candidate, i, vote))
 
     # Refuse.
-    if s.election_state is ElectionState.INIT or candidate == i:
+    if candidate == i:
         return Outcome(s)
-    if candidate_term <= s.candidate_term_id:
+    if _vote_used_up(s, m):
         return Outcome(s, (answer(vote=False),))
 
     # Decide.
@@ -170,9 +174,9 @@ def on_request_vote(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None
     ``Election.onRequestVote``, ``ConsensusModuleAgent.onRequestVote``.
     """
     m = received(x, RequestVote)
-    if in_election(s):
+    if is_electing(s):
         return _on_request_vote_in_election(rules, i, s, x, m)
-    if s.module_state is ModuleState.ACTIVE and m.candidate_term_id > s.module_leadership_term_id:
+    if outside_elections(s) and m.candidate_term_id > s.module_leadership_term_id:
         return new_election(rules, i, s, NULL_VALUE)
     return Outcome(s)
 
@@ -232,9 +236,7 @@ def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | 
     j, term = m.follower_member_id, m.leadership_term_id
 
     # Effects.
-    if in_election(s):
-        if s.election_state is ElectionState.INIT or term > s.leadership_term_id:
-            return Outcome(s)
+    if is_electing(s) and term <= s.leadership_term_id:
         return _track_catchup(_record(s, j, term, m.log_position), m)
     if is_closed(s, Role.LEADER) and term <= s.module_leadership_term_id:
         noted = s.members[j].leadership_term_id if rules.is_149 else term
@@ -244,10 +246,6 @@ def on_append_position(rules: Rules, _i: int, s: Member, x: Input) -> Outcome | 
 
 
 def _on_commit_position_in_election(rules: Rules, s: Member, m: CommitPosition) -> Outcome:
-    # Refuse.
-    if s.election_state is ElectionState.INIT:
-        return Outcome(s)
-
     # Decide.
     ours = m.leader_member_id == s.leader_member_id
     catches_up = s.election_state is ElectionState.FOLLOWER_CATCHUP
@@ -278,23 +276,13 @@ def on_commit_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | N
     ``ConsensusModuleAgent.onCommitPosition``.
     """
     m = received(x, CommitPosition)
-    if in_election(s):
+    if is_electing(s):
         return _on_commit_position_in_election(rules, s, m)
-
-    # Refuse.
-    if s.module_state is not ModuleState.ACTIVE:
-        return Outcome(s)
-
-    # Effects.
-    if m.leadership_term_id > s.module_leadership_term_id:
-        return new_election(rules, i, s, NULL_VALUE)
-    if (
-        s.role is Role.FOLLOWER
-        and m.leader_member_id == s.leader_member_id
-        and m.leadership_term_id == s.module_leadership_term_id
-    ):
+    if is_from_leader(s, m):
         notified = m.log_position
         if not rules.is_149:
             notified = max(s.module_notified_commit_position, notified)
         return Outcome(replace(s, module_notified_commit_position=notified))
+    if is_from_newer_term(s, m):
+        return new_election(rules, i, s, NULL_VALUE)
     return Outcome(s)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from canvass.cluster.effects import TruncateLog
 from canvass.cluster.election_messages import forget_graceful_closed_leader
-from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Role
+from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm
 from canvass.cluster.outcome import Outcome, received, record_terms
-from canvass.cluster.predicates import in_election
+from canvass.cluster.predicates import is_electing, is_from_leader, is_from_newer_term
 from canvass.cluster.recording_log import commit_log_position, cut_terms
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import (
@@ -80,43 +80,69 @@ def _replicate(s: Member, term: int, base: int, stop: int) -> Outcome:
     return enter_follower_state(after, ElectionState.FOLLOWER_LOG_REPLICATION)
 
 
-def _catch_up_on_terms(s: Member, follower: Member, m: NewLeadershipTerm) -> Outcome:
+def _log_ends_in_other_term(s: Member, m: NewLeadershipTerm) -> bool:
+    return m.log_leadership_term_id != s.log_leadership_term_id
+
+
+def _log_is_too_long(s: Member, m: NewLeadershipTerm) -> bool:
+    """Whether the own log goes on where the leader's next term begins."""
+    return NULL_VALUE != m.next_term_base_log_position < s.append_position
+
+
+def _has_older_terms(s: Member, m: NewLeadershipTerm) -> bool:
+    """Whether the own log has all terms before the leader's."""
+    return s.append_position >= m.term_base_log_position
+
+
+def _replicate_older_terms(s: Member, m: NewLeadershipTerm) -> Outcome:
     """Copy the rest of the own last term, or the next one, from a leader that is terms ahead."""
-    appended, next_base = s.append_position, m.next_term_base_log_position
+    next_base = m.next_term_base_log_position
     if m.next_leadership_term_id == NULL_VALUE:
-        return enter_init(follower)
+        return enter_init(s)
     if next_base == NULL_VALUE:
-        return Outcome(follower)
-    if appended < next_base:
-        return _replicate(follower, s.log_leadership_term_id, NULL_VALUE, next_base)
+        return Outcome(s)
+    if s.append_position < next_base:
+        return _replicate(s, s.log_leadership_term_id, NULL_VALUE, next_base)
     if m.next_log_position != NULL_VALUE:
-        return _replicate(follower, m.next_leadership_term_id, next_base, m.next_log_position)
-    return Outcome(follower)
+        return _replicate(s, m.next_leadership_term_id, next_base, m.next_log_position)
+    return Outcome(s)
 
 
-def _accept(rules: Rules, i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
-    appended, next_base = s.append_position, m.next_term_base_log_position
-
+def _accept_new_leadership_term(rules: Rules, i: int, s: Member, m: NewLeadershipTerm) -> Outcome:
     # Refuse: the message is about another term than the one the own log ends with.
-    if m.log_leadership_term_id != s.log_leadership_term_id:
+    if _log_ends_in_other_term(s, m):
         return Outcome(s) if s.election_state is ElectionState.CANVASS else enter_canvass(i, s)
 
     # Effects.
-    if next_base != NULL_VALUE and next_base < appended:
-        return _truncate_log(rules, s, next_base)
+    if _log_is_too_long(s, m):
+        return _truncate_log(rules, s, m.next_term_base_log_position)
     follower = _follow_leader(s, m)
-    if appended >= m.term_base_log_position:
+    if _has_older_terms(s, m):
         return _join_term(rules, follower, m)
-    return _catch_up_on_terms(s, follower, m)
+    return _replicate_older_terms(follower, m)
 
 
-def _accepts(rules: Rules, s: Member, m: NewLeadershipTerm) -> bool:
+def _accepts_new_leadership_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> bool:
     if s.election_state is ElectionState.CANVASS:
         return not rules.is_hardened("HZ3") or m.leadership_term_id >= s.candidate_term_id
     return (
         s.election_state in (ElectionState.FOLLOWER_BALLOT, ElectionState.CANDIDATE_BALLOT)
         and m.leadership_term_id == s.candidate_term_id
     )
+
+
+def _on_new_leadership_term_in_election(
+    rules: Rules, i: int, s: Member, m: NewLeadershipTerm
+) -> Outcome:
+    # Refuse.
+    if m.leader_member_id == i and m.leadership_term_id == s.leadership_term_id:
+        return Outcome(s)
+
+    # Effects.
+    heard = forget_graceful_closed_leader(s, m.leader_member_id)
+    if _accepts_new_leadership_term(rules, heard, m):
+        return _accept_new_leadership_term(rules, i, heard, m)
+    return Outcome(heard)
 
 
 def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
@@ -133,29 +159,12 @@ def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome
     ``ConsensusModuleAgent.onNewLeadershipTerm``.
     """
     m = received(x, NewLeadershipTerm)
-    if in_election(s):
-        # Refuse.
-        own = m.leader_member_id == i and m.leadership_term_id == s.leadership_term_id
-        if s.election_state is ElectionState.INIT or own:
-            return Outcome(s)
-
-        # Effects.
-        heard = forget_graceful_closed_leader(s, m.leader_member_id)
-        return _accept(rules, i, heard, m) if _accepts(rules, heard, m) else Outcome(heard)
-
-    # Refuse.
-    if s.module_state is not ModuleState.ACTIVE:
-        return Outcome(s)
-
-    # Effects.
-    if (
-        s.role is Role.FOLLOWER
-        and m.leadership_term_id == s.module_leadership_term_id
-        and m.leader_member_id == s.leader_member_id
-    ):
+    if is_electing(s):
+        return _on_new_leadership_term_in_election(rules, i, s, m)
+    if is_from_leader(s, m):
         committed = m.log_position if rules.is_149 else m.commit_position
         notified = max(s.module_notified_commit_position, committed)
         return Outcome(replace(s, module_notified_commit_position=notified))
-    if m.leadership_term_id > s.module_leadership_term_id:
+    if is_from_newer_term(s, m):
         return new_election(rules, i, s, NULL_VALUE)
     return Outcome(s)

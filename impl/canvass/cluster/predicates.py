@@ -10,7 +10,7 @@ from collections.abc import Set
 from typing import Final
 
 from canvass.cluster.member import ElectionState, Member, MemberRecord, ModuleState, Role
-from canvass.cluster.messages import NULL_VALUE, NewLeadershipTerm
+from canvass.cluster.messages import NULL_VALUE, CommitPosition, NewLeadershipTerm
 from canvass.cluster.quorum import is_quorum, quorum_position
 from canvass.cluster.recording_log import NO_TERM_ENTRY, find_term_entry
 from canvass.cluster.rules import Rules
@@ -19,6 +19,7 @@ from canvass.cluster.rules import Rules
 # step.
 _ACTIVE: Final = ModuleState.ACTIVE
 _CLOSED: Final = ElectionState.CLOSED
+_INIT: Final = ElectionState.INIT
 
 BALLOT_OPEN: Final = frozenset(
     {
@@ -49,6 +50,16 @@ def in_election(s: Member) -> bool:
     return s.module_state is _ACTIVE and s.election_state is not _CLOSED
 
 
+def is_electing(s: Member) -> bool:
+    """Whether an election runs that takes in messages: in INIT none is."""
+    return in_election(s) and s.election_state is not _INIT
+
+
+def outside_elections(s: Member) -> bool:
+    """Whether the member is active and no election runs."""
+    return s.module_state is _ACTIVE and s.election_state is _CLOSED
+
+
 def is_closed(s: Member, role: Role) -> bool:
     """Whether the member serves in that role and no election runs."""
     return s.module_state is _ACTIVE and s.election_state is _CLOSED and s.role is role
@@ -57,6 +68,20 @@ def is_closed(s: Member, role: Role) -> bool:
 def is_at(s: Member, election_state: ElectionState) -> bool:
     """Whether the member's election is in that state."""
     return s.module_state is _ACTIVE and s.election_state is election_state
+
+
+def is_from_leader(s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
+    """Whether a message is from the leader that this member follows outside elections."""
+    return (
+        is_closed(s, Role.FOLLOWER)
+        and m.leader_member_id == s.leader_member_id
+        and m.leadership_term_id == s.module_leadership_term_id
+    )
+
+
+def is_from_newer_term(s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
+    """Whether a message makes a member enter an election: its term is newer than its own."""
+    return outside_elections(s) and m.leadership_term_id > s.module_leadership_term_id
 
 
 def has_recording(s: Member) -> bool:

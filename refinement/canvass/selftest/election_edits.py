@@ -20,8 +20,8 @@ ELECTION_EDITS: Final = (
     Mutant(
         "vote_twice_in_a_term",
         _MESSAGES,
-        "if candidate_term <= s.candidate_term_id:",
-        "if candidate_term < s.candidate_term_id:",
+        "return m.candidate_term_id <= s.candidate_term_id",
+        "return m.candidate_term_id < s.candidate_term_id",
     ),
     Mutant(
         "vote_without_persisting",
@@ -277,11 +277,9 @@ ELECTION_EDITS: Final = (
     ),
     Mutant(
         "init_handles_messages",
-        _MESSAGES,
-        """        if s.election_state is ElectionState.INIT or term > s.leadership_term_id:
-            return Outcome(s)""",
-        """        if term > s.leadership_term_id:
-            return Outcome(s)""",
+        "predicates",
+        "return in_election(s) and s.election_state is not _INIT",
+        "return in_election(s)",
     ),
     # Leading.
     Mutant(

@@ -23,8 +23,8 @@ LOG_EDITS: Final = (
     Mutant(
         "follow_whatever_the_log_term",
         _TERM,
-        "if m.log_leadership_term_id != s.log_leadership_term_id:",
-        "if m.log_leadership_term_id > s.log_leadership_term_id:",
+        "return m.log_leadership_term_id != s.log_leadership_term_id",
+        "return m.log_leadership_term_id > s.log_leadership_term_id",
     ),
     Mutant(
         "follow_from_nomination",
@@ -36,20 +36,20 @@ LOG_EDITS: Final = (
     Mutant(
         "do_not_truncate",
         _TERM,
-        "    if next_base != NULL_VALUE and next_base < appended:\n",
-        "    if next_base != NULL_VALUE and next_base < 0:\n",
+        "return NULL_VALUE != m.next_term_base_log_position < s.append_position",
+        "return NULL_VALUE != m.next_term_base_log_position < 0",
     ),
     Mutant(
         "truncate_at_the_commit_position",
         _TERM,
-        "        return _truncate_log(rules, s, next_base)\n",
-        "        return _truncate_log(rules, s, min(s.commit_position, appended))\n",
+        "_truncate_log(rules, s, m.next_term_base_log_position)",
+        "_truncate_log(rules, s, min(s.commit_position, s.append_position))",
     ),
     Mutant(
         "truncate_also_at_the_end",
         _TERM,
-        "next_base < appended:",
-        "next_base <= appended:",
+        "m.next_term_base_log_position < s.append_position",
+        "m.next_term_base_log_position <= s.append_position",
     ),
     Mutant(
         "truncation_leaves_the_term_open",
@@ -60,8 +60,8 @@ LOG_EDITS: Final = (
     Mutant(
         "replicate_up_to_the_leaders_position",
         _TERM,
-        "return _replicate(follower, s.log_leadership_term_id, NULL_VALUE, next_base)",
-        "return _replicate(follower, s.log_leadership_term_id, NULL_VALUE, m.log_position)",
+        "return _replicate(s, s.log_leadership_term_id, NULL_VALUE, next_base)",
+        "return _replicate(s, s.log_leadership_term_id, NULL_VALUE, m.log_position)",
     ),
     Mutant(
         "announcement_lowers_what_is_notified",
@@ -71,9 +71,9 @@ LOG_EDITS: Final = (
     ),
     Mutant(
         "announcement_of_the_own_term_starts_an_election",
-        _TERM,
-        "    if m.leadership_term_id > s.module_leadership_term_id:\n",
-        "    if m.leadership_term_id >= s.module_leadership_term_id:\n",
+        "predicates",
+        "outside_elections(s) and m.leadership_term_id > s.module_leadership_term_id",
+        "outside_elections(s) and m.leadership_term_id >= s.module_leadership_term_id",
     ),
     Mutant(
         "older_leaders_are_followed_despite_a_vote",
