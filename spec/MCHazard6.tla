@@ -34,5 +34,15 @@ MCScript(n) ==
     \o Repeats(0, "LeaderLogReplication", {0, 2}) \o Arrival(0, 1) \o Loss(0, 2)
     \o Does(1, "FollowerReplay") \o Reads(1) \o Does(1, "FollowerReplay")
 
+(***************************************************************************)
+(* The same without a commit position: in 1.49, too, a replay that an      *)
+(* error ends in the midst of the log leaves the term lowered.  Aeron's    *)
+(* fails so when its archive closes the replay (replayLogPoll).            *)
+(***************************************************************************)
+MCInterrupted(n) ==
+    EnterElections(<<0, 2>>) \o Stands(0, 2) \o Restarts(1)
+    \o Repeats(0, "LeaderLogReplication", {0, 2}) \o Arrival(0, 1) \o Loss(0, 2)
+    \o Does(1, "FollowerReplay") \o Reads(1) \o GivesUp(1)
+
 MCAbsent == 2
 =============================================================================
