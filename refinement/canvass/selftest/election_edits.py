@@ -277,9 +277,10 @@ ELECTION_EDITS: Final = (
     ),
     Mutant(
         "init_handles_messages",
-        "predicates",
-        "return in_election(s) and s.election_state is not _INIT",
-        "return in_election(s)",
+        _MESSAGES,
+        "if is_electing(s) and term <= s.leadership_term_id:",
+        "if (is_electing(s) or s.election_state is ElectionState.INIT)"
+        " and term <= s.leadership_term_id:",
     ),
     # Leading.
     Mutant(

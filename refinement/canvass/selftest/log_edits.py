@@ -71,9 +71,9 @@ LOG_EDITS: Final = (
     ),
     Mutant(
         "announcement_of_the_own_term_starts_an_election",
-        "predicates",
-        "outside_elections(s) and m.leadership_term_id > s.module_leadership_term_id",
-        "outside_elections(s) and m.leadership_term_id >= s.module_leadership_term_id",
+        _TERM,
+        "if is_from_newer_term(s, m):",
+        "if is_from_newer_term(s, replace(m, leadership_term_id=m.leadership_term_id + 1)):",
     ),
     Mutant(
         "older_leaders_are_followed_despite_a_vote",
