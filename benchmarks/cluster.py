@@ -20,8 +20,8 @@ from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
 from canvass.log.messages import SessionMessageHeader
-from canvass.node.consensus_module import ModuleSettings
-from canvass.node.node import Node, NodeSettings
+from canvass.node.consensus_module import NodeSettings
+from canvass.node.node import Node
 from canvass.services.applications import REQUEST, Counter, ExactlyOnce
 from canvass.transport.client_messages import (
     PROTOCOL_VERSION,
@@ -59,7 +59,7 @@ class Alone:
     def __init__(self, folder: Path) -> None:
         self.sent: list[Egress] = []
         self.storage = FileStorage(folder, sync=False)
-        settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), ModuleSettings(0, "0=a:1"))
+        settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), "0=a:1")
         self.service = ExactlyOnce(Counter())
         self.node = Node(
             settings,

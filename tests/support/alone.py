@@ -11,9 +11,9 @@ from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import MILLISECOND_NS, Timing
 from canvass.log.messages import LOG_MESSAGES, ClusterActionRequest, SessionMessageHeader
-from canvass.node.consensus_module import ModuleSettings
+from canvass.node.consensus_module import NodeSettings
 from canvass.node.control import ControlToggle
-from canvass.node.node import Node, NodeSettings
+from canvass.node.node import Node
 from canvass.services.applications import (
     ALL_SERVICES,
     REQUEST,
@@ -43,7 +43,7 @@ class Alone:
     ) -> None:
         self.storage = storage
         self.sent: list[Egress] = [] if sent is None else sent
-        settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), ModuleSettings(0, "0=a:1"))
+        settings = NodeSettings(0, Rules.of("hardened", 1), Timing(), "0=a:1")
         self.services = [ExactlyOnce(one) for one in applications or (Counter(),)]
         self.service = self.services[0]
         self.node = Node(

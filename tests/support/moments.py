@@ -7,7 +7,7 @@ from pathlib import Path
 from canvass.cluster.quorum import quorum_size
 from canvass.distance.moment import Moment
 from canvass.distance.of_run import RunMoments
-from canvass.simulation.scenario.contents import is_prefix
+from canvass.simulation.scenario.contents import agreement, length
 from canvass.traces.alignment.importer import import_logs
 from support.aeron_runs import FINDING
 
@@ -20,7 +20,9 @@ def captured_loss(folder: Path) -> Path:
 
 def is_durable(moment: Moment) -> bool:
     """Whether a quorum has recorded all that was committed."""
-    holders = sum(is_prefix(moment.committed, log) for log in moment.logs)
+    holders = sum(
+        agreement(moment.committed, log) == length(moment.committed) for log in moment.logs
+    )
     return holders >= quorum_size(len(moment.logs))
 
 

@@ -17,6 +17,8 @@ from canvass.archive.recording_log_file import MODULE_SERVICE_ID
 from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.cluster.timing import Timing
 from canvass.log.messages import (
     LOG_MESSAGES,
     CloseReason,
@@ -49,10 +51,12 @@ SESSION_TIMEOUT_MS: Final = 10_000
 
 
 @dataclass(frozen=True)
-class ModuleSettings:
-    """The settings of a consensus module; they do not change."""
+class NodeSettings:
+    """The settings of a member; they do not change."""
 
     member_id: int
+    rules: Rules
+    timing: Timing
     ingress_endpoints: str
     session_timeout_ms: int = SESSION_TIMEOUT_MS
 
@@ -63,7 +67,7 @@ class ConsensusModule:
     Parameters
     ----------
     settings
-        Of the cluster.
+        Of the member.
     archive
         Of the member.
     services
@@ -76,7 +80,7 @@ class ConsensusModule:
 
     def __init__(
         self,
-        settings: ModuleSettings,
+        settings: NodeSettings,
         archive: Archive,
         services: Sequence[ClusteredService],
         send: Callable[[str, Egress], None],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from canvass.archive.archive import Archive
@@ -18,9 +17,8 @@ from canvass.cluster.member import Member, Role
 from canvass.cluster.messages import Message
 from canvass.cluster.ports import Received, StepFunction, StepRecorder
 from canvass.cluster.predicates import is_closed
-from canvass.cluster.rules import Rules
-from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS, Timing
-from canvass.node.consensus_module import ConsensusModule, ModuleSettings
+from canvass.cluster.timing import MILLISECOND_NS, SLOW_TICK_NS
+from canvass.node.consensus_module import ConsensusModule, NodeSettings
 from canvass.node.port import MemberPort, StepObserver, Transport
 from canvass.node.sessions import Authenticator
 from canvass.node.streams import LogStreams
@@ -47,16 +45,6 @@ class StallTracker:
             self.max_cycle_time_ns = max(self.max_cycle_time_ns, taken_ns)
             self.exceeded_count += taken_ns > CYCLE_THRESHOLD_NS
         self._last_ns = now_ns
-
-
-@dataclass(frozen=True)
-class NodeSettings:
-    """The settings of a member; they do not change."""
-
-    member_id: int
-    rules: Rules
-    timing: Timing
-    module: ModuleSettings
 
 
 class Node:
@@ -103,9 +91,7 @@ class Node:
         self.archive = archive
         self.stalls = StallTracker()
         self.streams = LogStreams(archive.recording, settings.timing, transport.send_stream)
-        self.module = ConsensusModule(
-            settings.module, archive, services, send_egress, authenticator
-        )
+        self.module = ConsensusModule(settings, archive, services, send_egress, authenticator)
         self._port = MemberPort(
             i, archive, self.streams, self.module, transport, recorder, draw, observer
         )

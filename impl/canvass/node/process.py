@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.archive.archive import Archive
+from canvass.archive.recording import Recording
 from canvass.archive.storage import ArchiveError
 from canvass.cluster import core
 from canvass.cluster.member import Input, Member
@@ -22,13 +23,12 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepRecorder
 from canvass.cluster.rules import Rules
-from canvass.cluster.timing import Timing
 from canvass.cluster.transitions import persistent_member
-from canvass.node.consensus_module import ModuleSettings
-from canvass.node.node import Node, NodeSettings
+from canvass.node.consensus_module import NodeSettings
+from canvass.node.node import Node
 from canvass.node.sessions import Authenticator
 from canvass.services.service import ClusteredService
-from canvass.transport.client_messages import CLIENT_MESSAGES, Egress, format_endpoints
+from canvass.transport.client_messages import CLIENT_MESSAGES, Egress
 from canvass.transport.links import HOST, Door, Link, port_of
 from canvass.transport.member_messages import (
     STREAM_MESSAGES,
@@ -48,6 +48,15 @@ class Resumption:
     """A ``RecordLog`` to be recorded: the archive had recorded more than the module had noted."""
     truncate_position: int | None
     """Where to cut the recording off: the last step had asked for that."""
+
+    def carry_out(self, recording: Recording, recorder: StepRecorder, now_ns: int) -> None:
+        """Cut the recording off, and record what is to be noted."""
+        if self.truncate_position is not None:
+            recording.truncate(self.truncate_position)
+        if self.noted is not None:
+            x, outcome = self.noted
+            checksums = recording.checksums([x.position])
+            recorder.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
 
 
 def _durable(s: Member) -> tuple[object, ...]:
@@ -134,22 +143,11 @@ _ID_FIELDS: Final = (
 class ProcessSettings:
     """The settings of a member's process; they do not change."""
 
+    node: NodeSettings
     cluster_id: int
-    member_id: int
-    rules: Rules
-    timing: Timing
     member_ports: Sequence[int]
     """Of the members, by id."""
-    ingress_ports: Sequence[int]
-    session_timeout_ms: int
-
-    def node_settings(self) -> NodeSettings:
-        """The settings of the node within the process."""
-        endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(self.ingress_ports)}
-        module = ModuleSettings(
-            self.member_id, format_endpoints(endpoints), self.session_timeout_ms
-        )
-        return NodeSettings(self.member_id, self.rules, self.timing, module)
+    ingress_port: int
 
 
 class MemberProcess:
@@ -186,7 +184,7 @@ class MemberProcess:
         self._wakeup = asyncio.Event()
         self._stopping = False
         self.node = Node(
-            settings.node_settings(),
+            settings.node,
             archive,
             services,
             self,
@@ -246,14 +244,14 @@ class MemberProcess:
         """Refuse what names a member that is not there."""
         for name in _ID_FIELDS:
             member_id = getattr(message, name, 0)
-            if not NULL_VALUE <= member_id < self._settings.rules.member_count:
+            if not NULL_VALUE <= member_id < len(self._settings.member_ports):
                 raise ValueError(f"there is no member {member_id}")
 
     def _greeted(self, data: bytes) -> tuple[int, int]:
         if len(data) != _HELLO.size:
             raise ValueError("a connection begins with no greeting")
         magic, cluster_id, sender, kind = _HELLO.unpack(data)
-        known = 0 <= sender < self._settings.rules.member_count and kind in (CONSENSUS, LOG)
+        known = 0 <= sender < len(self._settings.member_ports) and kind in (CONSENSUS, LOG)
         if magic != _MAGIC or cluster_id != self._settings.cluster_id or not known:
             raise ValueError("a connection is of another cluster")
         return sender, kind
@@ -282,12 +280,12 @@ class MemberProcess:
         settings = self._settings
         members = Door(self._on_member_connection)
         clients = Door(self._on_client_connection)
-        await members.open(settings.member_ports[settings.member_id])
-        await clients.open(settings.ingress_ports[settings.member_id])
+        await members.open(settings.member_ports[settings.node.member_id])
+        await clients.open(settings.ingress_port)
         self._links = {
             (j, kind): Link(f"{HOST}:{port}", self._hello(kind))
             for j, port in enumerate(settings.member_ports)
-            if j != settings.member_id
+            if j != settings.node.member_id
             for kind in (CONSENSUS, LOG)
         }
         try:
@@ -302,7 +300,7 @@ class MemberProcess:
 
     def _hello(self, kind: int) -> bytes:
         settings = self._settings
-        return _HELLO.pack(_MAGIC, settings.cluster_id, settings.member_id, kind)
+        return _HELLO.pack(_MAGIC, settings.cluster_id, settings.node.member_id, kind)
 
     async def _work(self) -> None:
         loop, node = asyncio.get_running_loop(), self.node

@@ -23,6 +23,7 @@ from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Member
 from canvass.cluster.rules import Rules
 from canvass.cluster.timing import Timing
+from canvass.node.consensus_module import SESSION_TIMEOUT_MS, NodeSettings
 from canvass.node.control import ControlToggle, NodeToggle
 from canvass.node.process import MemberProcess, ProcessSettings, resumption
 from canvass.node.sessions import SharedSecret
@@ -32,6 +33,8 @@ from canvass.traces.limits import MAX_LINE_BYTES
 from canvass.traces.recorder import RunRecorder, StreamRecorder
 from canvass.traces.schema import Event, Run
 from canvass.traces.timeouts import settings_of
+from canvass.transport.client_messages import format_endpoints
+from canvass.transport.links import HOST
 
 _STATES: Final = 2
 
@@ -117,14 +120,16 @@ async def _run(config: MemberConfig) -> None:
     rules = Rules.of(config.revision, config.member_count)
     archive = Archive(FileStorage(Path(config.data_folder), sync=config.sync))
     recorder = _recorder(config, rules, archive) if config.run_folder else None
-    settings = ProcessSettings(
-        config.cluster_id,
+    endpoints = {i: f"{HOST}:{port}" for i, port in enumerate(config.ingress_ports)}
+    node = NodeSettings(
         config.member_id,
         rules,
         Timing().divided(config.clock),
-        config.member_ports,
-        config.ingress_ports,
-        session_timeout_ms=max(1_000, 10_000 // config.clock),
+        format_endpoints(endpoints),
+        session_timeout_ms=max(1_000, SESSION_TIMEOUT_MS // config.clock),
+    )
+    settings = ProcessSettings(
+        node, config.cluster_id, config.member_ports, config.ingress_ports[config.member_id]
     )
     authenticator = None
     if config.secret:
@@ -166,14 +171,8 @@ def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRec
     todo = resumption(rules, i, archive.found(rules), last, previous)
     if todo.drop_last:
         forget_last_step(path)
-    if todo.truncate_position is not None:
-        archive.recording.truncate(todo.truncate_position)
     recorder = RunRecorder(Path(config.run_folder), run).member(i, next_numbers(path))
-    if todo.noted is not None:
-        x, outcome = todo.noted
-        checksums = archive.recording.checksums([x.position])
-        now_ns = time.monotonic_ns()
-        recorder.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
+    todo.carry_out(archive.recording, recorder, time.monotonic_ns())
     return recorder
 
 

@@ -22,8 +22,8 @@ from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.transitions import persistent_member
-from canvass.node.consensus_module import ModuleSettings
-from canvass.node.node import Node, NodeSettings
+from canvass.node.consensus_module import NodeSettings
+from canvass.node.node import Node
 from canvass.node.process import resumption
 from canvass.services.applications import Counter as CounterApplication
 from canvass.simulation.clients import WatchedService
@@ -255,12 +255,8 @@ class SimulatedMember:
             for number in range(options.service_count)
         ]
         timeout_ms = simulator.session_timeout_ms
-        settings = NodeSettings(
-            i,
-            options.rules,
-            options.timing,
-            ModuleSettings(i, simulator.endpoints, session_timeout_ms=timeout_ms),
-        )
+        endpoints = simulator.endpoints
+        settings = NodeSettings(i, options.rules, options.timing, endpoints, timeout_ms)
         self.node = Node(
             settings,
             archive,
@@ -292,12 +288,7 @@ class SimulatedMember:
         elif self._begun is not None:
             self._done(self._begun, archive.recording)
         self._begun = None
-        if todo.truncate_position is not None:
-            archive.recording.truncate(todo.truncate_position)
-        if todo.noted is not None:
-            x, outcome = todo.noted
-            now_ns, checksums = self._simulator.now_ns, archive.recording.checksums([x.position])
-            held.record(now_ns, "RecordLog", outcome.next, inputs=x, log_checksums=checksums)
+        todo.carry_out(archive.recording, held, self._simulator.now_ns)
         self.state = archive.found(rules)
 
     def lose_disk(self) -> None:

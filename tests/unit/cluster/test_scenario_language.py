@@ -23,7 +23,6 @@ from canvass.simulation.scenario.contents import (
     append,
     copy,
     cut,
-    is_prefix,
     length,
 )
 from canvass.simulation.scenario.language import heard, said
@@ -121,8 +120,6 @@ def test_logs_agree_up_to_where_their_terms_differ() -> None:
     assert agreement(OLD, LONG) == 100
     assert agreement(LONG, OTHER) == 80
     assert agreement((), LONG) == 0
-    assert is_prefix(OLD, LONG)
-    assert not is_prefix(LONG, OLD)
 
 
 def test_a_log_is_cut_and_continued_from_another() -> None:

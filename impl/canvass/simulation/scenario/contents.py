@@ -83,11 +83,6 @@ def agreement(a: Log, b: Log) -> int:
     return agreed
 
 
-def is_prefix(a: Log, b: Log) -> bool:
-    """Whether the first log is a prefix of the second, or equal to it."""
-    return agreement(a, b) == length(a)
-
-
 def checksum(log: Log, position: int) -> int:
     """64 bits that witness the log up to a position: equal logs have the same."""
     text = ",".join(f"{part.term}:{part.start}-{part.end}" for part in cut(log, position))
