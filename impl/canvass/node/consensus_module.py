@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
+
 from canvass.archive.archive import Archive, Snapshot
 from canvass.archive.recording_log_file import MODULE_SERVICE_ID
 from canvass.archive.storage import ArchiveError
@@ -98,21 +100,25 @@ class ConsensusModule:
                 raise ArchiveError(
                     f"the snapshot at {position} is of services {known}, and {len(services)} run"
                 )
-            self.state.restore(parts[MODULE_SERVICE_ID])
         self.commit_position = position
         """Up to where the module has processed the log, and services may."""
-        self.agents = [
-            ServiceAgent(
-                number,
-                settings.member_id,
-                service,
-                archive.recording,
-                self._on_service_egress,
-                parts.get(number),
-                position,
-            )
-            for number, service in enumerate(services)
-        ]
+        try:
+            if snapshot is not None:
+                self.state.restore(parts[MODULE_SERVICE_ID])
+            self.agents = [
+                ServiceAgent(
+                    number,
+                    settings.member_id,
+                    service,
+                    archive.recording,
+                    self._on_service_egress,
+                    parts.get(number),
+                    position,
+                )
+                for number, service in enumerate(services)
+            ]
+        except msgspec.MsgspecError as error:
+            raise ArchiveError(f"the snapshot at {position} cannot be read: {error}") from None
         self.ingress = ClientIngress(
             settings.member_id,
             settings.ingress_endpoints,

@@ -8,16 +8,15 @@ too early is undone (`ModuleState.roll_back`) when it leads no more.
 from __future__ import annotations
 
 import heapq
-import struct
 from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import msgspec
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.log.messages import (
     STANDBY_FLAG,
-    CloseReason,
     ClusterActionRequest,
     LogMessage,
     NewLeadershipTermEvent,
@@ -27,7 +26,7 @@ from canvass.log.messages import (
     TimerEvent,
 )
 from canvass.node.control import Control
-from canvass.node.sessions import ClusterSession, Sessions, SessionState
+from canvass.node.sessions import ClusterSession, Sessions
 from canvass.services.service import CancelTimer, ScheduleTimer, ServiceMessage
 
 
@@ -175,12 +174,13 @@ class PendingServiceMessageTracker:
         self._appended = 0
 
 
-_SNAPSHOT: Final = struct.Struct("<qIII")
-"""Next committed session id; numbers of sessions, timers and services."""
-_SESSION: Final = struct.Struct("<qqqqiiiII")
-_TIMER: Final = struct.Struct("<qq")
-_TRACKER: Final = struct.Struct("<qqI")
-_PENDING: Final = struct.Struct("<qI")
+_Snapshot: TypeAlias = tuple[
+    int,
+    list[ClusterSession],
+    list[tuple[int, int]],
+    list[tuple[int, int, list[tuple[int, bytes]]]],
+]
+"""Next committed session id; sessions; timers; trackers, each with its pending messages."""
 
 
 class ModuleState:
@@ -263,80 +263,31 @@ class ModuleState:
 
     def snapshot(self) -> bytes:
         """Write down all that a restart needs."""
-        sessions, timers = self.sessions.opened(), self.timers.pending()
-        head = _SNAPSHOT.pack(
-            self.sessions.next_committed_session_id, len(sessions), len(timers), len(self.trackers)
+        sessions = [
+            replace(session, is_new_leader_event_pending=False)
+            for session in self.sessions.opened()
+        ]
+        trackers = [
+            (
+                tracker.next_service_session_id,
+                tracker.log_service_session_id,
+                [(message.session_id, message.payload) for message in tracker.pending()],
+            )
+            for tracker in self.trackers
+        ]
+        written: _Snapshot = (
+            self.sessions.next_committed_session_id,
+            sessions,
+            self.timers.pending(),
+            trackers,
         )
-        parts = [head, *(part for session in sessions for part in _session(session))]
-        parts += (_TIMER.pack(*timer) for timer in timers)
-        for tracker in self.trackers:
-            pending = tracker.pending()
-            ids = tracker.next_service_session_id, tracker.log_service_session_id
-            parts.append(_TRACKER.pack(*ids, len(pending)))
-            for message in pending:
-                parts.append(_PENDING.pack(message.session_id, len(message.payload)))
-                parts.append(message.payload)
-        return b"".join(parts)
+        return msgspec.msgpack.encode(written)
 
     def restore(self, snapshot: bytes) -> None:
         """Take up what a snapshot says."""
-        reader = _Reader(snapshot)
-        next_id, session_count, timer_count, tracker_count = reader.unpack(_SNAPSHOT)
-        self.sessions.restore([_read_session(reader) for _ in range(session_count)], next_id)
-        for _ in range(timer_count):
-            self.timers.schedule(*reader.unpack(_TIMER))
-        for tracker in self.trackers[:tracker_count]:
-            next_id, log_id, pending_count = reader.unpack(_TRACKER)
-            pending = []
-            for _ in range(pending_count):
-                session_id, length = reader.unpack(_PENDING)
-                pending.append((session_id, reader.take(length)))
-            tracker.restore(next_id, log_id, pending)
-
-
-class _Reader:
-    """Reads one part after the other."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._offset = data, 0
-
-    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
-        return layout.unpack(self.take(layout.size))
-
-    def take(self, length: int) -> bytes:
-        self._offset += length
-        return self._data[self._offset - length : self._offset]
-
-
-def _session(session: ClusterSession) -> Iterable[bytes]:
-    channel, principal = session.response_channel.encode(), session.encoded_principal
-    yield _SESSION.pack(
-        session.id,
-        session.correlation_id,
-        session.opened_position,
-        session.last_activity,
-        session.response_stream_id,
-        session.state is SessionState.CLOSING,
-        session.close_reason,
-        len(channel),
-        len(principal),
-    )
-    yield channel
-    yield principal
-
-
-def _read_session(reader: _Reader) -> ClusterSession:
-    key, correlation, position, activity, stream, closing, reason, channel, principal = (
-        reader.unpack(_SESSION)
-    )
-    return ClusterSession(
-        key,
-        correlation,
-        stream,
-        reader.take(channel).decode(),
-        reader.take(principal),
-        position,
-        SessionState.CLOSING if closing else SessionState.OPEN,
-        CloseReason(reason),
-        activity,
-    )
+        next_id, sessions, timers, trackers = msgspec.msgpack.decode(snapshot, type=_Snapshot)
+        self.sessions.restore(sessions, next_id)
+        for timer in timers:
+            self.timers.schedule(*timer)
+        for tracker, written in zip(self.trackers, trackers, strict=False):
+            tracker.restore(*written)

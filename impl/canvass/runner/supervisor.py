@@ -18,8 +18,8 @@ import msgspec
 from canvass.runner import RunnerError
 from canvass.runner.configuration import ClusterFolder, MemberConfig, MemberStatus, read_config
 from canvass.runner.fault_script import Command
+from canvass.transport.links import HOST
 
-HOST: Final = "127.0.0.1"
 STOP_TIMEOUT_S: Final = 5.0
 LEADER_TIMEOUT_S: Final = 20.0
 """How long what is to be done to a leader waits for one."""

@@ -7,10 +7,11 @@ and it works in its own time.
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
+
+import msgspec
 
 from canvass.archive.recording import Frame
 from canvass.archive.storage import ArchiveError
@@ -42,9 +43,8 @@ from canvass.services.service import (
 
 FRAGMENT_LIMIT: Final = 50
 """Entries processed in one cycle at most."""
-_HEAD: Final = struct.Struct("<qqI")
-"""Position, timestamp, number of sessions."""
-_SESSION: Final = struct.Struct("<qiII")
+_Snapshot: TypeAlias = tuple[int, int, tuple[ClientSession, ...], bytes]
+"""Position, timestamp, sessions, and what the service has written."""
 
 
 class Log(Protocol):
@@ -246,28 +246,14 @@ class ServiceAgent:
     # Snapshots: the agent's sessions, then what the service writes.
 
     def _snapshot(self) -> bytes:
-        sessions = self.client_sessions()
-        parts = [_HEAD.pack(self.log_position, self.timestamp, len(sessions))]
-        for session in sessions:
-            channel, principal = session.response_channel.encode(), session.encoded_principal
-            parts.append(
-                _SESSION.pack(session.id, session.response_stream_id, len(channel), len(principal))
-            )
-            parts += (channel, principal)
-        return b"".join((*parts, self.service.on_take_snapshot()))
+        content = self.service.on_take_snapshot()
+        written = self.log_position, self.timestamp, self.client_sessions(), content
+        return msgspec.msgpack.encode(written)
 
     def _restore(self, snapshot: bytes, position: int) -> bytes:
-        written_at, self.timestamp, count = _HEAD.unpack_from(snapshot)
+        written: _Snapshot = msgspec.msgpack.decode(snapshot, type=_Snapshot)
+        written_at, self.timestamp, sessions, content = written
         if written_at != position:
             raise ArchiveError(f"the snapshot at {position} says that it was taken at {written_at}")
-        offset = _HEAD.size
-        for _ in range(count):
-            key, stream, channel, principal = _SESSION.unpack_from(snapshot, offset)
-            offset += _SESSION.size
-            text = snapshot[offset : offset + channel].decode()
-            offset += channel
-            self._sessions[key] = ClientSession(
-                key, stream, text, snapshot[offset : offset + principal]
-            )
-            offset += principal
-        return snapshot[offset:]
+        self._sessions = {session.id: session for session in sessions}
+        return content

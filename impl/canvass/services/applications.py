@@ -12,7 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
+
+import msgspec
 
 from canvass.log.messages import CloseReason
 from canvass.services.service import ClientSession, Cluster, ClusteredService
@@ -27,8 +29,8 @@ WINDOW: Final = 64
 lacks."""
 MAX_CLIENTS: Final = 10_000
 """When there are more, the one that has been silent for longest is forgotten."""
-_COUNTS: Final = struct.Struct("<QQI")
-_ANSWER: Final = struct.Struct("<QI")
+_Snapshot: TypeAlias = tuple[list[tuple[int, int, list[tuple[int, bytes]]]], bytes]
+"""Of each client its id, the number of its last request and the answers kept; the application."""
 
 
 def address_of(number: int, service_id: int = ALL_SERVICES) -> int:
@@ -110,26 +112,17 @@ class ExactlyOnce(ClusteredService):
 
     def on_take_snapshot(self) -> bytes:
         """See `ClusteredService`."""
-        parts = [struct.pack("<I", len(self._clients))]
-        for client_id, client in self._clients.items():
-            parts.append(_COUNTS.pack(client_id, client.applied, len(client.answers)))
-            for number, answer in client.answers.items():
-                parts += (_ANSWER.pack(number, len(answer)), answer)
-        return b"".join((*parts, self.application.snapshot()))
+        clients = [
+            (client_id, client.applied, list(client.answers.items()))
+            for client_id, client in self._clients.items()
+        ]
+        return msgspec.msgpack.encode((clients, self.application.snapshot()))
 
     def _restore(self, snapshot: bytes) -> None:
-        (count,) = struct.unpack_from("<I", snapshot)
-        offset = 4
-        for _ in range(count):
-            client_id, applied, answers = _COUNTS.unpack_from(snapshot, offset)
-            offset += _COUNTS.size
-            client = self._clients[client_id] = _Client(applied)
-            for _ in range(answers):
-                number, length = _ANSWER.unpack_from(snapshot, offset)
-                offset += _ANSWER.size
-                client.answers[number] = snapshot[offset : offset + length]
-                offset += length
-        self.application.restore(snapshot[offset:])
+        clients, content = msgspec.msgpack.decode(snapshot, type=_Snapshot)
+        for client_id, applied, answers in clients:
+            self._clients[client_id] = _Client(applied, OrderedDict(answers))
+        self.application.restore(content)
 
 
 class Counter(Application):

@@ -7,9 +7,10 @@ neither lost nor applied twice is looked at here; what clients do is in `canvass
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from canvass.client.client import ClientSettings, ClientState, ClusterClient
 from canvass.cluster.timing import MILLISECOND_NS
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _TIMER_MS: Final = 30
 """After a message, until its timer expires."""
-_WATCHED: Final = struct.Struct("<QQI")
 
 
 class WatchedService(ExactlyOnce):
@@ -67,10 +67,10 @@ class WatchedService(ExactlyOnce):
     def on_start(self, cluster: Cluster, snapshot: bytes | None) -> None:
         """See `ClusteredService`."""
         if snapshot is not None:
-            self._asked, self._seen, count = _WATCHED.unpack_from(snapshot)
-            snapshot = snapshot[_WATCHED.size :]
-            self._timers = set(struct.unpack_from(f"<{count}q", snapshot))
-            snapshot = snapshot[8 * count :]
+            self._asked, self._seen, timers, snapshot = msgspec.msgpack.decode(
+                snapshot, type=tuple[int, int, list[int], bytes]
+            )
+            self._timers = set(timers)
         super().on_start(cluster, snapshot)
 
     def on_session_message(
@@ -109,9 +109,8 @@ class WatchedService(ExactlyOnce):
 
     def on_take_snapshot(self) -> bytes:
         """See `ClusteredService`."""
-        timers = sorted(self._timers)
-        head = _WATCHED.pack(self._asked, self._seen, len(timers))
-        return head + struct.pack(f"<{len(timers)}q", *timers) + super().on_take_snapshot()
+        content = super().on_take_snapshot()
+        return msgspec.msgpack.encode((self._asked, self._seen, sorted(self._timers), content))
 
 
 class Clients:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage
+from canvass.archive.storage import ArchiveError
 from canvass.cluster.member import Role
 from canvass.log.messages import (
     LOG_MESSAGES,
@@ -74,6 +79,19 @@ def test_a_restart_begins_with_the_snapshot() -> None:
     assert again.node.member.snapshot_log_position == position
     assert again.service.application.snapshot() == b"2"
     assert first.node.module.state.control.toggle is ControlToggle.NEUTRAL
+
+
+@pytest.mark.parametrize("part", [-1, 0])
+def test_a_snapshot_that_cannot_be_read_is_refused(part: int) -> None:
+    first = Alone(MemoryStorage())
+    first.toggle(ControlToggle.SNAPSHOT)
+    archive = Archive(first.storage)
+    taken = archive.last_snapshot()
+    assert taken is not None
+    archive.write_snapshot(replace(taken, parts={**taken.parts, part: b"\0" * 20}), 0)
+
+    with pytest.raises(ArchiveError, match=rf"snapshot at {taken.log_position} cannot be read"):
+        Alone(first.storage)
 
 
 def test_nothing_is_appended_while_the_cluster_is_suspended() -> None:
