@@ -24,7 +24,7 @@ from canvass.traces.alignment.completeness import (
 from canvass.traces.alignment.facts import ClusterFacts, cluster_facts
 from canvass.traces.alignment.gaps import Repairs
 from canvass.traces.alignment.live import LiveMember
-from canvass.traces.alignment.member_lines import LineReader, member_lines
+from canvass.traces.alignment.member_lines import LineReader, clock_shifts, member_lines
 from canvass.traces.alignment.replay import Replay, Trajectory
 from canvass.traces.alignment.run_events import MemberCounts
 from canvass.traces.alignment.solving import Segment, Solution, solve
@@ -160,11 +160,15 @@ def align(
     if whole:
         for reader in readers.values():
             reader.read(sys.maxsize)
-    facts = cluster_facts(
-        {i: member_lines(logs.members[i], vocabulary) for i in known}
-        if not whole
-        else {i: reader.lines for i, reader in readers.items()}
-    )
+    lines = {
+        i: reader.lines if whole else member_lines(logs.members[i], vocabulary)
+        for i, reader in readers.items()
+    }
+    for i, shift in clock_shifts(lines).items():
+        readers[i].shift = shift
+        if shift:
+            lines[i].times[:] = [time_ns + shift for time_ns in lines[i].times]
+    facts = cluster_facts(lines)
     found = Alignment(rules, logs, {}, vocabulary)
     for i in sorted(logs.members.keys() - {NULL_VALUE, *known}):
         log = logs.members[i]

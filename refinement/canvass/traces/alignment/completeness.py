@@ -23,7 +23,7 @@ from canvass.traces.aeron_log.records import (
     StateChange,
 )
 from canvass.traces.alignment.channel_matching import Receipt
-from canvass.traces.alignment.member_lines import MemberLines, is_termination
+from canvass.traces.alignment.member_lines import MemberLines, is_one_host, is_termination
 from canvass.traces.alignment.windows import SLOTS, Windows
 
 IN_STEP_NS: Final = 20_000_000
@@ -38,9 +38,6 @@ GOES_ON_NS: Final = 600_000_000
 """A member of which others receive something so long after its last line had more to log: it
 receives reports or commit positions at intervals (``ConsensusModule.leaderHeartbeatIntervalNs``).
 """
-
-ONE_HOST_NS: Final = 100_000_000
-"""Clocks whose headers put them so near to each other are those of one host."""
 
 BEAT_NS: Final = 200_000_000
 """A leader repeats its commit position, and a follower its report, at least so often, if nothing
@@ -87,17 +84,6 @@ def missing_ends(members: Mapping[int, MemberLines]) -> Iterator[tuple[int, int,
         apart = sum(b - a > BURST_NS for a, b in pairwise([end, *late]))
         if apart >= LATE_MESSAGES and not is_termination(lines.records[-1]):
             yield i, len(lines.records), f"others received {len(late)} messages of it later"
-
-
-def is_one_host(members: Mapping[int, MemberLines]) -> bool:
-    """Whether the clocks of all members are one host's."""
-    walls = [
-        record.wall_time_ms * 1_000_000 - record.time_ns
-        for lines in members.values()
-        for record in lines.records
-        if isinstance(record, LifeStart)
-    ]
-    return bool(walls) and max(walls) - min(walls) < ONE_HOST_NS
 
 
 LATE_MESSAGES: Final = 2

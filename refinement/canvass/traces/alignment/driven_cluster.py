@@ -192,6 +192,16 @@ class DrivenCluster:
         channel = self._channels[j, i]
         return len(channel.sent) > channel.consumed
 
+    def on_way(self, i: int) -> Iterator[int]:
+        """The steps at which a member receives what has been sent to it.
+
+        It cannot receive before what is sent later.
+        """
+        for j in self.members.keys() - {i}:
+            channel = self._channels[j, i]
+            for receipt in channel.receipts[channel.consumed : len(channel.sent)]:
+                yield receipt.step
+
     def _available(self, i: int, j: int) -> list[tuple[int, Message]]:
         """Messages of ``j`` that ``i`` can receive next without a line."""
         channel = self._channels[j, i]

@@ -2,7 +2,7 @@
 
 Lines of other events (services, sessions, backup) are kept beside them, so that no line is lost.
 When a line was written is no evidence: clocks of hosts may be apart. It is the order in which
-possible choices are tried.
+possible choices are tried. What members say of votes and terms shows how far apart the clocks are.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from canvass.traces.aeron_log.records import (
 from canvass.traces.alignment.vocabulary import PRINTED_STEPS, RECEIPTS, Vocabulary
 
 FOREVER: Final = 1 << 62
+ONE_HOST_NS: Final = 100_000_000
+"""Clocks whose headers put them so near to each other are those of one host."""
 
 
 def wall_times(records: Sequence[Line], offset: int | None = None) -> list[int]:
@@ -163,6 +165,8 @@ class LineReader:
         Those that have been read and not been dropped.
     is_ended
         Whether the log has been read to its end.
+    shift
+        What is added to the times of lines.
     """
 
     def __init__(self, log: MemberLog, vocabulary: Vocabulary) -> None:
@@ -174,6 +178,7 @@ class LineReader:
         self._acknowledged = NULL_VALUE
         self._failed = False
         self._snapshot = NULL_VALUE
+        self.shift = 0
         self._offset: int | None = None
         self._join = NULL_VALUE
 
@@ -187,9 +192,10 @@ class LineReader:
                 self.is_ended = True
             else:
                 self._add(record)
-        lines.times += wall_times(lines.records[before:], self._offset)
-        if len(lines.records) > before:
-            self._offset = lines.times[-1] - lines.records[-1].time_ns
+        times = wall_times(lines.records[before:], self._offset)
+        lines.times += [time_ns + self.shift for time_ns in times]
+        if times:
+            self._offset = times[-1] - lines.records[-1].time_ns
 
     def _add(self, record: LogRecord) -> None:
         lines, kind = self.lines, type(record)
@@ -265,6 +271,56 @@ class LineReader:
             {index - count for index in one.torn if index >= count},
         )
         return passed
+
+
+def is_one_host(members: Mapping[int, MemberLines]) -> bool:
+    """Whether the clocks of all members are one host's."""
+    walls = [
+        record.wall_time_ms * 1_000_000 - record.time_ns
+        for lines in members.values()
+        for record in lines.records
+        if isinstance(record, LifeStart)
+    ]
+    return bool(walls) and max(walls) - min(walls) < ONE_HOST_NS
+
+
+def clock_shifts(members: Mapping[int, MemberLines]) -> dict[int, int]:
+    """What to add to the times of each member's lines, so that nobody receives before it was sent.
+
+    Notes
+    -----
+    A candidate asks for votes, a voter votes and a leader announces its term after the first line
+    of that election state and term. One host has one clock.
+    """
+    shifts = dict.fromkeys(members, 0)
+    if is_one_host(members):
+        return shifts
+    begun: dict[tuple[int, str, int], int] = {}
+    for i, lines in members.items():
+        for record, time_ns in zip(lines.records, lines.times, strict=True):
+            if isinstance(record, records.ElectionStateChange):
+                begun.setdefault((i, record.new_state, record.candidate_term_id), time_ns)
+    delays: dict[tuple[int, int], int] = {}
+    for j, lines in members.items():
+        for m, time_ns in zip(lines.messages, lines.times, strict=True):
+            if m is not None and (sent := begun.get(_begins(m))) is not None:
+                key = _begins(m)[0], j
+                delays[key] = min(delays.get(key, FOREVER), time_ns - sent)
+    for _ in members:
+        for (i, j), delay in delays.items():
+            shifts[i] = min(shifts[i], shifts[j] + delay)
+    return shifts
+
+
+def _begins(m: Message) -> tuple[int, str, int]:
+    """The sender of a message, with the election state and the candidate term that it has first."""
+    if isinstance(m, messages.RequestVote):
+        return m.candidate_member_id, "CANDIDATE_BALLOT", m.candidate_term_id
+    if isinstance(m, messages.Vote) and m.vote:
+        return m.follower_member_id, "FOLLOWER_BALLOT", m.candidate_term_id
+    if isinstance(m, messages.NewLeadershipTerm):
+        return m.leader_member_id, "LEADER_LOG_REPLICATION", m.leadership_term_id
+    return NULL_VALUE, "", NULL_VALUE
 
 
 def member_lines(log: MemberLog, vocabulary: Vocabulary) -> MemberLines:

@@ -112,11 +112,16 @@ class Solution:
         return Schedule(self.windows, others).run()
 
     def suspects(self) -> list[tuple[int, int]]:
-        """The receipts without a line that come before a conflict: member and step, last first."""
+        """The receipts without a line that come before a conflict, or whose messages are on their
+        way there: member and step, last first.
+        """
         found = [
             (self.windows[conflict.member_id].due[at], conflict.member_id, at)
             for conflict in self.schedule.conflicts
-            for at in range(max(conflict.step - BEFORE, 0), conflict.step + 1)
+            for at in (
+                *range(max(conflict.step - BEFORE, 0), conflict.step + 1),
+                *self.schedule.on_way(conflict.member_id),
+            )
             if self.windows[conflict.member_id].steps[at].is_inferred_receipt
         ]
         return [(j, step) for _, j, step in sorted(found, reverse=True)]

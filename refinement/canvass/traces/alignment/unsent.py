@@ -20,8 +20,8 @@ from canvass.traces.aeron_log.records import NewElection
 from canvass.traces.alignment import costs
 from canvass.traces.alignment.bounds import UNBOUNDED, Upper
 from canvass.traces.alignment.channel_matching import Matching, Receipt, match_earliest
-from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS, is_one_host
-from canvass.traces.alignment.member_lines import FOREVER
+from canvass.traces.alignment.completeness import GOES_ON_NS, IN_STEP_NS
+from canvass.traces.alignment.member_lines import FOREVER, is_one_host
 from canvass.traces.alignment.moves import END_OF_LIFE
 from canvass.traces.alignment.replay import Step, false_step
 from canvass.traces.alignment.windows import (
