@@ -258,24 +258,26 @@ class DrivenCluster:
             live.adopt(action, given, outcome, sender=sender, number=number)
         return True
 
-    def _obtainable(self, live: LiveMember, m: Message) -> Iterator[Input]:
-        """Receipts without a line that a leader can have now: others' reports."""
+    def _obtainable(self, live: LiveMember, to: int, m: Message) -> Iterator[Input]:
+        """Receipts without a line that a leader can have now, and after which it sends a message to
+        a member: others' reports.
+
+        Who is active decides of nothing but the answer.
+        """
         if not self._hidden or live.state.role is not Role.LEADER:
             return
         positions = positions_in(m) or [live.state.publication_position]
+        everybody = [live.windows.moves.all]
         closed = live.state.election_state is _CLOSED
-        heard = [live.windows.moves.all] if closed else live.windows.subsets
         for j, other in self.members.items():
             if j == live.member_id:
                 continue
-            for _, sent in self._available(live.member_id, j):
-                for active in heard:
-                    yield Input(message=sent, active=active)
-            if self._in_flight(live.member_id, j):
-                continue
-            for found in self._reportable(live.member_id, other, positions):
-                for active in heard:
-                    yield Input(message=found, active=active)
+            heard = everybody if closed or j != to else live.windows.subsets
+            found = [one for _, one in self._available(live.member_id, j)]
+            if not self._in_flight(live.member_id, j):
+                found += self._reportable(live.member_id, other, positions)
+            for one in dict.fromkeys(found):
+                yield from (Input(message=one, active=active) for active in heard)
 
     def _reportable(self, to: int, other: LiveMember, positions: list[int]) -> Iterator[Message]:
         """What a member can report to a leader now, where logs do not print it."""

@@ -223,7 +223,7 @@ class Schedule(Commits):
                 return False
             if channel.head is not head:
                 return True
-        path = live.find(j, m, accepts(head), lambda: self._obtainable(live, m))
+        path = live.find(j, m, accepts(head), lambda: self._obtainable(live, j, m))
         self._adopt(live, path)
         return len(channel.sent) > before
 

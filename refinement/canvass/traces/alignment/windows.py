@@ -182,6 +182,8 @@ class Windows:
         chosen = [frozenset(c) for size in sizes for c in combinations(others, size)]
         # A leader that was paused does not count itself among the active in its first cycle.
         self.subsets = [own | one for one in chosen] + chosen
+        if self.moves.rules.is_149:
+            self.subsets = [self.moves.all]  # Its leader counts all, active or not.
         self.hidden = self.trajectory.lines.vocabulary.silent_messages
         self._may_send = [_may_send(step) for step in self.steps]
         self._closed = [_closed_state(step) for step in self.steps]
