@@ -313,8 +313,9 @@ def _received_in_order(found: Solution) -> dict[int, Windows] | None:
 
 
 def _begun_at_once(best: Solution, segment: Segment) -> Solution:
-    """Let senders of unmatched receipts take their duty cycles at once, if that is better."""
-    for i in sorted({i for i, _, _ in best.matching.unmatched if i in best.windows}):
+    """Let members that cannot send or go on take their duty cycles at once, if that is better."""
+    unsent = {i for i, _, _ in best.matching.unmatched if i in best.windows}
+    for i in sorted(unsent | {conflict.member_id for conflict in best.schedule.conflicts}):
         one = best.windows[i]
         trajectory = begun_at_once(one.trajectory, one.moves, one.before)
         if trajectory is None:
