@@ -68,9 +68,11 @@ def test_each_process_has_the_clock_of_its_header() -> None:
 
 def asked_for_vote(time_ns: int, wall_time_ms: int) -> MemberLines:
     """A member that has received a request for a vote, and begins with a clock of its own."""
-    given = {"file": 0, "line": 1, "time_ns": time_ns, "candidate_term_id": 1}
+    given: dict[str, Any] = {"file": 0, "line": 1, "time_ns": time_ns, "candidate_term_id": 1}
     given |= {"log_leadership_term_id": 0, "log_position": 0, "candidate_member_id": 0}
-    record = records.RequestVote(**{k: given.get(k) for k in records.RequestVote.__struct_fields__})
+    record = records.RequestVote(
+        **{k: given.get(k, 0) for k in records.RequestVote.__struct_fields__}
+    )
     found = lines_of(1, [process(0, wall_time_ms), record])
     return replace(found, messages=[None, message_of(record)])
 
