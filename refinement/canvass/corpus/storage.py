@@ -95,7 +95,11 @@ class UrlPath:
 
     def write_bytes(self, data: bytes) -> int:
         """Write a file; whoever finds it finds it whole."""
-        with storage_errors(self), self._fs.open_output_stream(self._path) as stream:
+        # Else pyarrow would pack the data by the end of the name.
+        with (
+            storage_errors(self),
+            self._fs.open_output_stream(self._path, compression=None) as stream,
+        ):
             stream.write(data)
         return len(data)
 

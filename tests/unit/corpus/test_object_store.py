@@ -185,6 +185,13 @@ def test_a_graph_in_a_store_is_copied_once_to_a_machine(
     assert local_folder(place / "graph") != copy
 
 
+@pytest.mark.parametrize("name", ["file", "file.gz", "file.zst"])
+def test_a_file_in_a_store_has_the_bytes_that_were_written(place: UrlPath, name: str) -> None:
+    (place / name).write_bytes(b"some bytes")
+
+    assert (place / name).read_bytes() == b"some bytes"
+
+
 def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
     with pytest.raises(TraceError, match=r"s3a://lake/nothing.* no such file"):
         list_units([store / "nothing"])

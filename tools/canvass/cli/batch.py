@@ -200,7 +200,7 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     for graph in summary.graphs:
         share = f"{graph.covered:,} of the {graph.steps:,} steps of {graph.model}"
         console.print(f"the corpus takes {share}")
-    if summary.earlier:
+    if any(summary.earlier.values()):
         before = ", ".join(f"{n:,} {name}" for name, n in summary.earlier.items() if n)
         console.print(f"verified before and unchanged: {before or 'none'}")
     if summary.runs:
