@@ -124,6 +124,43 @@ def test_the_divergence_is_marked_in_the_lanes(server: Asked) -> None:
     assert part.events[0].reference == f"{answer.member}:{answer.step}"
 
 
+def test_events_are_found_by_how_many_members_lead_and_are_candidates(server: Asked) -> None:
+    total = server.get(api.RunView, "/run/good").events
+    leaders, candidates = [], []
+    for at in range(total):
+        members = server.get(api.MembersAt, "/run/good/members", at=at).members
+        leaders.append(sum(one.leads is not None for one in members))
+        candidates.append(
+            sum(one.election_state == "CANDIDATE_BALLOT" and not one.status for one in members)
+        )
+    assert (min(leaders), max(leaders)) == (0, 1)
+    assert max(candidates) == 2
+
+    for where, expected in (
+        ("leaders = 0", [count == 0 for count in leaders]),
+        ("leaders > 0", [count > 0 for count in leaders]),
+        ("candidates >= 2", [count >= 2 for count in candidates]),
+        (
+            "leaders = 0 and candidates = 1",
+            [a == 0 and b == 1 for a, b in zip(leaders, candidates, strict=True)],
+        ),
+    ):
+        found = server.get(api.RunFound, "/run/good/find", where=where, limit=1000)
+        holds = {k for one in found.shown for k in range(one.event, one.last_event + 1)}
+        assert holds == {k for k, held in enumerate(expected) if held}
+        assert found.events == sum(expected) == sum(one.events for one in found.shown)
+        assert [one.event for one in found.shown] == sorted(one.event for one in found.shown)
+
+
+def test_with_the_field_of_a_member_the_stretches_are_those_of_members(server: Asked) -> None:
+    found = server.get(
+        api.RunFound, "/run/good/find", where='leaders = 0 and action = "Restart"', limit=1000
+    )
+
+    assert {one.action for one in found.shown} == {"Restart"}
+    assert all(one.event == one.last_event for one in found.shown)
+
+
 def test_members_stand_where_their_last_event_left_them(server: Asked) -> None:
     total = server.get(api.RunView, "/run/good").events
     lanes = server.get(api.Lanes, "/run/good/lanes", count=1000)

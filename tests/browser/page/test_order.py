@@ -78,6 +78,20 @@ def test_what_answers_another_question_is_not_shown_for_this_one(open_page: Open
     expect(page.locator(".find .note")).to_contain_text("960 states")
 
 
+def test_lanes_that_are_answered_late_stay_where_they_were_scrolled_to(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=2000&view=lanes")
+    expect(page.locator('.event.is-chosen[data-event="2000"]')).to_be_visible()
+    page.evaluate(HOLD, "/lanes?from=")
+    page.locator(".lanes-scroll").evaluate("(one) => { one.scrollTop = one.scrollHeight }")
+    held(page, 1)
+    page.set_viewport_size({"width": 1280, "height": 700})
+
+    page.evaluate(GO, 0)
+    expect(page.locator('[data-event="5427"]')).to_be_visible()
+
+
 def test_a_link_that_is_answered_late_takes_nobody_back(open_page: Open, ids: Ids) -> None:
     page = open_page(f"/run/{ids['sample']}?at=10")
     expect(page.locator("output.place")).to_have_attribute("data-place", "10")

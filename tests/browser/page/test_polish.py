@@ -138,5 +138,10 @@ def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
         page.get_by_role("button", name="Next state").click()
         expect(page.locator('[data-state="CANVASS"] [data-member="2"]')).to_be_visible()
         expect(page.locator(".machine .move-label")).to_have_text("EnterElection")
+        page.get_by_role("tab", name="States").click()
+        # Its member sent and did not change: the step is the sender's.
+        canvass = page.locator(".events tbody tr").nth(3)
+        expect(canvass).to_contain_text("Canvass")
+        expect(canvass.locator("td").nth(2)).to_have_text("member 2")
         page.get_by_role("tab", name="The hazard").click()
         expect(page.locator('[data-hazard="HZ1"] h3')).to_contain_text("HZ1")

@@ -254,7 +254,7 @@ def test_a_run_opens_on_its_leaders_and_elections_which_lead_to_their_events(
     for cell, text in (
         ("[data-candidate]", str(ballot.candidate)),
         ("[data-candidate-term]", str(ballot.term)),
-        ('[data-votes="yes"]', ", ".join(map(str, (ballot.candidate, *ballot.yes)))),
+        ('[data-votes="yes"]', ", ".join(map(str, sorted((ballot.candidate, *ballot.yes))))),
         ('[data-votes="none"]', ", ".join(map(str, ballot.none))),
         ("[data-outcome]", "won"),
     ):

@@ -12,14 +12,19 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from canvass.browser.cluster_words import PREFIX, is_cluster, moved
+from canvass.browser.cluster_words import (
+    LOSE,
+    PREFIX,
+    acting_member,
+    is_cluster,
+    moved,
+)
 from canvass.browser.labels import tree_changes, value_text
 from canvass.lanes.model import Diagram, Fate, LaneEvent, LaneMessage, Mark
 from canvass.lanes.of_run import MARKED
 
 Tree = dict[str, Any]
 _MARKS: Final = {**MARKED, "RestartMember": MARKED["Restart"]}
-_LOSE: Final = "Lose"
 MAX_CHANGES: Final = 12
 
 
@@ -75,7 +80,7 @@ class _Drawing:
         """Draw one step."""
         number = len(self.events)
         moves = list(moved(before["channel"], after["channel"]))
-        lost = action.startswith(_LOSE)
+        lost = action.startswith(LOSE)
         for i, j, gone, _ in moves:
             waiting = self._waiting.setdefault((i, j), [])
             for message in waiting[:gone]:
@@ -89,18 +94,16 @@ class _Drawing:
             del waiting[:gone]
         for i, j, _, new in moves:
             self._waiting[i, j] += [self._message(i, j, one, number) for one in new]
-        self.events.append(self._event(before, after, action, moves))
+        self.events.append(self._event(before, after, action))
 
     def end(self) -> None:
         """Draw the messages that are still on their way at the end."""
         for waiting in self._waiting.values():
             self.messages += [one for one in waiting if one.sent is not None]
 
-    def _event(
-        self, before: Tree, after: Tree, action: str, moves: Sequence[tuple[str, str, int, Any]]
-    ) -> LaneEvent:
+    def _event(self, before: Tree, after: Tree, action: str) -> LaneEvent:
         name = action.partition("(")[0]
-        member = _acting(before, after, moves, lost=name == _LOSE)
+        member = acting_member(before, after, action)
         old, new = before["member"].get(member, {}), after["member"].get(member, {})
         changes = [f"{one.path}: {one.before} → {one.after}" for one in tree_changes(old, new)]
         if len(changes) > MAX_CHANGES:
@@ -120,16 +123,3 @@ def _violates(claim: str) -> str:
     """Say it in the order in which little room shows most."""
     name = claim.removesuffix(" is violated")
     return claim if name == claim else f"violates {name}"
-
-
-def _acting(
-    before: Tree, after: Tree, moves: Sequence[tuple[str, str, int, Any]], *, lost: bool
-) -> str:
-    """Give whose step it was: the receiver of what was taken, else who changed, else who sent."""
-    members: Tree = after["member"]
-    changed = [name for name, one in members.items() if before["member"].get(name) != one]
-    taken = [j for _, j, gone, _ in moves if gone == 1]
-    if taken and (lost or not changed or taken[0] in changed):
-        return taken[0]
-    sent = [i for i, _, _, new in moves if new]
-    return next(iter([*changed, *sent, *taken, *members]))

@@ -11,6 +11,8 @@ from typing import Any, Final
 Tree = dict[str, Any]
 PREFIX: Final = "Take"
 """Of an action of the cluster that lets a member take a step."""
+LOSE: Final = "Lose"
+"""What an action of the cluster begins with that takes a message away."""
 _MOST_SENDS: Final = 3
 
 
@@ -19,6 +21,7 @@ def is_cluster(state: Tree) -> bool:
     members, channels = state.get("member"), state.get("channel")
     return (
         isinstance(members, dict)
+        and len(members) > 0
         and isinstance(channels, dict)
         and all(isinstance(one, dict) for one in members.values())
         and channels.keys() <= members.keys()
@@ -95,17 +98,27 @@ def moved(before: Tree, after: Tree) -> Iterator[tuple[str, str, int, list[Any]]
             yield i, j, gone, new[len(old) - gone :]
 
 
+def acting_member(before: Tree, after: Tree, action: str) -> str:
+    """Name whose step it was: the receiver of what was taken, else who changed, else who sent."""
+    members: Tree = after["member"]
+    moves = list(moved(before["channel"], after["channel"]))
+    changed = [name for name, one in members.items() if before["member"].get(name) != one]
+    taken = [j for _, j, gone, _ in moves if gone == 1]
+    if taken and (action.startswith(LOSE) or not changed or taken[0] in changed):
+        return taken[0]
+    sent = [i for i, _, _, new in moves if new]
+    return next(iter([*changed, *sent, *taken, *members]))
+
+
 def step_words(before: Tree, after: Tree, action: str) -> str:
     """Say who did what with which message."""
     moves = list(moved(before["channel"], after["channel"]))
-    changed = [name for name, one in after["member"].items() if one != before["member"].get(name)]
     name = action.partition("(")[0].removeprefix(PREFIX)
-    if action.startswith("Lose"):
+    if action.startswith(LOSE):
         lost = [f"{_type(before['channel'][i][j][0])} {i} → {j}" for i, j, gone, _ in moves if gone]
         return f"lost: {', '.join(lost)}" if lost else name
     received = [(i, j) for i, j, gone, _ in moves if gone == 1]
-    senders = [i for i, _, _, new in moves if new]
-    who = (changed or [j for _, j in received] or senders or ["?"])[0]
+    who = acting_member(before, after, action)
     parts = [f"{who} {name}"]
     parts += [f"← {i} {_type(before['channel'][i][j][0])}" for i, j in received if j == who]
     sends = [f"→ {j} {_type(one)}" for i, j, _, new in moves if i == who for one in new]

@@ -16,7 +16,7 @@ import msgspec
 
 from canvass.browser import api
 from canvass.browser.cluster_lanes import cluster_diagram
-from canvass.browser.cluster_words import PREFIX
+from canvass.browser.cluster_words import PREFIX, acting_member, is_cluster
 from canvass.browser.hazards import hazards_in
 from canvass.browser.labels import tree_changes, value_text
 from canvass.browser.limits import LISTED, bounded, shortened
@@ -87,7 +87,7 @@ class OpenCounterexample:
                 api.CounterexampleState(
                     number=number,
                     action=shortened(_plain_action(content.actions[number - 1], diagram)),
-                    acting=acting(old, new),
+                    acting=acting(old, new, content.actions[number - 1]),
                     changes=() if old is None else tree_changes(old, new),
                     tree=bounded(new),
                 )
@@ -240,12 +240,8 @@ def _big_integer(text: Any) -> int:
     return int(text)
 
 
-def acting(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    """Say whose step it was: the member that changed, else the channel."""
-    for variable in ("member", "channel"):
-        old, new = (before or {}).get(variable), after.get(variable)
-        if isinstance(old, dict) and isinstance(new, dict):
-            for name, value in new.items():
-                if name in old and old[name] != value:
-                    return shortened(f"{variable} {name}")
-    return ""
+def acting(before: dict[str, Any] | None, after: dict[str, Any], action: str) -> str:
+    """Say whose step of a cluster it was."""
+    if before is None or not (is_cluster(before) and is_cluster(after)):
+        return ""
+    return shortened(f"member {acting_member(before, after, action)}")

@@ -1,12 +1,13 @@
 """Events of a run by a predicate: the language of graphs, asked of the state after each step.
 
-A member's events in a row for which it holds are one stretch: what a person asks is since when, and
-until when.
+Events in a row for which it holds are one stretch: what a person asks is since when, and until
+when. They are those of one member, or of the run if the predicate asks only how many members lead
+or are candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,19 +19,22 @@ from canvass.browser.clock_texts import seconds_text
 from canvass.browser.graph_answers import asked
 from canvass.browser.guard import bad_request
 from canvass.browser.labels import label_of
-from canvass.browser.limits import shortened
+from canvass.browser.limits import LABEL_CHARS, shortened
 from canvass.browser.runs import OpenRun, tree_of
 from canvass.cluster.names import wire_name
 from canvass.explanation.evidence import shown_ns
-from canvass.graph.csr import Rows
+from canvass.graph.evaluate import names_in
 from canvass.graph.member_view import MemberColumns, MemberView
 from canvass.graph.predicate import parse
-from canvass.graph.values import Columns, ValueBuilder
+from canvass.graph.values import Columns
 from canvass.traces.layout import ACTION_NAMES, MEMBER_INDEX, STATE_INDEX
 
 ACTION: Final = "action"
 MEMBER: Final = "memberId"
-FIELDS: Final = (ACTION, MEMBER, *MemberView.fields)
+LEADERS: Final = "leaders"
+CANDIDATES: Final = "candidates"
+_OF_RUN: Final = {LEADERS, CANDIDATES}
+FIELDS: Final = (ACTION, MEMBER, LEADERS, CANDIDATES, *MemberView.fields)
 ACTIONS: Final = tuple(ACTION_NAMES)
 _STATE: Final = {wire_name(name): place for name, place in STATE_INDEX.items()}
 _RECORD: Final = {wire_name(name): place for name, place in MEMBER_INDEX.items()}
@@ -48,8 +52,8 @@ class RunStates:
     fields = FIELDS
 
     def __init__(self, opened: OpenRun) -> None:
-        self._columns = opened.loaded.columns
-        self.state_count = len(self._columns)
+        self._opened = opened
+        self.state_count = len(opened.loaded.columns)
 
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some fields after all steps."""
@@ -57,25 +61,45 @@ class RunStates:
 
     @cached_property
     def _member_columns(self) -> _EventStates:
-        return _EventStates(self._columns, np.arange(self.state_count, dtype=np.int64))
+        return _EventStates(self._opened)
 
 
 class _EventStates(MemberColumns):
-    """The same arrays as those of a graph, with the action and the member of each event."""
+    """The same arrays as those of a graph, with what only the events of a run have."""
 
-    def __init__(self, columns: Any, rows: NDArray[np.int64]) -> None:
-        super().__init__(columns, rows)
-        builder: ValueBuilder = self._builder
-        members = [builder.integer(member) for member in range(columns.member_count)]
-        actions = [builder.string(name) for name in ACTION_NAMES]
+    def __init__(self, opened: OpenRun) -> None:
+        columns: Any = opened.loaded.columns
+        super().__init__(columns, np.arange(len(columns), dtype=np.int64))
+        actions = [self._builder.string(name) for name in ACTION_NAMES]
         self._makers |= {
-            MEMBER: lambda: _taken(members, columns.member),
-            ACTION: lambda: _taken(actions, columns.action),
+            ACTION: lambda: np.array(actions, dtype=np.int32)[columns.action],
+            MEMBER: lambda: self._scalars(MEMBER, columns.member),
+            LEADERS: lambda: self._scalars(LEADERS, _members(opened, _leads)),
+            CANDIDATES: lambda: self._scalars(CANDIDATES, _members(opened, _stands)),
         }
 
 
-def _taken(nodes: list[int], codes: NDArray[np.int64]) -> Rows:
-    return np.array(nodes, dtype=np.int32)[codes]
+def _leads(one: api.Segment) -> bool:
+    return one.election_state == "CLOSED" and one.role == "LEADER"
+
+
+def _stands(one: api.Segment) -> bool:
+    return one.election_state == "CANDIDATE_BALLOT"
+
+
+def _members(opened: OpenRun, holds: Callable[[api.Segment], bool]) -> NDArray[np.int64]:
+    """Count after each event the members of which something holds; one that is down has no state.
+
+    An event of another member does not change where a member is.
+    """
+    changes = np.zeros(opened.total + 1, dtype=np.int64)
+    for track in opened.tracks:
+        segments = list(track.segments())
+        for one, end in zip(segments, [*(each.start for each in segments[1:]), -1], strict=True):
+            changes[[one.start, end]] += (1, -1) if holds(one) else (0, 0)
+    counts = np.zeros(opened.total, dtype=np.int64)
+    counts[opened.lanes.rows] = np.cumsum(changes)[:-1]
+    return counts
 
 
 def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> api.RunFound:
@@ -84,52 +108,65 @@ def find_in_run(opened: OpenRun, states: RunStates, where: str, limit: int) -> a
         return api.RunFound(count=0, events=0, shown=(), hints=(), fields=FIELDS, actions=ACTIONS)
     with asked():
         predicate = parse(where)
+        named = {one.name for one in names_in([predicate.node])}
+        of_run = bool(named) and named <= _OF_RUN
         holds = predicate.mask(states)  # type: ignore[arg-type]
         hints = () if holds.any() else tuple(predicate.unknown_names(states))  # type: ignore[arg-type]
     found = sorted(
-        (
-            stretch
-            for member in range(len(opened.places))
-            for stretch in _runs(opened, member, holds)
-        ),
-        key=lambda one: one[1],
+        (int(places[first]), int(places[last]), count)
+        for rows, places in (
+            [(np.array(opened.lanes.rows, dtype=np.int64), np.arange(opened.total))]
+            if of_run
+            else zip(opened.member_rows, opened.places, strict=True)
+        )
+        for first, last, count in _stretches(holds[rows])
     )
     return api.RunFound(
         count=len(found),
         events=int(holds.sum()),
-        shown=tuple(_stretch(opened, *one) for one in found[:limit]),
+        shown=tuple(_stretch(opened, *one, of_run=of_run) for one in found[:limit]),
         hints=tuple(map(shortened, hints)),
         fields=FIELDS,
         actions=ACTIONS,
     )
 
 
-def _runs(
-    opened: OpenRun, member: int, holds: NDArray[np.bool_]
-) -> list[tuple[int, int, int, int]]:
-    """Give member, first place, first and last event among its own, of each stretch."""
-    rows, places = opened.member_rows[member], opened.places[member]
-    edges = np.flatnonzero(np.diff(holds[rows].astype(np.int8), prepend=0, append=0))
-    pairs = edges.reshape(-1, 2).tolist()
-    return [(member, int(places[first]), first, end - 1) for first, end in pairs]
+def _stretches(holds: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    """Give the first and the last of those in a row that hold, and how many they are."""
+    edges = np.flatnonzero(np.diff(holds.astype(np.int8), prepend=0, append=0))
+    for first, end in edges.reshape(-1, 2).tolist():
+        yield first, end - 1, end - first
 
 
-def _stretch(opened: OpenRun, member: int, place: int, first: int, last: int) -> api.Stretch:
-    rows = opened.member_rows[member]
+def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool) -> api.Stretch:
     columns = opened.loaded.columns
-    begin, end = int(rows[first]), int(rows[last])
-    until = int(columns.time_ns[end])
+    begin, end = opened.lanes.rows[first], opened.lanes.rows[last]
+    # Members' clocks differ: one may show less than another one did before.
+    lasted = max(0, int(columns.time_ns[end]) - int(columns.time_ns[begin]))
     return api.Stretch(
-        member=member,
-        event=place,
-        last_event=int(opened.places[member][last]),
+        member=int(columns.member[begin]),
+        event=first,
+        last_event=last,
         step=int(columns.step[begin]),
         action=ACTION_NAMES[int(columns.action[begin])],
         time=seconds_text(int(columns.time_ns[begin])),
-        lasted=shown_ns(until - int(columns.time_ns[begin])),
-        events=last - first + 1,
-        label=label_of(tree_of(columns.event(begin).state)),
+        lasted=shown_ns(lasted),
+        events=count,
+        label=_members_label(opened, first)
+        if of_run
+        else label_of(tree_of(columns.event(begin).state)),
     )
+
+
+def _members_label(opened: OpenRun, number: int) -> str:
+    """Say where all members are after an event."""
+    places = (
+        f"{one.member} leads t{one.leads}"
+        if one.leads is not None
+        else f"{one.member} {one.status.lower() or one.election_state or 'not started'}"
+        for one in opened.members_at(number).members
+    )
+    return shortened(" · ".join(places), LABEL_CHARS)
 
 
 def next_change(opened: OpenRun, path: str, member: int, number: int) -> api.NextChange:

@@ -16,6 +16,7 @@ const MARGIN_LEFT = 34;
 const MARGIN_BELOW = 100; // Half a label, where labels stand below.
 const CHARACTER = 6.7; // Of a label, on average and rather more than less.
 const MOST_LABEL = 280;
+const MOST_BEND = 60;
 const MARGIN_TOP = 30;
 const MARGIN_BOTTOM = 40;
 /** Below this the words of neighbouring nodes would cover each other. */
@@ -31,7 +32,8 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
   // The words of the last column stand right of it.
   const longest = Math.max(0, ...scene.nodes.filter((node) => node.x > right - 150).map((node) => node.label.length));
   const words = Math.min(MOST_LABEL, width / 3, longest * CHARACTER) / (scene.below ? 2 : 1) + 34;
-  const margin = scene.below ? MARGIN_BELOW : MARGIN_LEFT;
+  const margin = scene.below ? MARGIN_BELOW
+    : MARGIN_LEFT + (bendsLeft(scene) ? Math.min(MOST_BEND, width / 12) : 0);
   const room = { x: Math.max(80, width - margin - words), y: Math.max(80, height - MARGIN_TOP - MARGIN_BOTTOM) };
   const whole = { x: room.x / Math.max(1, right - left), y: room.y / Math.max(1, bottom - top) };
   const root = scene.nodes.find((node) => node.root);
@@ -61,6 +63,13 @@ export function placed(scene: Scene, width: number, height: number, fit: boolean
     ({ x, y }) => x < 0 || x > width || y < 0 || y > height,
   ).length;
   return { width, height, places, outOfSight, radius: radiusOf(places) };
+}
+
+/** Whether a line leads up in the first column: it bends away to the left. */
+function bendsLeft(scene: Scene): boolean {
+  const left = Math.min(...scene.nodes.map((node) => node.x));
+  const first = new Map(scene.nodes.filter((node) => node.x === left).map((node) => [node.id, node.y]));
+  return scene.links.some(({ source, target }) => (first.get(source) ?? -Infinity) > (first.get(target) ?? Infinity));
 }
 
 function radiusOf(places: Placed["places"]): number {

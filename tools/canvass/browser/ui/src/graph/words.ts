@@ -75,7 +75,7 @@ export class Words {
     for (const link of links) {
       if (links.length > FEW && !this.concerned(link, root)) continue;
       const [from, to] = [bySpot.get(link.source), bySpot.get(link.target)];
-      if (from && to) this.action(context, link, from, to);
+      if (from && to) this.action(context, link, from, to, width);
     }
     return this.labels.hidden;
   }
@@ -165,7 +165,7 @@ export class Words {
     this.labels.set(context, text, left, top, LABEL, this.palette.ink, bold, true);
   }
 
-  private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot): void {
+  private action(context: CanvasRenderingContext2D, link: SceneLink, from: Spot, to: Spot, room: number): void {
     const near = [link.source, link.target].some((id) => id === this.hovered || id === this.chosen);
     const text = shortened(link.label, MOST_ACTION) + (link.taken ? `  ${link.taken.toLocaleString("en")}` : "");
     context.font = `${ACTION}px ${this.palette.font}`;
@@ -174,7 +174,7 @@ export class Words {
     // Somewhat nearer to the target, where lines from one state have parted.
     for (const share of [0.56, 0.42, 0.7]) {
       const middle = along(from, to, this.bend.get(link.id) ?? 0, share);
-      const x = middle.x - width / 2;
+      const x = Math.max(4, Math.min(room - 4 - width, middle.x - width / 2));
       const y = middle.y - 8;
       const last = share === 0.7;
       const hidden = this.labels.hidden;

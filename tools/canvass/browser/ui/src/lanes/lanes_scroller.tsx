@@ -29,10 +29,14 @@ export function LanesScroller(
   const end = first + lanes.events.length;
   const [top, setTop] = useState(0); // The first row in sight.
 
-  // The chosen event is in sight, wherever it was chosen.
+  // The chosen event is in sight, wherever it was chosen; whoever scrolls away from it stays there.
+  const brought = useRef("");
   useLayoutEffect(() => {
     const element = holder.current;
     if (!element || height === 0 || at < 0) return;
+    const chosen = `${at} of ${lanes.total}`;
+    if (brought.current === chosen) return;
+    brought.current = chosen;
     const y = at * ROW;
     const seen = element.scrollTop;
     if (y < seen || y + ROW + HEAD > seen + height) element.scrollTop = Math.max(0, y - height / 3);
@@ -49,6 +53,13 @@ export function LanesScroller(
     const known = (middle >= first + NEAR || first === 0) && (middle <= end - NEAR || end === lanes.total);
     if (!known) need?.(middle);
   };
+
+  // An answer may come when another place is in sight already. Other lanes have places of their own.
+  const before = useRef(lanes.total);
+  useLayoutEffect(() => {
+    if (height > 0 && before.current === lanes.total) scrolled();
+    before.current = lanes.total;
+  }, [lanes]);
 
   return (
     <div class="lanes-scroll" ref={holder} onScroll={scrolled} tabIndex={0} role="group" aria-label="Lanes">

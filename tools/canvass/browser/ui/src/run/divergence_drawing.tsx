@@ -1,18 +1,23 @@
 // Where a run leaves the spec, drawn: the state before, the steps that the spec allows there, and the
 // observed one as a red stub. A step that is in no graph is drawn in the same way, without alternatives.
 
+import { useRef } from "preact/hooks";
 import type { Difference, Divergence, Json, StepView } from "../api/types";
+import { useSize } from "../parts/use_size";
 import { phaseOf, signOf } from "../words/election";
 import { shortened } from "../words/visible";
 
-const LEFT = 120;
-const RIGHT = 470;
-const WIDTH = 860;
-const ROW = 58;
 const NODE = 17;
+const CHARACTER = 7.1;
+
+/** Where there is little room, the words stand in lines right of the nodes. */
+const SIZES = {
+  wide: { left: 120, right: 470, width: 860, row: 58, lines: 1 },
+  narrow: { left: 26, right: 112, width: 362, row: 84, lines: 3 },
+};
+const NARROW = 600;
 const MOST_OUTCOMES = 4;
 const MOST_ENABLED = 5;
-const CHARACTERS = 52;
 
 interface Branch {
   readonly kind: "allowed" | "observed" | "enabled";
@@ -41,37 +46,62 @@ export function DivergenceDrawing({ step, divergence }: { step: StepView; diverg
       kind: "enabled", action: name, text: "enabled on the same input", state: "",
     })),
   ];
-  const height = branches.length * ROW + 24;
+  const holder = useRef<HTMLDivElement>(null);
+  const narrow = useSize(holder).width < NARROW;
+  const size = SIZES[narrow ? "narrow" : "wide"];
+  const height = branches.length * size.row + (narrow ? 44 : 24);
   const middle = height / 2;
   return (
-    <div class="scroll-x"><svg
-      class="divergence-drawing" viewBox={`0 0 ${WIDTH} ${height}`} role="img" data-branches={branches.length}
+    <div class="scroll-x" ref={holder}><svg
+      class="divergence-drawing" viewBox={`0 0 ${size.width} ${height}`} role="img" data-branches={branches.length}
       aria-label="The state before, the steps that the spec allows, and the observed one"
     >
       {branches.map((branch, at) => {
-        const y = 12 + ROW / 2 + at * ROW;
-        const bend = (RIGHT - LEFT) * 0.45;
+        const y = 12 + size.row / 2 + at * size.row;
+        const bend = (size.right - size.left) * 0.45;
+        const beside = size.right + (branch.kind === "enabled" && !narrow ? 2 : NODE + 10);
+        const lines = wrapped(branch.text, Math.floor((size.width - beside) / CHARACTER), size.lines);
         return (
           <g key={at} class={`branch is-${branch.kind}`} data-branch={branch.kind}>
-            <path d={`M${LEFT + NODE} ${middle}C${LEFT + bend} ${middle} ${RIGHT - bend} ${y} ${RIGHT - NODE} ${y}`} />
-            <text class="branch-action" x={RIGHT - NODE - 8} y={y - 7} text-anchor="end">{branch.action}</text>
+            <path d={`M${size.left + NODE} ${middle}C${size.left + bend} ${middle} ${size.right - bend} ${y} ${size.right - NODE} ${y}`} />
+            <text
+              class="branch-action" text-anchor={narrow ? "start" : "end"}
+              x={narrow ? beside : size.right - NODE - 8} y={narrow ? y - 12 : y - 7}
+            >{branch.action}</text>
             {branch.kind === "enabled" ? null : (
               <g class={`node phase-${phaseOf(branch.state)}`}>
-                <circle cx={RIGHT} cy={y} r={NODE} />
-                <text x={RIGHT} y={y + 4} text-anchor="middle">{branch.kind === "observed" ? "✖" : signOf(branch.state)}</text>
+                <circle cx={size.right} cy={y} r={NODE} />
+                <text x={size.right} y={y + 4} text-anchor="middle">{branch.kind === "observed" ? "✖" : signOf(branch.state)}</text>
               </g>
             )}
-            <text x={RIGHT + (branch.kind === "enabled" ? 2 : NODE + 10)} y={y + 4}>{shortened(branch.text, CHARACTERS)}<title>{branch.text}</title></text>
+            {lines.map((line, row) => (
+              <text key={row} x={beside} y={y + 4 + row * 15}>{line}<title>{branch.text}</title></text>
+            ))}
           </g>
         );
       })}
       <g class={`node phase-${phaseOf(before)}`}>
-        <circle cx={LEFT} cy={middle} r={NODE} />
-        <text x={LEFT} y={middle + 4} text-anchor="middle">{signOf(before)}</text>
+        <circle cx={size.left} cy={middle} r={NODE} />
+        <text x={size.left} y={middle + 4} text-anchor="middle">{signOf(before)}</text>
       </g>
-      <text x={LEFT} y={middle + NODE + 16} text-anchor="middle">{step.before ? labelOf(step.before) : "nothing recorded before"}</text>
+      <text
+        text-anchor={narrow ? "start" : "middle"}
+        x={narrow ? size.left - NODE : size.left} y={narrow ? height - 8 : middle + NODE + 16}
+      >{step.before ? `${narrow ? "before: " : ""}${labelOf(step.before)}` : "nothing recorded before"}</text>
     </svg></div>
   );
+}
+
+/** A text in lines of whole words; what is over ends the last one. */
+function wrapped(text: string, characters: number, most: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && (last.length + 1 + word.length <= characters || lines.length === most)) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else lines.push(word);
+  }
+  return lines.map((line) => shortened(line, characters));
 }
 
 function linesOf(rows: readonly Difference[], side: "observed" | "allowed"): string {

@@ -139,7 +139,7 @@ function Ballot({ row, show }: { row: BallotRow | undefined; show: Show }) {
     <>
       <td class="number" data-candidate>{row.candidate}</td>
       <td class="number" data-candidate-term>{row.term}</td>
-      <td data-votes="yes">{[row.candidate, ...row.yes].join(", ")}</td>
+      <td data-votes="yes">{[row.candidate, ...row.yes].sort((one, other) => one - other).join(", ")}</td>
       <td data-votes="no">{row.no.join(", ") || "–"}</td>
       <td data-votes="none">{row.none.join(", ") || "–"}</td>
       <td data-outcome>

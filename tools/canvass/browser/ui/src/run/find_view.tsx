@@ -11,6 +11,9 @@ const SHOWN = 200;
 
 /** What somebody on call asks, in words and as a predicate. */
 const QUESTIONS: readonly (readonly [string, string])[] = [
+  ["two leaders", "leaders >= 2"],
+  ["no leader", "leaders = 0"],
+  ["split vote", "candidates >= 2"],
   ["who leads", 'role = "LEADER" and electionState = "CLOSED"'],
   ["who is a candidate", 'electionState = "CANDIDATE_BALLOT"'],
   ["who waits for a leader", 'electionState in {"CANVASS", "NOMINATE", "FOLLOWER_BALLOT"}'],
@@ -47,7 +50,7 @@ export function RunFindView(
         submit={ask}
       />
       <div class="scroll">
-        {where === "" ? <p class="note">The language is that of graphs; it is asked of the member’s state after each step. What holds for several steps in a row is one line.</p>
+        {where === "" ? <p class="note">The language is that of graphs; it is asked of the member’s state after each step. What holds for several steps in a row is one line. leaders and candidates count members of the whole cluster.</p>
           : data ? <Answer found={data} show={show} /> : found.loading ? <p class="waiting" role="status">Looking through the events …</p> : null}
       </div>
     </div>

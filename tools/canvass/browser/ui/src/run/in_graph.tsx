@@ -86,7 +86,7 @@ function Outside(
         <p>{divergence.message}</p>
         <DivergenceDrawing step={step} divergence={divergence} />
         <button type="button" onClick={() => go(formatRoute(["run", run.id], { at: step.eventNumber, view: "story" }))}>
-          Observed against allowed <kbd>4</kbd>
+          Observed against allowed <kbd>1</kbd>
         </button>
       </Empty>
     );

@@ -75,6 +75,8 @@ function StateBox(
   { box, members, moved }: { box: Box; members: readonly MemberAt[]; moved: number | undefined },
 ) {
   const lit = members.length > 0;
+  // Of members that lead beside each other every second one has its term a line lower.
+  const leading = members.filter((member) => member.leads !== null);
   return (
     <g
       class={`state phase-${phaseOf(box.state.name)}${lit ? " is-lit" : ""}`}
@@ -88,6 +90,7 @@ function StateBox(
         <Token
           key={member.member}
           member={member}
+          below={28 + 12 * (leading.indexOf(member) % 2)}
           x={BOX_WIDTH - 14 - (members.length - 1 - at) * 24}
           y={BOX_HEIGHT + 1}
           moved={member.member === moved}
@@ -102,13 +105,13 @@ const AWAY: { readonly [status: string]: string } = {
 };
 
 function Token(
-  { member, x, y, moved }: { member: MemberAt; x: number; y: number; moved: boolean },
+  { member, x, y, moved, below = 28 }: { member: MemberAt; x: number; y: number; moved: boolean; below?: number },
 ) {
   return (
     <g class={`token${moved ? " is-moved" : ""}${member.status ? " is-down" : ""}${member.leads !== null ? " is-leading" : ""}`} transform={`translate(${x} ${y})`} data-member={member.member}>
       {member.leads !== null ? <circle class="token-ring" r={14.5} /> : null}
       <circle r={10.5} />
-      {member.leads !== null ? <text class="token-term" y={28} text-anchor="middle">{`leads t${member.leads}`}</text> : null}
+      {member.leads !== null ? <text class="token-term" y={below} text-anchor="middle">{`leads t${member.leads}`}</text> : null}
       {member.status === "DOWN" ? <path class="token-cross" d="M-9 -9L9 9M9 -9L-9 9" /> : null}
       <text y={4} text-anchor="middle">{member.member}</text>
       <title>{`member ${member.member}, ${member.role || "no role"}${member.leads !== null ? `, leads term ${member.leads}` : ""}${member.status ? `, ${AWAY[member.status]}` : ""}, step ${member.step}`}</title>

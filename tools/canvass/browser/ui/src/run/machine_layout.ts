@@ -58,7 +58,7 @@ export function layoutOf(machine: Overview): MachineLayout {
     boxes,
     lines,
     width: LEFT + Math.max(0, columns.size - 1) * COLUMN_PITCH + BOX_WIDTH + 40,
-    height: TOP + Math.max(0, rows.size - 1) * ROW_PITCH + BOX_HEIGHT + 36,
+    height: TOP + Math.max(0, rows.size - 1) * ROW_PITCH + BOX_HEIGHT + 48,
   };
 }
 

@@ -51,7 +51,7 @@ function SourceOf({ source }: { source: SourceLine }) {
         )
         : <p class="soft">The log itself is not here. Browse the folder of the logs to read the line.</p>}
       {source.leftOut > 0 ? <p class="soft">{`${plural(source.leftOut, "line")} left out`}</p> : null}
-      <p class="soft">{`Observed: ${source.observed.join(", ") || "that it happened"}. Everything else is inferred.`}</p>
+      <p class="soft">{`Observed: ${source.observed.map((name) => name.replace(/^state\./, "")).join(", ") || "that it happened"}. Everything else is inferred.`}</p>
     </section>
   );
 }
@@ -90,7 +90,7 @@ function Step(
           {step.source ? <> · <code>{step.source.place}</code></> : null}
           {step.origin ? <span class={`tag is-${step.origin.toLowerCase()}`} title={ORIGINS[step.origin]}>{step.origin.toLowerCase()}</span> : null}
         </p>
-        {event?.mark ? <p class={`remark is-${event.mark.toLowerCase()}`}>{`${event.mark}${event.remark ? `: ${event.remark}` : ""}`}</p> : null}
+        {event?.mark && !(event.mark === "DIVERGES" && step.divergence) ? <p class={`remark is-${event.mark.toLowerCase()}`}>{`${event.mark}${event.remark ? `: ${event.remark}` : ""}`}</p> : null}
         {step.divergence ? <p class="remark is-diverges"><span aria-hidden="true">✖ </span>{step.divergence}</p> : null}
       </header>
       {step.source ? <SourceOf source={step.source} /> : null}

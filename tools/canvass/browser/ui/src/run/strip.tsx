@@ -89,11 +89,13 @@ function Bands({ strip, scale }: { strip: RunStrip; scale: TimeScale }) {
   const timed = strip.times.length > 0; // Else the clock only counts.
   return (
     <g class="strip-bands">
-      {strip.bands.map((band) => {
+      {strip.bands.map((band, at) => {
         const from = scale.place(band.start);
         const width = Math.max(1.5, scale.place(band.end) - from);
         const text = `${band.member} leads term ${band.term}${timed ? ` · ${band.lasted}` : ""}`;
-        const before = from - scale.place(band.electionStart);
+        // A leader may not know yet that another one is elected: its band goes on above the election.
+        const ends = strip.bands.slice(0, at).map((one) => one.end);
+        const before = from - scale.place(Math.max(band.electionStart, ...ends));
         return (
           <g key={`${band.start} ${band.member}`} data-band={band.member} data-term={band.term}>
             <rect x={from} y={AXIS + 1} width={width} height={BAND - 3} rx={3} />
@@ -149,8 +151,7 @@ function Segments(
             <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
               <title>{`member ${member.id}: ${segment.electionState}${leads ? ", it leads" : ""}, from event ${segment.start + 1}`}</title>
             </rect>
-            {width > SIGN
-              ? <text x={from + 3} y={y + ROW - 4}>{leads && width > 40 ? "leads" : signOf(segment.electionState)}</text> : null}
+            {width > SIGN ? <text x={from + 3} y={y + ROW - 4}>{fitting(width - 6, leads ? "leads" : segment.electionState === "CLOSED" ? "follows" : segment.electionState, signOf(segment.electionState))}</text> : null}
           </g>
         );
       })}

@@ -1,0 +1,129 @@
+"""What is drawn is in sight: no word covers another one, none is beside the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.browser.page_files import page_files
+from canvass.traces.alignment.importer import import_logs
+from support.browse import Asked, serving
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Ids = dict[str, str]
+ROOT = Path(__file__).resolve().parents[3]
+PHONE = {"width": 390, "height": 844}
+
+COVERING = """(texts) => {
+  const boxes = texts.filter((one) => one.textContent !== "")
+    .map((one) => [one.textContent, one.getBoundingClientRect()]);
+  return boxes.flatMap(([text, one], at) => boxes.slice(at + 1)
+    .filter(([, other]) => one.left < other.right - 1 && other.left < one.right - 1 &&
+      one.top < other.bottom - 1 && other.top < one.bottom - 1)
+    .map(([other]) => `${text} | ${other}`));
+}"""
+"""Pairs of texts that cover each other."""
+
+AT_THE_EDGE = """(canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, 2, canvas.height);
+  return data.some((value) => value > 0);
+}"""
+"""Whether something is drawn in the first two columns of a canvas."""
+
+
+@pytest.fixture(scope="module")
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A captured run in which a leader is cut off: it leads on while the next one is elected."""
+    run = tmp_path_factory.mktemp("sight") / "isolated"
+    import_logs([ROOT / "samples" / "aeron-hz1"], run)
+    with serving([run], files=page_files()) as running:
+        yield running
+
+
+def test_two_leaders_are_found_and_stand_beside_each_other(
+    open_page: Open, isolated: Asked
+) -> None:
+    page = open_page(f"/run/{isolated.ids[0]}?view=find", at=isolated)
+    page.get_by_role("button", name="two leaders").click()
+    found = page.locator("[data-found]")
+    expect(found).not_to_have_count(0)
+    label = found.first.locator("td").last
+    expect(label).to_contain_text("1 leads t0")
+    expect(label).to_contain_text("2 leads t1")
+    found.first.get_by_role("button").first.click()
+    page.get_by_role("tab", name="Election").click()
+    terms = page.locator(".token-term")
+    expect(terms).to_have_count(2)
+    assert terms.evaluate_all(COVERING) == []
+
+
+def test_a_leader_that_leads_on_hides_no_election(open_page: Open, isolated: Asked) -> None:
+    page = open_page(f"/run/{isolated.ids[0]}", at=isolated)
+    bands = page.locator(".strip-bands text")
+    expect(bands.first).to_be_visible()
+    assert bands.evaluate_all(COVERING) == []
+
+
+def test_a_stretch_of_the_strip_has_its_whole_word_if_there_is_room(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['sample']}")
+    segments = page.locator(".strip-segment text")
+    expect(segments.get_by_text("follows", exact=True)).not_to_have_count(0)
+    wider = """(texts) => texts.filter((one) =>
+      one.getBoundingClientRect().right > one.previousSibling.getBoundingClientRect().right + 1)
+      .map((one) => one.textContent)"""
+    assert segments.evaluate_all(wider) == []
+
+
+def test_no_word_of_a_projection_is_beside_the_frame(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/graph/{ids['graph']}?view=project")
+    words = page.locator(".graph-canvas canvas[data-words]")
+    expect(words).to_be_visible()
+    expect(page.locator(".graph-canvas")).to_have_attribute("data-nodes", "18")
+    assert words.evaluate(AT_THE_EDGE) is False
+
+
+def test_on_a_phone_the_observed_and_the_allowed_step_are_in_sight(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['bad']}")
+    page.set_viewport_size(PHONE)
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("d")
+    page.keyboard.press("3")
+    texts = page.locator(".divergence-drawing text")
+    expect(texts.filter(has_text="observed:").first).to_be_visible()
+    expect(texts.filter(has_text="allowed:")).to_be_visible()
+    right = "(texts) => Math.max(...texts.map((one) => one.getBoundingClientRect().right))"
+    assert texts.evaluate_all(right) <= PHONE["width"]
+    assert texts.evaluate_all(COVERING) == []
+
+
+def test_the_button_of_the_divergence_names_the_key_that_does_the_same(
+    open_page: Open, ids: Ids
+) -> None:
+    page = open_page(f"/run/{ids['bad']}")
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("d")
+    page.keyboard.press("3")
+    page.keyboard.press(page.locator(".empty button kbd").inner_text())
+    expect(page.locator(".divergence h2")).to_be_visible()
+
+
+def test_on_a_phone_the_members_stand_above_the_election(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['sample']}?at=90&view=election")
+    page.set_viewport_size(PHONE)
+    expect(page.locator("[data-members]")).to_be_in_viewport(ratio=1)
+
+
+def test_what_diverges_is_said_once_beside_its_step(open_page: Open, ids: Ids) -> None:
+    page = open_page(f"/run/{ids['bad']}")
+    expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
+    page.keyboard.press("d")
+    expect(page.locator("[data-step] .remark")).to_have_count(1)
