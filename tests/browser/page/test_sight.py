@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from canvass.browser.page_files import page_files
 from canvass.traces.alignment.importer import import_logs
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
 Ids = dict[str, str]
 ROOT = Path(__file__).resolve().parents[3]
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 COVERING = """(texts) => {
   const boxes = texts.filter((one) => one.textContent !== "")
