@@ -50,6 +50,11 @@ def in_election(s: Member) -> bool:
     return s.module_state is _ACTIVE and s.election_state is not _CLOSED
 
 
+def current_term(s: Member) -> int:
+    """The term that a member leads or follows: the election's while one runs."""
+    return s.leadership_term_id if in_election(s) else s.module_leadership_term_id
+
+
 def is_electing(s: Member) -> bool:
     """Whether an election runs that takes in messages: in INIT none is."""
     return in_election(s) and s.election_state is not _INIT

@@ -7,8 +7,9 @@ leaves its cycle: at an effect boundary, at a write to disk, or because the disk
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from canvass.archive.archive import Archive
 from canvass.archive.memory import MemoryStorage, PowerFailure
@@ -16,8 +17,8 @@ from canvass.archive.recording import Recording
 from canvass.archive.repair import repair, restore
 from canvass.archive.storage import ArchiveError, DamageError
 from canvass.cluster.effects import Effect, JoinLog, Send
-from canvass.cluster.member import NO_INPUT, Input, Member
-from canvass.cluster.messages import NULL_VALUE, Message, RequestVote
+from canvass.cluster.member import Input, Member
+from canvass.cluster.messages import Message, RequestVote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import StepFunction, StepRecorder
 from canvass.cluster.predicates import BALLOT_OPEN
@@ -53,39 +54,19 @@ class HeldRecorder:
 
     def __init__(self, recorder: StepRecorder | None) -> None:
         self._recorder = recorder
-        self._held: Callable[[StepRecorder], int] | None = None
+        self._held: Callable[[], int] | None = None
         self._number = self._held_from = 0
         self.last: Member | None = None
         self.previous: Member | None = None
 
-    def record(
-        self,
-        time_ns: int,
-        action: str,
-        state: Member,
-        *,
-        inputs: Input = NO_INPUT,
-        sender: int = NULL_VALUE,
-        number: int = NULL_VALUE,
-        sends: Sequence[tuple[int, Message]] = (),
-        log_checksums: Sequence[tuple[int, int]] = (),
-    ) -> int:
+    def record(self, time_ns: int, action: str, state: Member, **facts: Any) -> int:
         """Hold a step, and let the one before go."""
         self.flush()
         if self._recorder is not None:
-            self._held = lambda recorder: recorder.record(
-                time_ns,
-                action,
-                state,
-                inputs=inputs,
-                sender=sender,
-                number=number,
-                sends=sends,
-                log_checksums=log_checksums,
-            )
+            self._held = partial(self._recorder.record, time_ns, action, state, **facts)
         self.previous, self.last = self.last, state
         self._held_from = self._number
-        self._number += len(sends)
+        self._number += len(facts.get("sends", ()))
         return self._held_from
 
     def forget_last(self) -> None:
@@ -95,8 +76,8 @@ class HeldRecorder:
     def flush(self) -> None:
         """Let the step that is held go."""
         held, self._held = self._held, None
-        if held is not None and self._recorder is not None:
-            held(self._recorder)
+        if held is not None:
+            held()
 
 
 SEGMENT_LENGTH: Final = 8_192

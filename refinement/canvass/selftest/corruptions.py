@@ -126,9 +126,7 @@ GAP: Final = DivergenceClass.INSTRUMENTATION_GAP
 WRONG_STEP: Final = frozenset({STEP, GAP})
 _WON: Final = "LEADER_LOG_REPLICATION"
 """The state that the winner of a ballot enters."""
-_NUMBERS: Final = tuple(
-    name for name, kind in Member.__annotations__.items() if kind in ("Int64", "Int64")
-)
+_NUMBERS: Final = tuple(name for name, kind in Member.__annotations__.items() if kind == "Int64")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -17,13 +18,14 @@ from canvass.cluster.messages import Vote
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
 from canvass.cluster.transitions import persistent_member
+from canvass.conformance.monitors import PROPERTIES as CHECKED_ON_TRACES
 from canvass.log.messages import LOG_MESSAGES, TimerEvent
 from canvass.simulation.faults import links_of
 from canvass.simulation.healing import reasons
 from canvass.simulation.network import CONSENSUS, LOG, STREAMS, Network
 from canvass.simulation.options import CUT_KINDS, MUTE, Faults, Options
 from canvass.simulation.recorded_log import Entry, EntryLog
-from canvass.simulation.safety_monitor import SafetyMonitor
+from canvass.simulation.safety_monitor import PROPERTIES, SafetyMonitor
 
 RULES = Rules.of("hardened")
 
@@ -292,6 +294,13 @@ def test_a_disk_that_forgets_is_reported() -> None:
     recorded = watched.watch.restart(1, last, replace(last, persisted_candidate_term_id=1))
 
     assert [name for name, _ in recorded] == ["CandidateTermMonotonic", "CommittedIsDurable"]
+
+
+def test_the_properties_are_those_of_the_spec() -> None:
+    spec = (Path(__file__).parents[3] / "spec" / "Properties.tla").read_text(encoding="utf-8")
+
+    assert [name for name in sorted(PROPERTIES) if f"\n{name} ==" not in spec] == []
+    assert set(CHECKED_ON_TRACES) > PROPERTIES
 
 
 def test_each_property_is_found_once() -> None:

@@ -22,7 +22,7 @@ from canvass.cluster.member import ElectionState, Input, Member, ModuleState, Ro
 from canvass.cluster.messages import NULL_VALUE, Message, sender_of
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.ports import Received, StepFunction, StepRecorder
-from canvass.cluster.predicates import in_election, is_at, is_closed
+from canvass.cluster.predicates import current_term, is_at, is_closed
 from canvass.cluster.replication import consume_bound
 from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF, EVENT_LENGTH
@@ -212,19 +212,17 @@ class World:
     def stream(self, j: int) -> Log:
         """What leader ``j`` has recorded, then what it has written and not yet recorded."""
         s, log = self.members[j], self.logs[j]
-        term = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
         if s.publication_position <= length(log):
             return log
-        return _written(log, term, s.publication_position)
+        return _written(log, current_term(s), s.publication_position)
 
     def _leads(self, j: int, term: int) -> bool:
         s = self.members[j]
-        led = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
         return (
             j in self.up
             and s.role is Role.LEADER
             and s.publication_position != NULL_VALUE
-            and led == term
+            and current_term(s) == term
         )
 
     def source(self, i: int) -> Log:
@@ -237,8 +235,7 @@ class World:
             return ()
         if is_at(s, ElectionState.FOLLOWER_LOG_REPLICATION):
             return self.logs[j]
-        followed = s.leadership_term_id if in_election(s) else s.module_leadership_term_id
-        return self.stream(j) if self._leads(j, followed) else ()
+        return self.stream(j) if self._leads(j, current_term(s)) else ()
 
     def recordable(self, i: int) -> int:
         """How far the archive of member ``i`` has recorded by now, if nothing else is said.
