@@ -32,8 +32,8 @@ from canvass.traces.run import Corpus, write_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from canvass.selftest.driven import record_run
 from support.corpora import copy_folders
-from support.driven_cluster import record_run
 
 RUNS, STEPS = 20, 200
 CORPUS_RUNS = 1000

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from support.browse import Asked, serving, status_of
-from support.driven_cluster import record_run
 from support.graphs import graph_of
 
 GET = b"GET /api/session HTTP/1.1"

@@ -24,13 +24,13 @@ from canvass.conformance.tlc_engine_runs import (
     to_digits,
 )
 from canvass.conformance.verdict import RunVerdict, Verdict
+from canvass.selftest.driven import record_run
 from canvass.traces.layout import STATE_INDEX
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
-from support.driven_cluster import record_run
 from support.random_spoils import SPOILS, began_earlier, record_spoilt_runs
 
 

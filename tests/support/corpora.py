@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join, rows_of
+from canvass.selftest.driven import record_run
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
@@ -37,7 +38,6 @@ from canvass.traces.layout import (
 from canvass.traces.parquet import RUNS_KEY, RunEntry
 from canvass.traces.run import Corpus
 from canvass.traces.schema import Run, encode
-from support.driven_cluster import record_run
 
 ROW_GROUP = 1 << 16
 _DAY_NS = 86_400_000_000_000

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from canvass.cluster.member import NO_INPUT, ElectionState, Role
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import rows_of
+from canvass.selftest.driven import DrivenCluster
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.columns import EventColumns, Ints, predecessors
 from canvass.traces.parquet import EVENTS_PER_ROW_GROUP, RUNS_KEY, RunEntry
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import Run, encode
-from support.driven_cluster import DrivenCluster
 
 _ENTRIES: Final = (32, 64, 96, 64, 32, 96, 128, 32)
 """Lengths of the entries of one period."""

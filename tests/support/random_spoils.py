@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from support.corruptions import Line, Streams, corrupted
-from support.driven_cluster import record_run
 
 Spoil = Callable[[Streams, random.Random], None]
 

@@ -20,12 +20,12 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.diagnose import load
 from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.selftest.driven import record_run
 from canvass.steps.canonical import canonical
 from canvass.steps.step import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import MESSAGE_INDEX
 from canvass.traces.run import RunFolder
-from support.driven_cluster import record_run
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from support.aeron_runs import SAMPLES
-from support.driven_cluster import record_run
 
 Command = Callable[..., tuple[int, str, str]]
 LOGS = SAMPLES[0]

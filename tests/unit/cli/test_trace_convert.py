@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.publish import FOLDER, published
 from canvass.traces.run import Corpus
 from support import corruptions
 from support.corruptions import corrupted, read_streams
-from support.driven_cluster import record_run
 
 Command = Callable[..., Any]
 SAMPLE = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"

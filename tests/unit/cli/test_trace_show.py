@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
-from support.driven_cluster import record_run
 
 Command = Callable[..., Any]
 

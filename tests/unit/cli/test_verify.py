@@ -11,9 +11,9 @@ import pytest
 
 from canvass.cli.main import run
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from support import corruptions
 from support.corruptions import corrupted
-from support.driven_cluster import record_run
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import pytest
 
 from canvass.cli import given
 from canvass.cluster.rules import Rules
+from canvass.selftest.driven import record_run
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
-from support.driven_cluster import record_run
 
 Command = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.cluster.rules import Rules
-from support.driven_cluster import record_run
+from canvass.selftest.driven import record_run
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_corpus, check_run
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict, exit_code
+from canvass.selftest.driven import record_run
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, write_dataset
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted, read_streams, write_streams
-from support.driven_cluster import record_run
 from support.examples import examples
 from support.random_spoils import began_earlier, term_begins_nowhere, term_begins_unseen
 

@@ -16,12 +16,12 @@ from canvass.conformance.check import check_run
 from canvass.conformance.diagnose import load
 from canvass.conformance.shrink import NothingToShrink, Shrinker, Shrunk, write_run
 from canvass.conformance.verdict import DivergenceClass, Verdict
+from canvass.selftest.driven import record_run
 from canvass.traces.run import RunFolder
 from canvass.traces.schema import FactKind
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import Streams, corrupted
-from support.driven_cluster import record_run
 
 LOOKUP = core_lookup()
 """Remembers its answers: candidates have the steps of the run they were made of."""

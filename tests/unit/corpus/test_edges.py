@@ -15,7 +15,7 @@ from canvass.corpus.plan import list_units
 from canvass.corpus.rows import RowKind
 from canvass.graph.artifact import open_keys
 from canvass.graph.build import cached_graph, load_model
-from support.driven_cluster import record_run
+from canvass.selftest.driven import record_run
 
 
 @pytest.mark.tlc

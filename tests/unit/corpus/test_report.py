@@ -25,8 +25,8 @@ from canvass.corpus.summary import (
     nothing_new,
     read_summary,
 )
+from canvass.selftest.driven import record_run
 from support.aeron_runs import SAMPLES
-from support.driven_cluster import record_run
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b[31m\u202e"
 

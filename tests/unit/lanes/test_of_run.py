@@ -10,9 +10,9 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import load
 from canvass.lanes.model import Diagram, Fate, Mark
 from canvass.lanes.of_run import RunLanes
+from canvass.selftest.driven import record_run
 from support import corruptions
 from support.corruptions import corrupted
-from support.driven_cluster import record_run
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from canvass.conformance.report import make_case
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.verdict import Verdict
 from canvass.pytest_plugin.session import Coverage, seed_of, share
+from canvass.selftest.driven import record_run
 from canvass.steps.lookup import KeyTable
 from support import corruptions
 from support.core_lookup import core_lookup
 from support.corruptions import corrupted
-from support.driven_cluster import record_run
 
 pytest_plugins = "pytester"
 
