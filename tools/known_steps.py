@@ -22,26 +22,27 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from canvass.cluster.member import NULL_RECORD
+from canvass.cluster.member import NULL_RECORD, MemberRecord
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import units_of
 from canvass.conformance.lookup_sources import SHIPPED, KnownSteps
 from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import Example, example_of
+from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.simulation.options import PROFILES
-from canvass.steps.step import fits, from_row, to_row
+from canvass.steps.step import Step, fits, from_row, to_row
 
 CANVASS = Path(sys.executable).with_name("canvass")
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "spec" / SHIPPED
 TAKEN = ROOT / "tests" / "captures" / "steps.npz"
 LOGS = ("samples/aeron", "samples", "tests/captures/releases")
-CLUSTERS = (("1.50", 3, 12), ("1.50", 5, 3), ("1.49", 3, 3))
+CLUSTERS = (("1.50", 3, 12), ("1.50", 5, 3), ("1.49", 3, 3), ("1.49", 5, 3))
 """The revisions and numbers of members that are simulated, with the seeds of each profile."""
 STEPS = 1500
-LARGER = 5
-"""The members of the larger clusters in which steps of smaller ones are tried."""
+SMALLER, LARGER = 3, 5
+"""The members of the clusters of which steps are taken, and of the larger ones in which they are
+tried."""
 
 
 def main() -> None:
@@ -91,14 +92,24 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
 
 
 def add_taken(table: Path) -> None:
-    """Add those of the captured steps and of their variants to a table that TLC allows."""
+    """Add those of the captured steps, their reduced forms and variants to a table that TLC allows.
+
+    The variants are of the reduced forms, and are reduced themselves.
+    """
     base, taken = KnownSteps.read(table), read_taken()
-    steps = list({step.key: step for step in (*taken, *variants(taken))}.values())
+    forms = distinct(map(reduced_example, taken))
+    tried = distinct([*taken, *forms, *map(reduced_example, variants(forms))])
     lookup = StepLookup(shipped=base.index())
-    keys = [step.key for step, ok in zip(steps, lookup.allowed(steps), strict=True) if ok]
-    print(f"{len(taken):,} captured steps, {len(steps):,} with variants, {len(keys):,} allowed")
+    keys = [step.key for step, ok in zip(tried, lookup.allowed(tried), strict=True) if ok]
+    print(f"{len(taken):,} captured steps, {len(forms):,} reduced, ", end="")
+    print(f"{len(tried):,} with variants, {len(keys):,} allowed")
     found = np.array(keys, dtype=np.uint64).reshape(-1, 2)
     KnownSteps.of(base.digest, np.concatenate([base.keys, found])).write(table)
+
+
+def distinct(steps: Iterable[Example]) -> list[Example]:
+    """Give each of some steps once."""
+    return list({step.key: step for step in steps}.values())
 
 
 def read_taken() -> list[Example]:
@@ -115,20 +126,43 @@ def read_taken() -> list[Example]:
 def variants(steps: Iterable[Example]) -> Iterator[Example]:
     """Give steps as members of the other revision would take them, and in a cluster of five.
 
-    What TLC does not allow is no step. Most are: few actions differ between the revisions, and the
-    two more peers have said nothing yet.
+    The two more peers have said nothing yet, or do as one of the others does. What TLC does not
+    allow is no step.
     """
     for step in steps:
-        count, others = step.rules.member_count, (NULL_RECORD, NULL_RECORD)
-        larger = replace(
-            step.step,
-            before=replace(step.step.before, members=step.step.before.members + others),
-            after=replace(step.step.after, members=step.step.after.members + others),
-        )
+        count = step.rules.member_count
         for revision in ("1.49", "1.50"):
             yield from filter(None, [example_of(step.step, Rules(count, revision))])
-            if count + 2 == LARGER:
-                yield from filter(None, [example_of(larger, Rules(LARGER, revision))])
+            if count == SMALLER:
+                for peer in (None, 1, 2):
+                    wider = widened(step.step, peer)
+                    yield from filter(None, [example_of(wider, Rules(LARGER, revision))])
+
+
+def widened(step: Step, peer: int | None) -> Step:
+    """Give a step in a larger cluster, with two more members that are like a peer or silent."""
+    more = range(SMALLER, LARGER)
+
+    def records(members: tuple[MemberRecord, ...]) -> tuple[MemberRecord, ...]:
+        return members + tuple(NULL_RECORD if peer is None else members[peer] for _ in more)
+
+    def members(given: frozenset[int]) -> frozenset[int]:
+        return given | frozenset(more) if peer in given else given
+
+    sends = [(to, message) for new in more for to, message in step.sends if to == peer]
+    copies = len(sends) // len(more)
+    return replace(
+        step,
+        before=replace(step.before, members=records(step.before.members)),
+        after=replace(step.after, members=records(step.after.members)),
+        input=replace(
+            step.input, active=members(step.input.active), accepted=members(step.input.accepted)
+        ),
+        sends=(
+            *step.sends,
+            *((SMALLER + place // copies, message) for place, (_, message) in enumerate(sends)),
+        ),
+    )
 
 
 def take(runs: Iterable[Path]) -> None:
@@ -161,13 +195,14 @@ def steps_of(unit: Unit) -> list[Example]:
 def share(runs: Iterable[Path]) -> None:
     """Print which share of the distinct steps of each run the table has."""
     table = KnownSteps.read(TABLE).index()
+    lookup = StepLookup(shipped=table, reduces=True)
     shares, absent = defaultdict[int, list[float]](list), Counter[str]()
     for unit in units_of(runs):
         steps = steps_of(unit)
         if not steps:
             continue
         keys = np.array([step.key for step in steps], dtype=np.uint64).reshape(-1, 2)
-        has = table.lookup(keys) >= 0
+        has = (table.lookup(keys) >= 0) | lookup.known_reduced(steps)
         found = float(has.mean())
         shares[steps[0].rules.member_count].append(found)
         absent.update(step.step.action.value for step, ok in zip(steps, has, strict=True) if not ok)

@@ -262,3 +262,41 @@ def shuffled(rng: random.Random, step: Step) -> Step:
         ),
         sends=tuple(sends),
     )
+
+
+def changed_step(rng: random.Random, step: Step) -> Step:
+    """The step with something of it changed: of the outcome, a field on both sides, the message."""
+    numbers = Numbers(rng)
+    numbers.terms, numbers.positions = [-1, 0, 1, 2, 3, 4], [-1, 0, 1, 2, 3, 4]
+    members = len(step.before.members)
+    names = [name for name, kept in Member.__annotations__.items() if kept == "Int64"]
+    choice = rng.randrange(5)
+    if choice == 0:
+        return corrupted(numbers, step)
+    if choice == 1:
+        return _with_record(rng, numbers, step)
+    if choice == 2 and step.input.message is not None:
+        message = step.input.message
+        name = rng.choice([name for name in message.__struct_fields__ if name != "vote"])
+        lowest = 0 if kind(name) is Kind.MEMBER else -1
+        values: dict[str, Any] = {name: numbers.number(name, members, lowest)}
+        return replace(step, input=replace(step.input, message=replace(message, **values)))
+    name = rng.choice(names)
+    values = {name: numbers.number(name, members)}
+    changed = replace(step, before=replace(step.before, **values))
+    return changed if choice == 3 else replace(changed, after=replace(step.after, **values))
+
+
+def _with_record(rng: random.Random, numbers: Numbers, step: Step) -> Step:
+    """The step with a field of a member record changed before it, and mostly after it too."""
+    member = rng.randrange(len(step.before.members))
+    name = rng.choice(("leadership_term_id", "log_position", "candidate_term_id"))
+    value = numbers.number(name, len(step.before.members))
+
+    def changed(state: Member) -> Member:
+        records = list(state.members)
+        records[member] = replace(records[member], **{name: value})
+        return replace(state, members=tuple(records))
+
+    after = changed(step.after) if rng.random() < 0.7 else step.after
+    return replace(step, before=changed(step.before), after=after)

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from canvass.cluster.rules import Rules
 from canvass.conformance.check import Asking, Progress, check_units
 from canvass.conformance.screen import Unit
 from canvass.conformance.step_lookup import (
@@ -27,12 +28,16 @@ from canvass.conformance.step_lookup import (
     default_cache,
     spec_digest,
 )
+from canvass.conformance.steps import example_of
 from canvass.conformance.verdict import CorpusVerdict
 from canvass.graph import GraphError
 from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.folders import file_digest
 from canvass.spec.files import spec_root
 from canvass.steps.lookup import KeyTable
+from canvass.steps.oracle import Answer
+from canvass.steps.reduction import reduced
+from canvass.steps.step import Step
 
 SHIPPED: Final = "known-steps.npz"
 
@@ -103,6 +108,8 @@ def grown(
 ) -> tuple[CorpusVerdict, KnownSteps]:
     """Check runs, with TLC for each step that a table lacks; give the table with what TLC allows.
 
+    TLC is also asked about the reduced forms of these steps.
+
     Raises
     ------
     KnownStepsError
@@ -113,8 +120,17 @@ def grown(
     digest = spec_digest()
     if base is not None and base.digest != digest:
         raise KnownStepsError("the table was made of another spec; remove it, and make a new one")
-    lookup = StepLookup(oracle, digest=digest, shipped=NO_STEPS if base is None else base.index())
+    asked: dict[Rules, list[Step]] = {}
+
+    def noting(rules: Rules, steps: Sequence[Step]) -> Sequence[Answer]:
+        asked.setdefault(rules, []).extend(steps)
+        return oracle(rules, steps)
+
+    lookup = StepLookup(noting, digest=digest, shipped=NO_STEPS if base is None else base.index())
     found = check_units(units, lookup, progress, asking)
+    for rules, steps in list(asked.items()):
+        forms = [example_of(reduced(step, rules), rules) for step in steps]
+        lookup.allowed([form for form in forms if form is not None])
     answers = lookup.cached()
     keys = [lookup.shipped.keys, answers.keys[answers.edges == ALLOWED]]
     return found, KnownSteps.of(digest, np.concatenate(keys))
@@ -152,6 +168,7 @@ def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True
         graphs={str(path): _open_keys(path) for path in graphs},
         cache=folder,
         shipped=shipped_steps(spec_digest()) if keep else NO_STEPS,
+        reduces=keep,
     )
 
 

@@ -251,10 +251,16 @@ class Screening:
             self.found_in_graph += int(np.count_nonzero(codes == IN_GRAPH))
             self.found_in_cache += int(np.count_nonzero((codes == ALLOWED) | (codes == REFUSED)))
             codes[codes == IN_GRAPH] = ALLOWED
+            waiting = np.flatnonzero(codes == UNKNOWN)
+            examples = [results.example(known + place) for place in waiting.tolist()]
+            reduced = self.lookup.known_reduced(examples)
+            self.found_in_graph += int(np.count_nonzero(reduced))
+            codes[waiting[reduced]] = ALLOWED
             self._codes = np.concatenate([self._codes, codes])
             self._seen = np.concatenate([self._seen, np.zeros(len(fresh), dtype=np.bool_)])
-            for place in np.flatnonzero(codes == UNKNOWN).tolist():
-                self._open[known + place] = results.example(known + place)
+            for place, example, found in zip(waiting.tolist(), examples, reduced, strict=True):
+                if not found:
+                    self._open[known + place] = example
 
     def _finish(self, state: RunState) -> None:
         """Check what takes the whole run."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
-from canvass.conformance.steps import Example
+from canvass.conformance.steps import Example, reduced_example
 from canvass.spec.files import find_file
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import Answer, Ruleset
@@ -118,6 +118,8 @@ class StepLookup:
     answers: KeyTable | None = None
     """What the cache holds, once it was read."""
     shipped: KeyTable = NO_STEPS
+    reduces: bool = False
+    """Whether a step counts as allowed if its reduced form is known to be."""
 
     def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
         """Say what is known of keys: ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
@@ -141,18 +143,30 @@ class StepLookup:
             If an oracle gives another number of answers than it was asked for.
         """
         out = np.full(len(examples), UNKNOWN, dtype=np.int8)
+        out[self.known_reduced(examples)] = ALLOWED
         by_rules: dict[Rules, list[int]] = {}
-        for place, example in enumerate(examples):
-            by_rules.setdefault(example.rules, []).append(place)
+        for place in np.flatnonzero(out == UNKNOWN).tolist():
+            by_rules.setdefault(examples[place].rules, []).append(place)
+        asked: list[int] = []
         for rules, places in by_rules.items():
             answers = self.oracle(rules, [examples[place].step for place in places])
             if len(answers) != len(places):
                 raise StepLookupError(f"asked for {len(places)} steps, got {len(answers)} answers")
             out[places] = [answer.allowed for answer in answers]
-        self.asked += len(examples)
-        keys = np.array([example.key for example in examples], dtype=np.uint64)
-        self.remember(keys.reshape(len(examples), 2), out)
+            asked += places
+        self.asked += len(asked)
+        if asked:
+            self.remember(_keys([examples[place] for place in asked]), out[asked])
         return out
+
+    def known_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
+        """Say of each of some steps whether its reduced form is known to be allowed.
+
+        A step of which that is not known is not known to be refused: ask about the step itself.
+        """
+        if not self.reduces:
+            return np.zeros(len(examples), dtype=np.bool_)
+        return np.isin(self.known(_keys(list(map(reduced_example, examples)))), (ALLOWED, IN_GRAPH))
 
     def decide(self, example: Example) -> bool:
         """Say of one step whether it is allowed, from what is known or by asking."""
@@ -163,19 +177,22 @@ class StepLookup:
 
     def allowed(self, examples: Sequence[Example]) -> list[bool]:
         """Say of each of some steps whether it is allowed, from what is known or by asking."""
-        open_examples = self.unknown(examples)
-        if open_examples:
-            self.ask(open_examples)
-        keys = np.array([example.key for example in examples], dtype=np.uint64)
-        codes = self.known(keys.reshape(len(examples), 2))
+        open_examples = self._unknown_keys(examples)
+        answers = dict(zip((e.key for e in open_examples), self.ask(open_examples), strict=True))
+        codes = self.known(_keys(examples))
+        for place in np.flatnonzero(codes == UNKNOWN).tolist():
+            codes[place] = answers[examples[place].key]
         found: list[bool] = np.isin(codes, (ALLOWED, IN_GRAPH)).tolist()
         return found
 
     def unknown(self, examples: Iterable[Example]) -> list[Example]:
         """Give those of some steps of which nothing is known, each once."""
+        distinct = self._unknown_keys(examples)
+        return [distinct[place] for place in np.flatnonzero(~self.known_reduced(distinct)).tolist()]
+
+    def _unknown_keys(self, examples: Iterable[Example]) -> list[Example]:
         distinct = list({example.key: example for example in examples}.values())
-        keys = np.array([example.key for example in distinct], dtype=np.uint64)
-        codes = self.known(keys.reshape(len(distinct), 2))
+        codes = self.known(_keys(distinct))
         return [distinct[place] for place in np.flatnonzero(codes == UNKNOWN).tolist()]
 
     @property
@@ -203,6 +220,11 @@ class StepLookup:
             with aside.open("wb") as file:
                 np.savez(file, keys=self.answers.keys, answers=self.answers.edges)
             aside.replace(path)
+
+
+def _keys(examples: Sequence[Example]) -> NDArray[np.uint64]:
+    keys = np.array([example.key for example in examples], dtype=np.uint64)
+    return keys.reshape(len(examples), 2)
 
 
 def _load(path: Path | None) -> KeyTable:

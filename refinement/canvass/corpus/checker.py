@@ -215,7 +215,11 @@ class ConformanceChecker:
     def _lookup(self) -> StepLookup:
         graphs = {name: open_keys(local_folder(place_of(name))) for name in self.graphs}
         lookup = StepLookup(
-            _ask_alone, graphs=graphs, digest=self.digest, shipped=shipped_steps(self.digest)
+            _ask_alone,
+            graphs=graphs,
+            digest=self.digest,
+            shipped=shipped_steps(self.digest),
+            reduces=True,
         )
         if self.shared:
             lookup.answers = KeyTable.open(local_folder(self._answers))

@@ -1,0 +1,232 @@
+"""A canonical step as parts that can be changed, for the rules that reduce it.
+
+`Draft` erases what a step does not read, and refuses a step that writes what its rule does not
+name. What the rules say of each action is in the modules beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from canvass.cluster.member import ElectionState, Input, Member, MemberRecord, TermEntry
+from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.rules import Rules
+from canvass.steps.canonical import map_step
+from canvass.steps.frames import INPUT_FIELDS, REGIME_FIELDS
+from canvass.steps.step import Step
+from canvass.traces.layout import FLAG_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
+from canvass.traces.layout import kind as kind_of
+
+Cells = dict[str, Any]
+
+SELF: Final = 0
+"""The member that takes a canonical step."""
+
+
+LARGE: Final = 10_000
+"""Above every number of a canonical step: where numbers that stand apart begin."""
+
+
+class Unreduced(Exception):
+    """The step is not one that a rule knows; it stays as it is."""
+
+
+def must(condition: bool) -> None:
+    """Give up if a rule does not know the step.
+
+    Raises
+    ------
+    Unreduced
+        If the condition does not hold.
+    """
+    if not condition:
+        raise Unreduced
+
+
+class Draft:
+    """The parts of a canonical step, to be changed in place."""
+
+    def __init__(self, step: Step, rules: Rules) -> None:
+        self.step = step
+        self.old = rules.is_149
+        self.before, self.after = _fields(step.before), _fields(step.after)
+        self.records_before = [asdict(record) for record in step.before.members]
+        self.records_after = [asdict(record) for record in step.after.members]
+        self.log_before = step.before.recording_log
+        self.log_after = step.after.recording_log
+        self.input = {
+            name: getattr(step.input, name) for name in Input.__struct_fields__ if name != "message"
+        }
+        self.message = {} if step.input.message is None else asdict(step.input.message)
+        self.sends = [(to, type(message), asdict(message)) for to, message in step.sends]
+        self.terms_by_order = False
+        """Whether it does not matter which terms follow each other."""
+
+    @property
+    def state(self) -> ElectionState:
+        """The election state before the step."""
+        found = self.before["election_state"]
+        assert isinstance(found, ElectionState)
+        return found
+
+    def at(self, state: ElectionState) -> None:
+        """Give up if the member is in another election state."""
+        must(self.state is state)
+
+    @property
+    def count(self) -> int:
+        """The members of the cluster."""
+        return len(self.records_before)
+
+    @property
+    def quorum(self) -> int:
+        """How many members are a quorum."""
+        return self.count // 2 + 1
+
+    def result(self) -> Step:
+        """Give the step that the parts now make."""
+        message = self.step.input.message
+        made = Step(
+            member=SELF,
+            before=_member(self.before, self.records_before, self.log_before),
+            action=self.step.action,
+            input=Input(
+                message=None if message is None else type(message)(**self.message), **self.input
+            ),
+            after=_member(self.after, self.records_after, self.log_after),
+            sends=tuple((to, each(**values)) for to, each, values in self.sends),
+            barred=self.step.barred,
+        )
+        return _with_terms_in_order(made) if self.terms_by_order else made
+
+    # --- what a step reads and writes -------------------------------------------------------------
+
+    def fields(self, reads: str = "", writes: str = "") -> None:
+        """Erase the single fields that are not read; those not written have to be unchanged."""
+        _frame(self.before, self.after, STATE_COLUMNS, {*reads.split(), *REGIME_FIELDS}, writes)
+
+    def record(self, member: int, reads: str = "", writes: str = "") -> None:
+        """Erase the fields of a member's record that are not read."""
+        before, after = self.records_before[member], self.records_after[member]
+        _frame(before, after, MEMBER_COLUMNS, set(reads.split()), writes)
+
+    def records(self, reads: str = "", writes: str = "") -> None:
+        """Erase the fields of all records that are not read."""
+        for member in range(self.count):
+            self.record(member, reads, writes)
+
+    def one_record(self, member: int, reads: str = "", writes: str = "") -> None:
+        """Erase all records but for some fields of one."""
+        for other in range(self.count):
+            if other == member:
+                self.record(other, reads, writes)
+            else:
+                self.record(other)
+
+    def log(self, *terms: int) -> None:
+        """Keep of an unchanged recording log the entries in which terms are found."""
+        if self.log_before != self.log_after:
+            raise Unreduced
+        kept = {_entry_at(self.log_before, term) for term in terms}
+        self.log_before = self.log_after = tuple(
+            entry for place, entry in enumerate(self.log_before) if place in kept
+        )
+
+    def given(self, inputs: str = "", message: str = "") -> None:
+        """Erase what is not read of the input and of its message."""
+        for name in INPUT_FIELDS.get(self.step.action, ()):
+            if name not in inputs.split():
+                self.input[name] = Input.__struct_defaults__[Input.__struct_fields__.index(name)]
+        for name in self.message:
+            if name not in message.split() and kind_of(name) is not Kind.MEMBER:
+                self.message[name] = False if name == "vote" else _erased(name)
+
+    def nothing(self) -> None:
+        """Erase everything: the step looks at nothing and changes nothing."""
+        self.fields()
+        self.records()
+        self.log()
+        self.given()
+
+    def apart(self, *groups: Iterable[tuple[Cells, str]]) -> None:
+        """Put the numbers of each group above those of the one before, and of all others."""
+        for number, group in enumerate(groups, 1):
+            for cells, name in group:
+                lowest = 0 if kind_of(name) is Kind.TERM else 1
+                if cells[name] >= lowest:
+                    cells[name] += number * LARGE
+
+    def sends_of(self, made: type[Struct]) -> list[Cells]:
+        """Give the messages of a type that are sent."""
+        return [values for _, each, values in self.sends if each is made]
+
+    def same(self, *cells: tuple[Cells, str]) -> int:
+        """Give the value that all of some cells have."""
+        values = {of[name] for of, name in cells}
+        if len(values) != 1:
+            raise Unreduced
+        return int(values.pop())
+
+    def put(self, value: Any, *cells: tuple[Cells, str]) -> None:
+        """Give some cells a value."""
+        for of, name in cells:
+            of[name] = value
+
+    def quorum_position(self, positions: Sequence[int], members: Iterable[int]) -> int:
+        """Give the position that a quorum of some members has reached: ``QuorumPosition``."""
+        ranked = sorted((positions[member] for member in members), reverse=True)
+        return max(0, ranked[self.quorum - 1]) if len(ranked) >= self.quorum else 0
+
+
+def _with_terms_in_order(step: Step) -> Step:
+    """Number the terms of a step 0, 1, ... in their order."""
+    found = set[int]()
+
+    def visit(name: str, value: int) -> int:
+        if kind_of(name) is Kind.TERM:
+            found.add(value)
+        return value
+
+    map_step(step, visit)
+    places = {value: place for place, value in enumerate(sorted(v for v in found if v >= 0))}
+
+    def rename(name: str, value: int) -> int:
+        return places.get(value, value) if kind_of(name) is Kind.TERM else value
+
+    return map_step(step, rename)
+
+
+def _fields(state: Member) -> Cells:
+    return {name: getattr(state, name) for name in STATE_COLUMNS}
+
+
+def _member(fields: Cells, records: list[Cells], log: tuple[TermEntry, ...]) -> Member:
+    members = tuple(MemberRecord(**record) for record in records)
+    return Member(**fields, members=members, recording_log=log)
+
+
+def _erased(name: str) -> Any:
+    return False if name in FLAG_COLUMNS else NULL_VALUE
+
+
+def _frame(before: Cells, after: Cells, names: Iterable[str], reads: set[str], writes: str) -> None:
+    written = {*writes.split(), *(REGIME_FIELDS & before.keys())}
+    for name in names:
+        if name not in written and before[name] != after[name]:
+            raise Unreduced
+        if name not in reads:
+            before[name] = _erased(name)
+            if name not in written:
+                after[name] = _erased(name)
+
+
+def _entry_at(log: Sequence[TermEntry], term: int) -> int:
+    """Give where `FindTermEntry` finds a term in a log; -1 if nowhere."""
+    if term < 0:
+        return -1
+    found = (place for place, each in enumerate(log) if each.leadership_term_id >= term)
+    return next(found, -1)
