@@ -234,14 +234,7 @@ def _clears_decks(taken: Taken, before: Member) -> bool:
 
 def record_truth(options: Options, folder: Path) -> None:
     """Record a run as what it was, for the checker."""
-    run = Run(
-        schema="canvass.run/1",
-        run_id="simulated",
-        revision="1.50",
-        member_count=options.member_count,
-        initial="empty",
-        source={"kind": "simulation"},
-    )
+    run = Run.of(options.rules, "simulated", {"kind": "simulation"})
     with RunRecorder(folder, run, flush=False) as recorder:
         Simulator(options, [recorder.member(i) for i in range(options.member_count)]).run()
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from canvass.cluster import core
 from canvass.cluster.ports import StepFunction, StepRecorder
-from canvass.cluster.rules import HARDENED, HAZARDS, Rules
+from canvass.cluster.rules import Rules
 from canvass.simulation.scenario import Dialogue, ScenarioError, replay
 from canvass.traces.recorder import RunRecorder
 from canvass.traces.schema import Run
@@ -72,22 +72,6 @@ class _Lazy:
         return self._recorder.member(self._member).record(*step, **facts)
 
 
-def _run_of(rules: Rules, run_id: str, *, empty: bool) -> Run:
-    hardened = rules.hardening == HAZARDS
-    return Run(
-        schema="canvass.run/1",
-        run_id=run_id,
-        revision=cast(
-            Literal["1.49", "1.50", "hardened"], HARDENED if hardened else rules.revision
-        ),
-        member_count=rules.member_count,
-        hardening=() if hardened else tuple(sorted(rules.hardening)),
-        appointed_leader_id=rules.appointed_leader_id,
-        initial="empty" if empty else "unknown",
-        source={"kind": "scenario"},
-    )
-
-
 def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) -> RecordedScenario:
     """Run a scenario and record it.
 
@@ -107,7 +91,8 @@ def record_scenario(source: Path, folder: Path, step: StepFunction = core.step) 
     seen: list[Rules] = []
 
     def recorders(rules: Rules) -> Sequence[StepRecorder]:
-        run = _run_of(rules, folder.name, empty=not laid_down)
+        initial: Literal["empty", "unknown"] = "unknown" if laid_down else "empty"
+        run = Run.of(rules, folder.name, {"kind": "scenario"}, initial)
         recorder = RunRecorder(folder, run, flush=False)
         opened.append(recorder)
         seen.append(rules)

@@ -154,18 +154,13 @@ async def _run(config: MemberConfig) -> None:
 def _recorder(config: MemberConfig, rules: Rules, archive: Archive) -> StreamRecorder:
     """Go on with the member's recording, so that it agrees with what is on disk."""
     i = config.member_id
-    run = Run(
-        schema="canvass.run/1",
-        run_id=config.run_id,
-        revision=config.revision,
-        member_count=config.member_count,
-        source={
-            "kind": "processes",
-            "services": config.services,
-            "clock": config.clock,
-            "timeouts": settings_of(Timing().divided(config.clock)),
-        },
-    )
+    source = {
+        "kind": "processes",
+        "services": config.services,
+        "clock": config.clock,
+        "timeouts": settings_of(Timing().divided(config.clock)),
+    }
+    run = Run.of(rules, config.run_id, source)
     path = Path(config.run_folder) / f"member-{i}.ndjson"
     last, previous = last_states(path)
     todo = resumption(rules, i, archive.found(rules), last, previous)

@@ -10,7 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from canvass.cluster import core
 from canvass.cluster.effects import AppendNewLeadershipTermEvent, AppendToLog
 from canvass.cluster.member import NO_INPUT, ElectionState, Input, Member, ModuleState, Role
 from canvass.cluster.ports import Received, StepFunction
-from canvass.cluster.rules import HARDENED, HAZARDS, Rules
+from canvass.cluster.rules import Rules
 from canvass.cluster.stepping import ACTION_OF
 from canvass.simulation.scenario.contents import Log
 from canvass.simulation.scenario.world import Step, World
@@ -194,7 +194,7 @@ def record_run(
     run_id: str | None = None,
     suffix: str = "",
     step: StepFunction = core.step,
-    cluster: type[DrivenCluster] | None = None,
+    cluster: type[DrivenCluster] = DrivenCluster,
 ) -> Run:
     """Drive a cluster and record it in a folder.
 
@@ -211,21 +211,10 @@ def record_run(
     suffix
         Of the streams' files: ``.gz`` and ``.zst`` compress.
     cluster
-        What is driven; else `DrivenCluster` itself.
+        What is driven.
     """
-    hardened = rules.hardening == HAZARDS
-    run = Run(
-        schema="canvass.run/1",
-        run_id=run_id or f"driven-{seed}",
-        revision=cast(
-            Literal["1.49", "1.50", "hardened"], HARDENED if hardened else rules.revision
-        ),
-        member_count=rules.member_count,
-        hardening=() if hardened else tuple(sorted(rules.hardening)),
-        appointed_leader_id=rules.appointed_leader_id,
-        source={"kind": "driven", "seed": seed},
-    )
+    run = Run.of(rules, run_id or f"driven-{seed}", {"kind": "driven", "seed": seed})
     with RunRecorder(folder, run, suffix=suffix, flush=False) as recorder:
-        driven = (cluster or DrivenCluster)(rules, recorder, seed, faults=faults, step=step)
+        driven = cluster(rules, recorder, seed, faults=faults, step=step)
         driven.run(steps)
     return run

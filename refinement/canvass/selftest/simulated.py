@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, cast
 
 from canvass.simulation.options import Options
 from canvass.simulation.simulator import RunResult, Simulator
@@ -30,18 +29,13 @@ def run_id_of(options: Options) -> str:
 
 def record_run(options: Options, folder: Path) -> RunResult:
     """Do one run and record it in a folder of its own within ``folder``."""
-    run = Run(
-        schema="canvass.run/1",
-        run_id=run_id_of(options),
-        revision=cast(Literal["1.49", "1.50", "hardened"], options.revision),
-        member_count=options.member_count,
-        source={
-            "kind": "simulation",
-            "seed": options.seed,
-            "options": asdict(options),
-            "timeouts": settings_of(options.timing),
-        },
-    )
+    source = {
+        "kind": "simulation",
+        "seed": options.seed,
+        "options": asdict(options),
+        "timeouts": settings_of(options.timing),
+    }
+    run = Run.of(options.rules, run_id_of(options), source)
     with RunRecorder(folder / run.run_id, run, suffix=".zst", flush=False) as recorder:
         members = [recorder.member(i) for i in range(options.member_count)]
         return Simulator(options, members).run()

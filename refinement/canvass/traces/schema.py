@@ -22,6 +22,7 @@ from canvass.cluster import member
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE, Int64, Message
 from canvass.cluster.names import wire_name
+from canvass.cluster.rules import HARDENED, HAZARDS, Rules
 from canvass.traces.actions import ACTION_INPUTS, Action
 from canvass.traces.limits import (
     MAX_ID_DIGITS,
@@ -99,6 +100,27 @@ class Run(_Part, frozen=True):
     """Where the run came from, such as ``{"kind": "simulation", "seed": 7}``. No verdict depends on
     it. ``timeouts`` in it are the cluster's, for timing warnings (`canvass.traces.timeouts`).
     """
+
+    @classmethod
+    def of(
+        cls,
+        rules: Rules,
+        run_id: str,
+        source: dict[str, Any],
+        initial: Literal["empty", "unknown"] = "empty",
+    ) -> Run:
+        """Describe a run of a cluster that obeys some rules."""
+        hardened = rules.hardening == HAZARDS
+        return cls(
+            schema="canvass.run/1",
+            run_id=run_id,
+            revision=HARDENED if hardened else rules.revision,  # type: ignore[arg-type]
+            member_count=rules.member_count,
+            hardening=() if hardened else tuple(sorted(rules.hardening)),
+            appointed_leader_id=rules.appointed_leader_id,
+            initial=initial,
+            source=source,
+        )
 
 
 class Send(_Part, frozen=True, gc=False):
