@@ -89,7 +89,7 @@ def test_a_watch_that_is_killed_leaves_each_run_in_the_tables_once(
             assert sorted(names(place, "verdicts")) == sorted(expected.items())
             for table in TABLES:
                 files = [file.name for file in files_below(place / "tables" / table)]
-                assert len(files) == len(set(files)) == 2
+                assert len(files) == len(set(files)) <= 2  # One if nothing was committed.
 
 
 def names(place: Place, table: str) -> list[tuple[str, str]]:
