@@ -11,9 +11,9 @@ for each Hive partition of the corpus. Folders of Aeron's logs are imported wher
 What an option leaves out is not read: partitions, files, row groups, members' streams.
 
 Options: ``path`` (which ``load`` takes too); ``where``, a condition on the partitions as
-`canvass.corpus.where` reads it; ``run``, ``member`` and ``revision``, the values that are wanted,
-with commas between them; ``columns``, likewise; ``memberCount`` (default 3; a run of another size
-is an error); and ``partitions``, how many there are in Spark.
+`canvass.corpus.selection` reads it; ``run``, ``member`` and ``revision``, the values that are
+wanted, with commas between them; ``columns``, likewise; ``memberCount`` (default 3; a run of
+another size is an error); and ``partitions``, how many there are in Spark.
 """
 
 from __future__ import annotations
@@ -32,9 +32,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.local_units import on_this_machine
 from canvass.corpus.plan import Task, Unit, UnitKind, list_units, pack
-from canvass.corpus.selection import BadOption, Selection, partition_names, partition_values
+from canvass.corpus.selection import (
+    BadOption,
+    Selection,
+    partition_names,
+    partition_values,
+    select_units,
+)
 from canvass.corpus.storage import Place, place_of
-from canvass.corpus.where import select_units
 from canvass.traces.alignment.importer import import_logs
 from canvass.traces.arrow import arrow_schema, to_table
 from canvass.traces.errors import Code, TraceError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from canvass.corpus.plan import Unit, UnitKind, list_units
-from canvass.corpus.where import BadCondition, select_units
+from canvass.corpus.selection import BadCondition, select_units
 
 UNITS = [
     Unit(UnitKind.FILE, "/lake/a", 1, partition=(("date", "2026-11-20"), ("region", "eu"))),

@@ -187,7 +187,7 @@ def check_request(request: Request) -> None:
 def _list_units(request: Request) -> list[Unit]:
     from canvass.cli.given import need_runs
     from canvass.corpus.plan import list_units
-    from canvass.corpus.where import select_units
+    from canvass.corpus.selection import select_units
 
     check_request(request)
     local = [place for place in request.corpora if isinstance(place, Path)]
