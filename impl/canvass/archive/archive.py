@@ -7,7 +7,6 @@ recovery that finds it does it again.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,12 +15,11 @@ from canvass.archive.recording import SEGMENT_LENGTH, Recording
 from canvass.archive.recording_log_file import (
     MODULE_SERVICE_ID,
     EntryType,
+    Intent,
     LogEntry,
     NodeState,
-    decode_entries,
-    decode_node_state,
-    encode_entries,
-    encode_node_state,
+    decode,
+    encode,
     read_sealed,
     remove_aside,
     term_entry,
@@ -39,10 +37,6 @@ _LOG_MAGIC: Final = b"CVRECLOG"
 _STATE_MAGIC: Final = b"CVNODEST"
 _INTENT_MAGIC: Final = b"CVINTENT"
 _SNAPSHOT_MAGIC: Final = b"CVSNAPSH"
-_INTENT: Final = struct.Struct("<qqqq?")
-"""Candidate term, with log position and timestamp; where to cut the log off; whether entries of
-the recording log follow."""
-_NOTHING: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +46,6 @@ class Change:
     candidate_term_id: int | None = None
     term_entries: tuple[TermEntry, ...] | None = None
     truncate_position: int | None = None
-
-    @property
-    def count(self) -> int:
-        """How many files change."""
-        parts = (self.candidate_term_id, self.term_entries, self.truncate_position)
-        return sum(part is not None for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +81,13 @@ class Archive:
         storage.sync_folder()  # Names that a killed process has given may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
         written = read_sealed(storage, RECORDING_LOG, _LOG_MAGIC)
-        self.entries = () if written is None else decode_entries(written)
+        self.entries = () if written is None else decode(written, tuple[LogEntry, ...])
         state = read_sealed(storage, NODE_STATE, _STATE_MAGIC)
-        self.node_state = NodeState() if state is None else decode_node_state(state)
+        self.node_state = NodeState() if state is None else decode(state, NodeState)
         intent = read_sealed(storage, INTENT, _INTENT_MAGIC)
         if intent is not None:
-            self._fulfil(intent)
+            self._carry_out(decode(intent, Intent))
+            self._remove_intent()
 
     @property
     def term_entries(self) -> tuple[TermEntry, ...]:
@@ -124,28 +113,16 @@ class Archive:
 
     def change(self, change: Change, timestamp: int) -> None:
         """Carry out what a step changes on disk, all of it or nothing."""
-        if change.count > 1:
-            candidate = change.candidate_term_id
-            cut = change.truncate_position
-            entries = change.term_entries
-            data = _INTENT.pack(
-                _NOTHING if candidate is None else candidate,
-                self.recording.end,
-                timestamp,
-                _NOTHING if cut is None else cut,
-                entries is not None,
-            )
-            if entries is not None:
-                data += encode_entries(self._with_terms(entries, timestamp))
-            write_sealed(self._storage, INTENT, _INTENT_MAGIC, data)
+        state = entries = None
         if change.candidate_term_id is not None:
             state = NodeState(change.candidate_term_id, self.recording.end, timestamp)
-            self._write_node_state(state)
-        if change.truncate_position is not None:
-            self.recording.truncate(change.truncate_position)
         if change.term_entries is not None:
-            self._write_entries(self._with_terms(change.term_entries, timestamp))
-        if change.count > 1:
+            entries = self._with_terms(change.term_entries, timestamp)
+        intent = Intent(state, change.truncate_position, entries)
+        if intent.count > 1:
+            write_sealed(self._storage, INTENT, _INTENT_MAGIC, encode(intent))
+        self._carry_out(intent)
+        if intent.count > 1:
             self._remove_intent()
 
     def write_snapshot(self, snapshot: Snapshot, timestamp: int) -> None:
@@ -216,22 +193,18 @@ class Archive:
         return (*(known.get(term) or term_entry(term, timestamp) for term in terms), *kept)
 
     def _write_entries(self, entries: tuple[LogEntry, ...]) -> None:
-        write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode_entries(entries))
+        write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode(entries))
         self.entries = entries
 
-    def _write_node_state(self, state: NodeState) -> None:
-        write_sealed(self._storage, NODE_STATE, _STATE_MAGIC, encode_node_state(state))
-        self.node_state = state
-
-    def _fulfil(self, intent: bytes) -> None:
-        candidate, position, timestamp, cut, has_entries = _INTENT.unpack_from(intent)
-        if candidate != _NOTHING:
-            self._write_node_state(NodeState(candidate, position, timestamp))
-        if cut != _NOTHING:
-            self.recording.truncate(cut)
-        if has_entries:
-            self._write_entries(decode_entries(intent[_INTENT.size :]))
-        self._remove_intent()
+    def _carry_out(self, intent: Intent) -> None:
+        if intent.node_state is not None:
+            data = encode(intent.node_state)
+            write_sealed(self._storage, NODE_STATE, _STATE_MAGIC, data)
+            self.node_state = intent.node_state
+        if intent.truncate_position is not None:
+            self.recording.truncate(intent.truncate_position)
+        if intent.entries is not None:
+            self._write_entries(intent.entries)
 
     def _remove_intent(self) -> None:
         self._storage.remove(INTENT)

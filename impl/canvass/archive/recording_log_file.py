@@ -7,11 +7,11 @@ protocol; the archive decides when they are written.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeVar
 from zlib import crc32
+
+import msgspec
 
 from canvass.archive.storage import ArchiveError, DamageError, Storage
 from canvass.cluster.member import TermEntry
@@ -20,6 +20,8 @@ from canvass.cluster.messages import NULL_VALUE
 _HEADER: Final = struct.Struct("<8sII")
 """Magic, length, CRC of what follows."""
 _ASIDE: Final = ".new"
+
+T = TypeVar("T")
 
 
 def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
@@ -72,8 +74,11 @@ class EntryType(IntEnum):
     SNAPSHOT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class _Record(msgspec.Struct, frozen=True, array_like=True):
+    """A record of a file."""
+
+
+class LogEntry(_Record, frozen=True):
     """One entry of the recording log, with the fields that Aeron's has."""
 
     recording_id: int
@@ -104,8 +109,7 @@ def term_entry(entry: TermEntry, timestamp: int, recording_id: int = 0) -> LogEn
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(_Record, frozen=True):
     """What a member must not forget of its ballots."""
 
     candidate_term_id: int = NULL_VALUE
@@ -113,45 +117,35 @@ class NodeState:
     timestamp: int = 0
 
 
-_ENTRY: Final = struct.Struct("<qqqqqii")
-_NODE_STATE: Final = struct.Struct("<qqq")
+class Intent(_Record, frozen=True):
+    """What is to become of the files of a member; what is None stays as it is."""
+
+    node_state: NodeState | None
+    truncate_position: int | None
+    """Where to cut the log off."""
+    entries: tuple[LogEntry, ...] | None
+    """Of the recording log, all of them."""
+
+    @property
+    def count(self) -> int:
+        """How many files change."""
+        parts = (self.node_state, self.truncate_position, self.entries)
+        return sum(part is not None for part in parts)
 
 
-def encode_entries(entries: Sequence[LogEntry]) -> bytes:
-    """Write the entries of a recording log."""
-    return b"".join(
-        _ENTRY.pack(
-            entry.recording_id,
-            entry.leadership_term_id,
-            entry.term_base_log_position,
-            entry.log_position,
-            entry.timestamp,
-            entry.service_id,
-            entry.type,
-        )
-        for entry in entries
-    )
+encode: Final = msgspec.msgpack.Encoder().encode
+"""Writes the entries of a recording log, the node state or an intent."""
 
 
-def decode_entries(data: bytes) -> tuple[LogEntry, ...]:
-    """Read the entries of a recording log."""
-    if len(data) % _ENTRY.size:
-        raise ArchiveError(f"{len(data)} bytes are no recording log")
-    found = []
-    for recording, term, base, end, timestamp, service, kind in _ENTRY.iter_unpack(data):
-        if kind not in [known.value for known in EntryType]:
-            raise ArchiveError(f"a recording log has no entries of type {kind}")
-        found.append(LogEntry(recording, term, base, end, timestamp, service, EntryType(kind)))
-    return tuple(found)
+def decode(data: bytes, kind: type[T]) -> T:
+    """Read what `encode` has written.
 
-
-def encode_node_state(state: NodeState) -> bytes:
-    """Write the node state."""
-    return _NODE_STATE.pack(state.candidate_term_id, state.log_position, state.timestamp)
-
-
-def decode_node_state(data: bytes) -> NodeState:
-    """Read the node state."""
-    if len(data) != _NODE_STATE.size:
-        raise ArchiveError(f"{len(data)} bytes are no node state")
-    return NodeState(*_NODE_STATE.unpack(data))
+    Raises
+    ------
+    ArchiveError
+        If it is of another kind.
+    """
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise ArchiveError(f"{len(data)} bytes are no record of an archive: {error}") from None
