@@ -75,7 +75,7 @@ def to_html(
     folder
         Where the page is written, for its links to runs; none if that is not known.
     """
-    body = [_headline(found), _figures(found), _listed(found, folder), *_timing(found)]
+    body = [_headline(found), _figures(found), _listed(found, folder)]
     causes = by_cause(found.runs)
     for number, (case, alike) in enumerate(zip(cases, causes, strict=False), 1):
         body += _case(case, alike, number, folder)
@@ -84,7 +84,7 @@ def to_html(
         runs = sum(map(len, hidden))
         note = f"{len(hidden):,} more causes, of {runs:,} runs; verify one alone to see it."
         body.append(f'<p class="note">{note}</p>')
-    body += more
+    body += [*more, *_timing(found)]
     title = f"canvass verify: {_title(found)}"
     return page(title, body, style=_STYLE + svg.STYLE)
 
@@ -165,8 +165,11 @@ def _case(
     explanation = case.explanation
     first = explanation.divergence
     count = "1 run" if len(alike) == 1 else f"{len(alike):,} runs"
-    yield f'<section class="cause"><h2 id="cause-{number}"><span class="bad">{text(first.name)}'
-    yield f"</span>: {text(CLASS_TEXTS[first.kind])} in {count}</h2>"
+    yield f'<section class="cause"><h2 id="cause-{number}">'
+    yield (
+        f'<span class="bad">{text(first.name)}</span>:'
+        f" {text(CLASS_TEXTS[first.kind])} in {count}</h2>"
+    )
     yield _runs(alike, folder)
     yield (
         f"<p>{text(case.run.run_id)} at member {first.member},"

@@ -37,6 +37,13 @@ dt { color: var(--dim); } dd { margin: 0; font-size: 1.3rem; }
 .note { color: var(--dim); } code, pre { font-size: .92em; }
 pre, .wide { overflow-x: auto; } pre { padding: .6rem .8rem; border: 1px solid var(--line);
   border-radius: 4px; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; } table { min-width: 0; } th { display: none; }
+  tr, td { display: block; } tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  td, td.number { border: 0; padding: .1rem 0; text-align: left; white-space: normal; }
+  td::before { content: attr(data-head); display: inline-block; min-width: 6.5rem;
+    padding-right: .6rem; color: var(--dim); } td:empty { display: none; }
+}
 """
 """What all pages look like."""
 MAX_TEXT: Final = 400
@@ -105,20 +112,21 @@ def block(lines: Iterable[str]) -> str:
     return f"<pre>{shown}</pre>"
 
 
-def row(cells: Sequence[str], *, numbers: frozenset[int] = frozenset(), head: bool = False) -> str:
-    """Give a row of a table; the cells are markup."""
-    kind = "th" if head else "td"
-    shown = (
-        f"<{kind}{_NUMBER if place in numbers else ''}>{cell}</{kind}>"
-        for place, cell in enumerate(cells)
-    )
-    return f"<tr>{''.join(shown)}</tr>"
-
-
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: frozenset[int] = frozenset()
 ) -> str:
-    """Give a table; ``head`` is plain text, the cells of ``rows`` are markup."""
-    names = row([text(name) for name in head], numbers=numbers, head=True)
-    body = "".join(row(cells, numbers=numbers) for cells in rows)
-    return f'<div class="wide"><table>{names}{body}</table></div>'
+    """Give a table; ``head`` is plain text, the cells of ``rows`` are markup.
+
+    Each cell names its column: on a phone a row is a card.
+    """
+    kinds = [_NUMBER if place in numbers else "" for place in range(len(head))]
+    names = [text(name) for name in head]
+    lines = ["".join(f"<th{kind}>{name}</th>" for kind, name in zip(kinds, names, strict=True))]
+    lines += (
+        "".join(
+            f'<td{kind} data-head="{name}">{cell}</td>'
+            for kind, name, cell in zip(kinds, names, cells, strict=True)
+        )
+        for cells in rows
+    )
+    return f'<div class="wide"><table><tr>{"</tr><tr>".join(lines)}</tr></table></div>'

@@ -30,7 +30,7 @@ summary svg path rect text g circle a
 TAGS = set(_TAGS.split())
 _ATTRIBUTES = """
 lang charset http-equiv content name class id viewbox width height xmlns role aria-label d x y
-rx cx cy r textlength lengthadjust stroke-dasharray href
+rx cx cy r textlength lengthadjust stroke-dasharray href data-head
 """
 ATTRIBUTES = set(_ATTRIBUTES.split())
 HOSTILE = (

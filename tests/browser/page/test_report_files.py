@@ -1,0 +1,125 @@
+"""The pages that ``verify --html`` and ``explain --html`` write, opened as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from canvass.conformance.check import check_units
+from canvass.conformance.html import to_html
+from canvass.conformance.report import make_cases
+from canvass.explanation import page as explanation_page
+from canvass.explanation.reading import read
+from canvass.explanation.report import explain
+from support.core_lookup import core_lookup
+
+pytestmark = pytest.mark.browser
+
+Opened = Callable[[Path], Page]
+
+OUT_OF_SIGHT = """() => [...document.querySelectorAll("h1, h2, h3, p, td, summary")]
+  .filter((one) => one.checkVisibility())
+  .filter((one) => one.getBoundingClientRect().right > innerWidth)
+  .map((one) => one.textContent.slice(0, 60))"""
+"""Words that are read only by scrolling sideways; drawings and code may be wider."""
+
+SMALL = """() => [...document.querySelectorAll("h1, h2, h3, p, td, code, summary")]
+  .filter((one) => one.checkVisibility() && parseFloat(getComputedStyle(one).fontSize) < 12)
+  .map((one) => one.textContent.slice(0, 60))"""
+
+BESIDE = "() => document.documentElement.scrollWidth - innerWidth"
+
+
+@pytest.fixture
+def opened(new_context: Any) -> Iterator[Opened]:
+    """Open a file; a complaint of the page, or a request for what is no file, fails the test."""
+    complaints: list[str] = []
+    asked: list[str] = []
+
+    def complained(where: str, text: str) -> None:
+        if where.endswith(".html"):  # Chromium's list of a folder complains of itself.
+            complaints.append(text)
+
+    def open_file(file: Path) -> Page:
+        context = new_context()
+        context.on("console", lambda message: complained(message.location["url"], message.text))
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        context.on("request", lambda request: asked.append(request.url))
+        page: Page = context.new_page()
+        page.goto(file.as_uri())
+        return page
+
+    yield open_file
+    assert complaints == []
+    assert [url for url in asked if not url.startswith("file://")] == []
+
+
+@pytest.fixture(scope="module")
+def report(bad_run: Path, good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of two runs, one of which diverges."""
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    found = check_units([bad_run, good_run], core_lookup())
+    cases = make_cases(found.runs, core_lookup(), 10)
+    file.write_text(to_html(found, cases, folder=file.parent))
+    return file
+
+
+@pytest.fixture(scope="module")
+def explained(good_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of what happened in a run."""
+    file = tmp_path_factory.mktemp("explained") / "page.html"
+    timeline, states, _ = read(good_run)
+    file.write_text(explanation_page.to_html(explain(timeline, states), "good"))
+    return file
+
+
+def test_a_report_says_what_diverges_and_a_link_leads_to_the_run(
+    opened: Opened, report: Path, bad_run: Path
+) -> None:
+    page = opened(report)
+    expect(page.locator("h1")).to_have_text("2 runs: 1 DIVERGES, 1 CONFORMS")
+    cause = page.locator("section.cause")
+    expect(cause.locator("h2")).to_have_text(
+        "Canvass: a step that the spec does not allow in 1 run"
+    )
+    expect(cause).to_contain_text("electionState")
+    expect(cause.locator("svg")).to_be_visible()
+    steps = cause.locator("details pre")
+    expect(steps).to_be_hidden()
+    cause.locator("details summary").last.click()
+    expect(steps).to_be_visible()
+    cause.get_by_role("link", name="bad").click()
+    expect(page.get_by_text("member-1.ndjson")).to_be_visible()
+    assert page.url.rstrip("/") == bad_run.as_uri()
+
+
+def test_what_diverges_stands_before_what_no_verdict_depends_on(
+    opened: Opened, report: Path
+) -> None:
+    headings = opened(report).locator("h2").all_inner_texts()
+    assert headings[0].startswith("Canvass")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["report", "explained"])
+def test_the_page_is_read_without_scrolling_sideways(
+    opened: Opened, request: pytest.FixtureRequest, name: str, width: int
+) -> None:
+    page = opened(request.getfixturevalue(name))
+    page.set_viewport_size({"width": width, "height": 844})
+    assert page.evaluate(BESIDE) <= 0
+    assert page.evaluate(OUT_OF_SIGHT) == []
+    assert page.evaluate(SMALL) == []
+
+
+def test_on_a_phone_each_cell_has_the_name_of_its_column(opened: Opened, report: Path) -> None:
+    page = opened(report)
+    cell = page.locator("td").nth(2)
+    name = "(one) => getComputedStyle(one, '::before').content"
+    assert cell.evaluate(name) == "none"
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert cell.evaluate(name) == '"events"'
