@@ -1,7 +1,7 @@
 """Measure what one long run costs in parts: checking the parts, joining them, and the memory of it.
 
 ``python benchmarks/joined_run.py [--folder FOLDER] [EVENTS...]`` writes a run of each size, checks
-it in one process if it has 10^7 events or fewer, in parts, and joins the parts, without Spark. Runs
+it in one process if it has 10^6 events or so, in parts, and joins the parts, without Spark. Runs
 in ``FOLDER`` are kept and found again. Each of the three has a process of its own, in which the
 same was done with a small run before, so that everything is compiled and loaded. Time is that of
 processors: the join is what one worker does while the others have nothing to do.
@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.long_runs import write_long_run
 
 SIZES = (1_000_000, 10_000_000)
-WHOLE_UP_TO = 10_100_000
+WHOLE_UP_TO = 2_000_000
 """Events that one process has memory for."""
 LIMIT_BYTES = 2 << 30
 LOOK_S = 0.02
