@@ -8,6 +8,7 @@ ever committed. Nothing is stopped: a scenario of a hazard is to show the violat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from canvass.cluster.member import ElectionState, Member, Role
@@ -37,6 +38,16 @@ PROPERTIES: Final = OF_A_WHOLE_CLUSTER | {
     "OneVotePerTerm",
     "RecordingLogCoherent",
 }
+
+
+_variables: Final = attrgetter(
+    "recorded_position",
+    "commit_position",
+    "election_state",
+    "persisted_candidate_term_id",
+    "recording_log",
+)
+"""What the properties are about; a vote is another matter."""
 
 
 class SafetyMonitor(Generic[LogT]):
@@ -80,6 +91,8 @@ class SafetyMonitor(Generic[LogT]):
         list
             Each property that is violated for the first time, with words about it.
         """
+        if action != "OnRequestVote" and _variables(before) == _variables(outcome.next):
+            return []
         return self._first(self._violations(i, action, before, outcome))
 
     def restart(self, i: int, last: Member, found: Member) -> list[Violation]:
