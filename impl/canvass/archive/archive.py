@@ -18,8 +18,12 @@ from canvass.archive.recording_log_file import (
     Intent,
     LogEntry,
     NodeState,
-    decode,
-    encode,
+    decode_entries,
+    decode_intent,
+    decode_node_state,
+    encode_entries,
+    encode_intent,
+    encode_node_state,
     read_sealed,
     remove_aside,
     term_entry,
@@ -81,12 +85,12 @@ class Archive:
         storage.sync_folder()  # Names that a killed process has given may not be durable.
         self.recording = Recording(storage, segment_length=segment_length)
         written = read_sealed(storage, RECORDING_LOG, _LOG_MAGIC)
-        self.entries = () if written is None else decode(written, tuple[LogEntry, ...])
+        self.entries = () if written is None else decode_entries(written)
         state = read_sealed(storage, NODE_STATE, _STATE_MAGIC)
-        self.node_state = NodeState() if state is None else decode(state, NodeState)
+        self.node_state = NodeState() if state is None else decode_node_state(state)
         intent = read_sealed(storage, INTENT, _INTENT_MAGIC)
         if intent is not None:
-            self._carry_out(decode(intent, Intent))
+            self._carry_out(decode_intent(intent))
             self._remove_intent()
 
     @property
@@ -120,7 +124,7 @@ class Archive:
             entries = self._with_terms(change.term_entries, timestamp)
         intent = Intent(state, change.truncate_position, entries)
         if intent.count > 1:
-            write_sealed(self._storage, INTENT, _INTENT_MAGIC, encode(intent))
+            write_sealed(self._storage, INTENT, _INTENT_MAGIC, encode_intent(intent))
         self._carry_out(intent)
         if intent.count > 1:
             self._remove_intent()
@@ -193,12 +197,12 @@ class Archive:
         return (*(known.get(term) or term_entry(term, timestamp) for term in terms), *kept)
 
     def _write_entries(self, entries: tuple[LogEntry, ...]) -> None:
-        write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode(entries))
+        write_sealed(self._storage, RECORDING_LOG, _LOG_MAGIC, encode_entries(entries))
         self.entries = entries
 
     def _carry_out(self, intent: Intent) -> None:
         if intent.node_state is not None:
-            data = encode(intent.node_state)
+            data = encode_node_state(intent.node_state)
             write_sealed(self._storage, NODE_STATE, _STATE_MAGIC, data)
             self.node_state = intent.node_state
         if intent.truncate_position is not None:

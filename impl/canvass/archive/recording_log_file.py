@@ -7,11 +7,11 @@ protocol; the archive decides when they are written.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final
 from zlib import crc32
-
-import msgspec
 
 from canvass.archive.storage import ArchiveError, DamageError, Storage
 from canvass.cluster.member import TermEntry
@@ -20,8 +20,6 @@ from canvass.cluster.messages import NULL_VALUE
 _HEADER: Final = struct.Struct("<8sII")
 """Magic, length, CRC of what follows."""
 _ASIDE: Final = ".new"
-
-T = TypeVar("T")
 
 
 def write_sealed(storage: Storage, name: str, magic: bytes, data: bytes) -> None:
@@ -74,11 +72,8 @@ class EntryType(IntEnum):
     SNAPSHOT = 1
 
 
-class _Record(msgspec.Struct, frozen=True, array_like=True):
-    """A record of a file."""
-
-
-class LogEntry(_Record, frozen=True):
+@dataclass(frozen=True, slots=True)
+class LogEntry:
     """One entry of the recording log, with the fields that Aeron's has."""
 
     recording_id: int
@@ -109,7 +104,8 @@ def term_entry(entry: TermEntry, timestamp: int, recording_id: int = 0) -> LogEn
     )
 
 
-class NodeState(_Record, frozen=True):
+@dataclass(frozen=True, slots=True)
+class NodeState:
     """What a member must not forget of its ballots."""
 
     candidate_term_id: int = NULL_VALUE
@@ -117,7 +113,8 @@ class NodeState(_Record, frozen=True):
     timestamp: int = 0
 
 
-class Intent(_Record, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Intent:
     """What is to become of the files of a member; what is None stays as it is."""
 
     node_state: NodeState | None
@@ -133,19 +130,62 @@ class Intent(_Record, frozen=True):
         return sum(part is not None for part in parts)
 
 
-encode: Final = msgspec.msgpack.Encoder().encode
-"""Writes the entries of a recording log, the node state or an intent."""
+_ENTRY: Final = struct.Struct("<qqqqqii")
+_NODE_STATE: Final = struct.Struct("<qqq")
+_INTENT: Final = struct.Struct("<qqqq?")
+"""Candidate term, with log position and timestamp; where to cut the log off; whether entries of
+the recording log follow."""
+_NOTHING: Final = -2
 
 
-def decode(data: bytes, kind: type[T]) -> T:
-    """Read what `encode` has written.
+def encode_entries(entries: Sequence[LogEntry]) -> bytes:
+    """Write the entries of a recording log."""
+    return b"".join(_ENTRY.pack(*astuple(entry)) for entry in entries)
 
-    Raises
-    ------
-    ArchiveError
-        If it is of another kind.
-    """
+
+def decode_entries(data: bytes) -> tuple[LogEntry, ...]:
+    """Read the entries of a recording log."""
     try:
-        return msgspec.msgpack.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
-        raise ArchiveError(f"{len(data)} bytes are no record of an archive: {error}") from None
+        return tuple(
+            LogEntry(recording, term, base, end, timestamp, service, EntryType(kind))
+            for recording, term, base, end, timestamp, service, kind in _ENTRY.iter_unpack(data)
+        )
+    except (struct.error, ValueError) as error:
+        raise ArchiveError(f"{len(data)} bytes are no recording log: {error}") from None
+
+
+def encode_node_state(state: NodeState) -> bytes:
+    """Write the node state."""
+    return _NODE_STATE.pack(*astuple(state))
+
+
+def decode_node_state(data: bytes) -> NodeState:
+    """Read the node state."""
+    if len(data) != _NODE_STATE.size:
+        raise ArchiveError(f"{len(data)} bytes are no node state")
+    return NodeState(*_NODE_STATE.unpack(data))
+
+
+def encode_intent(intent: Intent) -> bytes:
+    """Write an intent."""
+    state, cut = intent.node_state, intent.truncate_position
+    data = _INTENT.pack(
+        _NOTHING if state is None else state.candidate_term_id,
+        0 if state is None else state.log_position,
+        0 if state is None else state.timestamp,
+        _NOTHING if cut is None else cut,
+        intent.entries is not None,
+    )
+    return data + encode_entries(intent.entries or ())
+
+
+def decode_intent(data: bytes) -> Intent:
+    """Read an intent."""
+    if len(data) < _INTENT.size:
+        raise ArchiveError(f"{len(data)} bytes are no intent")
+    candidate, position, timestamp, cut, has_entries = _INTENT.unpack_from(data)
+    return Intent(
+        None if candidate == _NOTHING else NodeState(candidate, position, timestamp),
+        None if cut == _NOTHING else cut,
+        decode_entries(data[_INTENT.size :]) if has_entries else None,
+    )
