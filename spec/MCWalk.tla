@@ -171,8 +171,9 @@ CommitsOlder(i) ==
     /\ At(member[i], "LEADER_REPLAY") /\ Len(hist'.committed) > Len(hist.committed)
     /\ OpenIn(member[i].leadershipTermId) < Quorum
 
-LowersLogTerm(i) ==
-    /\ At(member'[i], "CANVASS") /\ At(member[i], "FOLLOWER_REPLAY")
+LowersLogTerm(i) ==    \* by a replay that ends short, or that an error ends
+    /\ At(member'[i], "CANVASS") \/ At(member'[i], "INIT")
+    /\ At(member[i], "FOLLOWER_REPLAY")
     /\ member'[i].logLeadershipTermId < LastTerm(member[i].recordingLog)
 
 CutsOwnTerm(i, try) ==
@@ -261,17 +262,20 @@ TowardsFigure8(step) ==
 (***************************************************************************)
 (* Towards HZ6: an entry is committed; a log has entries of two terms; its *)
 (* member is to replay all of them; its replay will end before the last    *)
-(* term begins.                                                            *)
+(* term begins, or its log term is lowered while the replay goes on.       *)
 (***************************************************************************)
 TowardsHZ6(step) ==
     LET two     == {i \in Members : \E k \in DOMAIN log'[i] : log'[i][k] # log'[i][1]}
         replays == {i \in two : At(member'[i], "FOLLOWER_REPLAY") /\ member'[i].commitPosition = 0}
         short   == {i \in replays : member'[i].replayStopPosition \in
                        {k \in DOMAIN log'[i] : log'[i][k] < LastTerm(member'[i].recordingLog)}}
+        lowered == {i \in two : /\ At(member'[i], "FOLLOWER_REPLAY")
+                               /\ member'[i].logLeadershipTermId < LastTerm(member'[i].recordingLog)}
     IN  (IF hist'.committed # <<>> THEN {"Committed"} ELSE {})
         \cup (IF two # {} THEN {"TwoTerms"} ELSE {})
         \cup (IF replays # {} THEN {"ReplaysTwo"} ELSE {})
         \cup (IF short # {} THEN {"ReplaysLess"} ELSE {})
+        \cup (IF lowered # {} THEN {"Lowered"} ELSE {})
 
 (***************************************************************************)
 (* Walks begin at the first start, or where a script ends.  NearFigure8:   *)
@@ -330,6 +334,8 @@ WalkNext ==
 CourseToFigure8 == <<<<52, 73>>, <<61, 173>>, <<3, 219>>, <<96, 237>>, <<41, 300>>>>
 
 CourseToHZ6 == <<<<83, 120>>, <<63, 478>>, <<43, 853>>, <<80, 933>>, <<96, 1100>>>>
+
+CourseToHZ6Rev149 == <<<<83, 116>>, <<63, 474>>, <<80, 632>>, <<28, 700>>>>
 
 NotFigure8 == "Figure8" \notin auxSeen
 NotHZ6 == "HZ6" \notin auxSeen

@@ -31,6 +31,7 @@ RULES = (
     "MCMemberGraph3",
     "MCMemberGraph3Rev149",
     "MCMemberGraph3Hardened",
+    "MCMemberGraph3UpstreamFix",
 )
 
 EXERCISES = (

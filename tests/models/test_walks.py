@@ -17,6 +17,8 @@ REVISIONS: Final = {
     "1.50": "MCWalk",
     "upstream-fix": "MCWalkUpstreamFix",
     "hardened": "MCWalkHardened",
+    "1.50, five members": "MCWalkFive",
+    "hardened, five members": "MCWalkFiveHardened",
 }
 MODELS: Final = {model.name: model for model in load_manifest().models}
 NEVER_HARDENED: Final = {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "Lost", "Replaced"}
@@ -42,8 +44,9 @@ def test_the_table_has_every_sighting_and_every_revision() -> None:
     assert all(list(row) == list(REVISIONS) for row in table().values())
 
 
-def test_hardened_no_hazard_is_seen_and_three_terms_are() -> None:
-    hardened = {name: row["hardened"] for name, row in table().items()}
+@pytest.mark.parametrize("column", ["hardened", "hardened, five members"])
+def test_hardened_no_hazard_is_seen_and_three_terms_are(column: str) -> None:
+    hardened = {name: row[column] for name, row in table().items()}
 
     assert {name for name in NEVER_HARDENED if hardened[name]} == set()
     assert all(hardened[name] for name in ("ThirdTerm", "CommittedInThirdTerm"))

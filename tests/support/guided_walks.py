@@ -22,15 +22,17 @@ Course = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Aim:
-    """A sighting, the operator of `MCWalk` that notes the way there, and its goals in order."""
+    """A sighting: the operator of `MCWalk` that notes the way, its goals in order, the model."""
 
     operator: str
     goals: tuple[str, ...]
+    model: str = "MCWalk"
 
 
 AIMS: Final = {
     "Figure8": Aim("TowardsFigure8", ("HasMore", "OpenedApart", "IsCandidate", "Wins", "Figure8")),
     "HZ6": Aim("TowardsHZ6", ("Committed", "TwoTerms", "ReplaysTwo", "ReplaysLess", "HZ6")),
+    "HZ6-1.49": Aim("TowardsHZ6", ("Committed", "TwoTerms", "Lowered", "HZ6"), "MCWalk149"),
 }
 WALKS: Final = 100
 """Walks of a stage."""
@@ -42,7 +44,7 @@ CANDIDATES: Final = 3
 
 def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, int]]:
     """Give the first walks that come upon the goal, each with the step after which it has."""
-    entry = next(model for model in load_manifest().models if model.name == "MCWalk")
+    entry = next(model for model in load_manifest().models if model.name == aim.model)
     begin = course[-1][1] if course else 0
     constants = {
         "Goals": f"<- {aim.operator}",
