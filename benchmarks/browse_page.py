@@ -9,16 +9,15 @@ Chromium (`make browser`) and the built page (`make page`).
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from browse_server import served
+from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -27,7 +26,6 @@ from support.grid_graph import write_grid
 SIDE = 320
 FIRST_VIEWS = 7
 CLICKS = 40
-FLAGS = ("--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run")
 DRAWN = """async () => {
   const shown = () => document.querySelector("[data-state-shown]")?.dataset.stateShown;
   const before = shown();
@@ -46,24 +44,11 @@ DRAWN = """async () => {
 def main() -> None:
     """Measure, and print a table."""
     side = int(sys.argv[1]) if len(sys.argv) > 1 else SIDE
-    path = os.environ.get("CANVASS_CHROMIUM") or shutil.which("chromium")
-    if path is None:
-        print("no Chromium here: `make browser`")
-        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "grid"
         write_grid(folder, side)
-        words = [sys.executable, "-m", "canvass.cli.main", "browse", "--no-open", str(folder)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            address = server.stdout.readline().strip()
-            try:
-                with sync_playwright() as running:
-                    browser = running.chromium.launch(executable_path=path, args=list(FLAGS))
-                    measure(browser, address, side)
-                    browser.close()
-            finally:
-                server.terminate()
+        with served([folder]) as page:
+            measure(page.browser, page.address, side)
 
 
 def measure(browser: Browser, address: str, side: int) -> None:

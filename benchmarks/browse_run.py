@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+from browse_server import served
+from playwright.sync_api import Browser, CDPSession, Page
 
 KEYS = 60
 WARM = 10
 GOAL_MS = 16
 GOAL_MIB = 200
-FLAGS = ("--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run")
 NEXT = """async (key) => {
   const place = () => document.querySelector("output.place")?.dataset.place;
   const before = place();
@@ -42,21 +40,8 @@ NEXT = """async (key) => {
 
 def main() -> None:
     """Measure, and print a table."""
-    path = os.environ.get("CANVASS_CHROMIUM") or shutil.which("chromium")
-    if path is None:
-        print("no Chromium here: `make browser`")
-        return
-    words = [sys.executable, "-m", "canvass.cli.main", "browse", "--no-open", *sys.argv[1:2]]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        try:
-            with sync_playwright() as running:
-                browser = running.chromium.launch(executable_path=path, args=list(FLAGS))
-                measure(browser, address, server.pid)
-                browser.close()
-        finally:
-            server.terminate()
+    with served([*sys.argv[1:2]]) as page:
+        measure(page.browser, page.address, page.process)
 
 
 def measure(browser: Browser, address: str, server: int) -> None:

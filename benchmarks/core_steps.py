@@ -8,10 +8,9 @@ rounds.
 
 from __future__ import annotations
 
-import statistics
 import sys
-import time
-from collections.abc import Callable
+
+from processor_time import median_cpu, show
 
 from canvass.cluster import core
 from canvass.conformance.equivalence import Equivalence, mismatches
@@ -24,24 +23,7 @@ from canvass.simulation.options import Options, swarm
 from canvass.simulation.simulator import Simulator
 from canvass.traces.actions import ACTIONS
 
-ROUNDS = 5
 MODEL = "MCMemberGraph2"
-
-
-def median_cpu(action: Callable[[], object]) -> float:
-    """Median CPU seconds of an action."""
-    times = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
-
-
-def show(name: str, count: int, unit: str, seconds: float) -> None:
-    """Print one line of the table."""
-    rate = f"{count / seconds:>14,.0f} {unit}/s"
-    print(f"{name:<52}{rate}  ({seconds * 1e9 / count:,.0f} ns each)")
 
 
 def measure_steps(trials: Trials) -> None:

@@ -7,16 +7,14 @@ not of the wall; each figure is the median of five rounds.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from processor_time import median_cpu, show
 
 from canvass.cli.main import run as run_command
 from canvass.conformance.batch import Batch, join, states_before
@@ -27,25 +25,8 @@ from canvass.steps.canonical import canonical
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
 
-ROUNDS = 5
 RUNS = 40
 PLAIN_STEPS = 400
-
-
-def median_cpu(action: Callable[[], object]) -> float:
-    """Median CPU seconds of an action."""
-    times = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return statistics.median(times)
-
-
-def show(name: str, count: int, unit: str, seconds: float) -> None:
-    """Print one line of the table."""
-    rate = f"{count / seconds:>14,.0f} {unit}/s"
-    print(f"{name:<52}{rate}  ({seconds * 1e9 / count:,.0f} ns each)")
 
 
 def measure_form(batch: Batch) -> None:

@@ -172,7 +172,7 @@ class Archive:
                 name = _snapshot_name(entry.log_position, entry.service_id)
                 data = read_sealed(self._storage, name, _SNAPSHOT_MAGIC)
                 if data is None:
-                    raise ArchiveError(f"{name} is missing, which the recording log names")
+                    raise ArchiveError(f"the recording log names {name}, which is missing")
                 parts[entry.service_id] = data
         return Snapshot(
             last.leadership_term_id, last.term_base_log_position, last.log_position, parts

@@ -211,7 +211,7 @@ class Recording:
         while offset < len(data):
             frame = decode_frame(data, offset, self.end, self._id)
             if frame is None:
-                raise ArchiveError(f"what came to be recorded at {self.end} is no frame")
+                raise ArchiveError(f"the data to record at {self.end} are not a frame")
             if frame.end > stop_position:
                 break
             offset += frame.end - frame.position
@@ -240,7 +240,7 @@ class Recording:
         if position >= self.end:
             return
         if not self.is_boundary(position):
-            raise ArchiveError(f"no entry ends at {position}, so nothing can be cut off there")
+            raise ArchiveError(f"no entry ends at {position}: the log cannot be truncated there")
         self._look_at_tail(position)
         removed = False
         while self._starts and self._starts[-1] >= position:

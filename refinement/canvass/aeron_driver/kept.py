@@ -303,7 +303,7 @@ def load_answers(path: Path) -> KeptAnswers:
         explained = np.frombuffer(content[end:middle], dtype=np.uint64)
         classes = np.frombuffer(content[middle:], dtype=np.uint8)
         if len(classes) != header.explained:
-            raise ValueError("it is cut short")
+            raise ValueError("the data end too early")
     except OSError as error:
         raise DriverError(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, zstandard.ZstdError, ValueError) as error:

@@ -30,6 +30,7 @@ from canvass.conformance.batch import join
 from canvass.conformance.explain import renumbered
 from canvass.conformance.screen import Unit
 from canvass.conformance.steps import StepChecker, StepResults, rules_of, step_at
+from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step
 from canvass.steps.frames import INPUT_FIELDS
 from canvass.steps.kernel import Status
@@ -244,34 +245,14 @@ def as_driven(step: Step) -> Step:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StepTable:
-    """Steps in the arrays in which a graph has its edges: each has its own states and input."""
-
-    rules: Rules
-    state: Ints
-    members: Ints
-    log_offsets: Ints
-    log: Ints
-    input_action: Ints
-    inputs: Ints
-    message: Ints
-    send_offsets: Ints
-    sends: Ints
-    source: Ints
-    input: Ints
-    target: Ints
-    sent: Ints
-
-
-def table_of(found: DistinctSteps) -> StepTable:
+def table_of(found: DistinctSteps) -> StepArrays:
     """Lay distinct steps out."""
     steps = found.steps
     count, peers = len(steps), found.rules.member_count
     states = [state for step in steps for state in (step.before, step.after)]
     logs = [[entry_cells(entry) for entry in state.recording_log] for state in states]
     rows = np.arange(count, dtype=np.int64)
-    return StepTable(
+    return StepArrays(
         rules=found.rules,
         state=_cells([state_cells(state) for state in states], len(STATE_COLUMNS)),
         members=_cells(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from canvass.aeron_driver.stream import (
     state_cells,
     without_implied_terms,
 )
-from canvass.cluster.rules import Rules
-from canvass.graph.artifact import Graph
+from canvass.graph.artifact import Graph, StepArrays
 from canvass.traces.layout import INPUT_COLUMNS, MESSAGE_COLUMNS, NONE
 
 Rows = NDArray[np.int64]
@@ -28,69 +27,6 @@ _TYPE, _PEER, _FIELDS = (
     MESSAGE_COLUMNS.index("peer"),
     MESSAGE_COLUMNS.index("id") + 1,
 )
-
-
-class StepArrays(Protocol):
-    """Steps in arrays: those of a graph, or those of runs laid out as a graph's are.
-
-    Source and target are rows of states, input those of inputs, sent those of lists of sends.
-    """
-
-    @property
-    def rules(self) -> Rules:
-        """The rules that the member follows."""
-
-    @property
-    def state(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def members(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def log_offsets(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def log(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def input_action(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def inputs(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def message(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def send_offsets(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def sends(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def source(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def input(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def target(self) -> Rows:
-        """As in `Graph`."""
-
-    @property
-    def sent(self) -> Rows:
-        """As in `Graph`."""
 
 
 @dataclass(frozen=True)

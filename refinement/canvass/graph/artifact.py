@@ -101,28 +101,21 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
-    """A state graph in arrays; the layouts of states, inputs and messages are those of traces.
+class StepArrays:
+    """Steps in arrays; the layouts of states, inputs and messages are those of traces.
 
     Attributes
     ----------
-    ids
-        16 bytes for each state: the content hash that names it everywhere.
-    representative
-        For each state, the state that stands for all that are equal to it but for the numbering of
-        the peers.
-    disabled
-        For each state, the mask of the actions that were tried and that no input enables.
+    rules
+        The rules that the member follows.
+    log_offsets, send_offsets
+        Where the recording log of each state begins in ``log``, and each list of sends in
+        ``sends``.
     source, input, target, sent
-        The edges, ordered by source and input: rows of states, inputs, states and sends. A target
-        of -1 says that the input does not enable the action.
+        The steps: rows of states, inputs, states and lists of sends.
     """
 
-    manifest: Manifest
-    ids: NDArray[np.uint8]
-    expanded: Flags
-    representative: Ints
-    disabled: Ints
+    rules: Rules
     state: Ints
     members: Ints
     log_offsets: Ints
@@ -137,10 +130,29 @@ class Graph:
     target: Ints
     sent: Ints
 
-    @property
-    def rules(self) -> Rules:
-        """The rules that the member follows."""
-        return self.manifest.rules.rules()
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph(StepArrays):
+    """A state graph: its steps are the edges, ordered by source and input.
+
+    A target of -1 says that the input does not enable the action.
+
+    Attributes
+    ----------
+    ids
+        16 bytes for each state: the content hash that names it everywhere.
+    representative
+        For each state, the state that stands for all that are equal to it but for the numbering of
+        the peers.
+    disabled
+        For each state, the mask of the actions that were tried and that no input enables.
+    """
+
+    manifest: Manifest
+    ids: NDArray[np.uint8]
+    expanded: Flags
+    representative: Ints
+    disabled: Ints
 
     def member(self, row: int) -> Member:
         """Decode a state."""
@@ -237,7 +249,7 @@ def open_graph(folder: Path, *, verify: bool = True) -> Graph:
         arrays = tabular.to_arrays(tables, manifest.rules.member_count)
     except tabular.MISSHAPEN as error:
         raise GraphError(f"{folder}: {' '.join(str(error).split())[:200]}") from None
-    graph = Graph(manifest=manifest, **arrays)
+    graph = Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
     _check_rows(graph, folder)
     return graph
 

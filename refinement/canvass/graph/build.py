@@ -249,7 +249,7 @@ def _write(
             files={name: file_digest(aside / name) for name in FILES},
         )
         write_manifest(aside, manifest)
-    return Graph(manifest=manifest, **arrays)
+    return Graph(rules=manifest.rules.rules(), manifest=manifest, **arrays)
 
 
 def modules_of(root: str) -> list[Path]:

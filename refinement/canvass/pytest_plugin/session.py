@@ -111,19 +111,19 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--canvass-artifacts",
         metavar="DIR",
-        help="where runs that fail are kept (default: pytest's cache folder)",
+        help="where failing runs are stored (default: pytest's cache folder)",
     )
     group.addoption(
         "--canvass-graph",
         action="append",
         default=[],
         metavar="ARTIFACT",
-        help="a state graph that knows many steps, and whose coverage is to be measured",
+        help="a state graph: a step cache, and its coverage is measured",
     )
     group.addoption(
         "--canvass-cache",
         metavar="DIR",
-        help="where TLC's answers are kept (default: the user's cache folder)",
+        help="cache of TLC's answers (default: ~/.cache/canvass)",
     )
     group.addoption(
         "--canvass-fail-under",

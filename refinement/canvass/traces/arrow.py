@@ -203,7 +203,7 @@ def check_schema(schema: Any) -> int:
     counts = {str(count).encode(): count for count in range(1, MAX_MEMBERS + 1)}
     member_count = counts.get(metadata.get(MEMBER_COUNT_KEY, b""))
     if member_count is None:
-        raise ColumnError(Code.BAD_SCHEMA, "the metadata do not tell the member count")
+        raise ColumnError(Code.BAD_SCHEMA, "the metadata lack the member count")
     expected = arrow_schema(member_count)
     if not schema.equals(expected) and not schema.equals(_without_reasons(expected)):
         differing = [

@@ -97,7 +97,7 @@ class StreamRecorder:
         exists = path.exists()
         if exists:
             if path.suffix in (".gz", ".zst"):
-                raise ValueError(f"{path} is compressed: its recording cannot go on")
+                raise ValueError(f"{path} is compressed; a recording cannot be continued in it")
             if numbers is None:
                 self._resume(path)
             else:

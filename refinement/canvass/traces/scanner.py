@@ -148,7 +148,9 @@ class _Scanner:
         else:
             top = self.stack[-1]
             if top.expects != "value":
-                raise ScanError(Code.BAD_SYNTAX, start + 1, f"a value where a {top.expects} is due")
+                raise ScanError(
+                    Code.BAD_SYNTAX, start + 1, f"a {top.expects} was expected, not a value"
+                )
             path = f"{top.path}[{top.count}]" if top.keys is None else f"{top.path}.{self.key}"
             top.count += 1
             top.expects = "comma"

@@ -55,7 +55,7 @@ def test_what_another_recording_wrote_is_none_of_this_one() -> None:
     Recording(storage, recording_id=1).append(b"entry")
     data = storage.read("1-0.rec", 0, 1 << 10)
 
-    with pytest.raises(ArchiveError, match="what came to be recorded at 0 is no frame"):
+    with pytest.raises(ArchiveError, match="the data to record at 0 are not a frame"):
         Recording(storage, recording_id=0).extend(data, 1 << 10)
     assert Recording(storage, recording_id=1).end == len(data)
 
@@ -110,9 +110,7 @@ def test_what_is_no_frame_of_this_place_is_not_recorded(storage: Storage) -> Non
     source = filled(MemoryStorage(), 5)
     copy = filled(storage, 1)
     for data in (source.raw(0, source.end), b"x" * 64, source.raw(copy.end, source.end)[:40]):
-        with pytest.raises(
-            ArchiveError, match=f"what came to be recorded at {copy.end} is no frame"
-        ):
+        with pytest.raises(ArchiveError, match=f"the data to record at {copy.end} are not a frame"):
             copy.extend(data, source.end)
 
     assert payloads(copy) == [payload(0)]

@@ -35,7 +35,7 @@ def test_a_baseline_and_what_it_is_for_go_together(
     code = run(["batch", "verify", str(tmp_path), "--out", str(tmp_path / "out"), *options])
 
     assert code == 2
-    assert "go together" in capsys.readouterr().err
+    assert "requires" in capsys.readouterr().err
 
 
 def test_a_baseline_is_read_before_anything_is_done(

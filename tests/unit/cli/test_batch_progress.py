@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from canvass.cli.batch_progress import progress_text
+from canvass.cli.batch_verify import progress_text
 from canvass.corpus.job import SoFar
 
 

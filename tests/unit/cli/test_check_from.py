@@ -29,8 +29,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "RUN:soon"], "'soon' is no length of time"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
-        (["MCHazard1", "--from", "RUN"], "--from has a model of its own"),
-        (["--every", "1s"], "--every is about --from"),
+        (["MCHazard1", "--from", "RUN"], "--from uses its own model"),
+        (["--every", "1s"], "--every requires --from"),
         (["--from", "RUN", "--export", "far.svg"], "far.svg: a picture is of a run over time"),
     ],
 )

@@ -198,7 +198,7 @@ def test_graphs_are_compared(command: Command, tmp_path: Path, folder: Path) -> 
         (
             ("export", "--format", "itf", "--around", "initial", "--where", "TRUE"),
             2,
-            "a path is not around a state",
+            "--around is not for a path",
         ),
         (("export", "--format", "dot", "--limit", "9"), 2, "63 states are more than --limit 9"),
         (("export", "--format", "dot", "--out", "/no/such/file"), 2, "cannot be written"),

@@ -264,7 +264,7 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
     ("words", "shown"),
     [
         ((), "one of --cluster and --endpoints"),
-        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot goes with no request"),
+        (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot takes no request"),
         (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "unknown service 'counter'"),
         (("--endpoints", "nonsense"), "is no endpoint of a member"),
         (("--endpoints", "0=192.0.2.1:9"), "is no endpoint on 127.0.0.1"),

@@ -153,11 +153,11 @@ def test_mermaid_has_each_message_where_it_arrives(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("-",), "cannot go to stdout"),
+        (("-",), "not to stdout"),
         (("there",), "exists; name a new folder"),
         (("x.mmd", "--from", "0:9999"), "no step 9999 of member 0"),
-        (("x.itf.json", "--from", "0:1"), "--from and --to go with mermaid"),
-        (("new", "--run", "one"), "all runs are converted"),
+        (("x.itf.json", "--from", "0:1"), "--from and --to are for mermaid"),
+        (("new", "--run", "one"), "take all runs"),
         (("x.log", "--run", "two"), "there is no run two"),
     ],
 )

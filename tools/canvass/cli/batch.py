@@ -15,6 +15,7 @@ from canvass.cli.batch_submit import register as register_submit
 from canvass.cli.batch_verify import Report, Request, verify_new
 from canvass.cli.batch_verify import verify as verify_all
 from canvass.cli.batch_watch import register as register_watch
+from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
 from canvass.corpus.engine_choice import EngineName
 
@@ -62,11 +63,11 @@ def register(app: typer.Typer) -> None:
         where: Annotated[
             str | None,
             typer.Option(
-                metavar="SQL", help="Only units in such partitions: \"date = '2026-11-20'\"."
+                metavar="SQL", help="Only units of these partitions, as \"date = '2026-11-20'\"."
             ),
         ] = None,
         again: Annotated[
-            bool, typer.Option("--again", help="With --append: verify what is known, too.")
+            bool, typer.Option("--again", help="With --append: verify all units again.")
         ] = False,
         master: Annotated[
             str | None,
@@ -103,9 +104,7 @@ def register(app: typer.Typer) -> None:
         baseline: Annotated[
             str | None, typer.Option(help="The folder of an earlier report.")
         ] = None,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Verify corpora and write tables, summary and report; on Spark if that is faster.
 
@@ -129,13 +128,13 @@ def register(app: typer.Typer) -> None:
         from canvass.corpus.summary import exit_code, new_clusters, read_summary
 
         if out is None and append is None:
-            raise CommandError("--out or --append says where the results go")
+            raise CommandError("where do the results go? Give --out or --append")
         if baseline is not None and fail_on is FailOn.ANY:
-            raise CommandError("--fail-on new and --baseline go together")
+            raise CommandError("--baseline requires --fail-on new")
         if fail_on is FailOn.NEW and baseline is None and append is None:
-            raise CommandError("--fail-on new and --baseline (or --append) go together")
+            raise CommandError("--fail-on new requires --baseline or --append")
         if again and append is None:
-            raise CommandError("--again and --append go together")
+            raise CommandError("--again requires --append")
         known = (
             None
             if baseline is None

@@ -68,7 +68,7 @@ def register(batch: typer.Typer) -> None:
         from canvass.corpus.submit import Submission, submit_command
 
         if not context.args:
-            raise CommandError("after -- come the arguments of canvass batch verify")
+            raise CommandError("give the arguments of canvass batch verify after --")
         submission = Submission(
             master=master,
             deploy_mode=deploy_mode,

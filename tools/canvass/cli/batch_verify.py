@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from canvass.cli.progress import Stages
     from canvass.corpus.engine import Engine
     from canvass.corpus.history import History
+    from canvass.corpus.job import SoFar
     from canvass.corpus.plan import Unit
     from canvass.corpus.storage import Place
     from canvass.corpus.summary import Kind, Summary
@@ -196,12 +197,20 @@ def _list_units(request: Request) -> list[Unit]:
     return units if request.where is None else select_units(units, request.where)
 
 
+def progress_text(so_far: SoFar, seconds: float) -> str:
+    """Put into words how far a verification is: tasks, events, rate, divergences."""
+    parts = [f"{so_far.done:,} of {so_far.tasks:,} tasks", f"{so_far.events:,} events"]
+    parts.append(f"{so_far.events / max(seconds, 0.001):,.0f} events/s")
+    runs = "run diverges" if so_far.diverging == 1 else "runs diverge"
+    parts.append(f"{so_far.diverging:,} {runs} so far")
+    return ", ".join(parts)
+
+
 def _verify_units(
     request: Request, units: list[Unit], out: Place, engines: Engines, progress: Stages
 ) -> Summary:
     from importlib.metadata import version
 
-    from canvass.cli.batch_progress import progress_text
     from canvass.corpus.checker import ConformanceChecker
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.summary import summarise

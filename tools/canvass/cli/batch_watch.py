@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from canvass.cli.batch_verify import Engines, Request, check_request, verify_due
+from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, complain, result_console
 from canvass.corpus.engine_choice import EngineName
 
@@ -66,9 +67,7 @@ def register(batch: typer.Typer) -> None:
         oracles: Annotated[
             int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
         ] = 1,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person, or one JSON line a batch.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Verify runs as they arrive, and add the results to tables.
 

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from canvass.cli.options import Output
 from canvass.cli.output import EXIT_INTERRUPTED, CommandError, Format, emit
 
 _EXTRA = ("starlette", "uvicorn")
@@ -37,13 +38,11 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--no-open",
-                help="Only print the address. A browser that is opened is given a file that leads"
-                " there, not the key itself: other users may see its command line.",
+                help="Only print the address. A browser that canvass opens is given a file that"
+                " leads there, not the key itself: other users may see its command line.",
             ),
         ] = False,
-        output: Annotated[
-            Format, typer.Option("--format", help="How to write the address.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Look at state graphs, runs, reports and counterexamples in a browser.
 

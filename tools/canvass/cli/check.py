@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from canvass.cli.models import Standing
+from canvass.cli.options import Heap, Output
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -164,7 +165,7 @@ def register(app: typer.Typer) -> None:
     def check(
         models: Annotated[
             list[str] | None,
-            typer.Argument(metavar="[MODEL]...", help="Models; without any, those of every push."),
+            typer.Argument(metavar="[MODEL]...", help="Models to check. Default: the CI set."),
         ] = None,
         listing: Annotated[
             bool, typer.Option("--list", help="List the models and run none.")
@@ -174,18 +175,16 @@ def register(app: typer.Typer) -> None:
             typer.Option("--print-config", help="Print what TLC is given for MODEL, and run none."),
         ] = False,
         night: Annotated[
-            bool, typer.Option("--night", help="The models of the night instead.")
+            bool, typer.Option("--night", help="Check the nightly set instead.")
         ] = False,
-        everything: Annotated[bool, typer.Option("--all", help="Push and night.")] = False,
+        everything: Annotated[bool, typer.Option("--all", help="Check both sets.")] = False,
         workers: Annotated[
             int | None,
             typer.Option(
                 min=1, help="Threads that search; else the manifest's, else all there are."
             ),
         ] = None,
-        heap: Annotated[
-            str | None, typer.Option(metavar="SIZE", help="Java heap: 4g, 512m.")
-        ] = None,
+        heap: Heap = None,
         timeout: Annotated[
             float | None, typer.Option(min=0.001, metavar="SECONDS", help="Limit for each model.")
         ] = None,
@@ -226,20 +225,20 @@ def register(app: typer.Typer) -> None:
         ] = None,
         every: Annotated[
             str | None,
-            typer.Option(metavar="TIME", help="With --from RUN: a moment each so often, as 1s."),
+            typer.Option(
+                metavar="TIME", help="With --from RUN: search once in each interval, such as 1s."
+            ),
         ] = None,
         wanted: Annotated[
-            str, typer.Option("--property", help="With --from: what is to be violated.")
+            str, typer.Option("--property", help="With --from: the property.")
         ] = "CommittedIsDurable",
         steps: Annotated[
-            int, typer.Option(min=1, max=100, help="With --from: how far to search.")
+            int, typer.Option(min=1, max=100, help="With --from: most steps of a search.")
         ] = 12,
         crashes: Annotated[
-            int, typer.Option(min=0, max=9, help="With --from: crashes among the steps.")
+            int, typer.Option(min=0, max=9, help="With --from: most crashes among the steps.")
         ] = 1,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Check models of the spec with TLC and hold the results to the manifest.
 
@@ -256,7 +255,7 @@ def register(app: typer.Typer) -> None:
         root = spec.absolute() if spec else spec_root()
         if source is not None:
             if models:
-                raise CommandError("--from has a model of its own: name no other")
+                raise CommandError("--from uses its own model; leave out MODEL")
             bounds = {"steps": steps, "crashes": crashes}
             limits = {"seconds": timeout, "workers": workers, "heap_mib": heap and heap_mib(heap)}
             _from(
@@ -274,7 +273,7 @@ def register(app: typer.Typer) -> None:
         sets = _sets(night=night, everything=everything)
         names = models or []
         if every is not None:
-            raise CommandError("--every is about --from RUN, which was not given")
+            raise CommandError("--every requires --from RUN")
         chosen = select(manifest, names, frozenset(ModelSet) if listing else sets)
         if listing or print_config:
             _say(root, chosen, output, listing=listing)

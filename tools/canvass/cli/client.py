@@ -42,17 +42,17 @@ def register(app: typer.Typer) -> None:
         ] = False,
         service: Annotated[
             str,
-            typer.Option(help="Which service is asked: its name, or its number from 0."),
+            typer.Option(help="The service: its name, or its index from 0."),
         ] = "",
-        name: Annotated[str, typer.Option(help="Who the client is.")] = "canvass",
+        name: Annotated[str, typer.Option(help="The client's name.")] = "canvass",
         secret_file: Annotated[
-            Path | None, typer.Option(help="Holds what the cluster's clients have to know.")
+            Path | None, typer.Option(help="A file with the secret of the cluster's clients.")
         ] = None,
         timeout: Annotated[
             float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
         ] = 30,
         clock: Annotated[
-            int, typer.Option(min=1, max=20, help="That of the cluster, given no folder.")
+            int, typer.Option(min=1, max=20, help="As for canvass run; for --endpoints only.")
         ] = 5,
     ) -> None:
         """Offer requests to a cluster; each is applied exactly once, whoever leads.
@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
         """
         found, clock, services = _find(cluster, endpoints, clock)
         if snapshot and (request or service):
-            raise CommandError("--snapshot goes with no request: all services take one")
+            raise CommandError("--snapshot takes no request: it is for all services")
         secret = read_secret(secret_file)
         if snapshot:
             asyncio.run(_ask_for_snapshot(found, name, secret, clock, timeout))
@@ -183,7 +183,7 @@ async def _ask_for_snapshot(
         async with asyncio.timeout(timeout_s):
             response = await connection.snapshot()
         if response.response_code is not AdminResponseCode.OK:
-            raise CommandError(f"the cluster takes no snapshot: {response.message}")
+            raise CommandError(f"the cluster refused the snapshot: {response.message}")
         print("ok")
 
 

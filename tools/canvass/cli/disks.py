@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
 
 REVISIONS = ("1.49", "1.50")
@@ -31,7 +32,7 @@ def disks(
     ],
     lost: Annotated[
         list[int] | None,
-        typer.Option("--assume-lost", min=0, help="Count this member's disk as gone."),
+        typer.Option("--assume-lost", min=0, help="Assume that this member's disk is lost."),
     ] = None,
     members: Annotated[
         int | None,
@@ -39,15 +40,13 @@ def disks(
     ] = None,
     client: Annotated[
         Path | None,
-        typer.Option("--client", help="JSON lines of what clients were answered (see the guide)."),
+        typer.Option("--client", help="JSON lines of the answers to clients (see the guide)."),
     ] = None,
     revision: Annotated[
         str | None,
         typer.Option("--revision", help="Protocol 1.49 or 1.50. Default: of the log's release."),
     ] = None,
-    output_format: Annotated[
-        Format, typer.Option("--format", help="How to write the result.")
-    ] = Format.HUMAN,
+    output: Output = Format.HUMAN,
 ) -> None:
     """Assess the disks of a cluster: are they sound, is anything lost, who can lead?
 
@@ -72,5 +71,5 @@ def disks(
         revision=revision,
         now_ms=time.time_ns() // 1_000_000,
     )
-    emit(output_format, verdict, lambda: result_console().print("\n".join(lines(verdict))))
+    emit(output, verdict, lambda: result_console().print("\n".join(lines(verdict))))
     raise typer.Exit(verdict.exit_code)

@@ -110,7 +110,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
         raise CommandError(f"{folder} does not exist")
     if not is_run(folder):
         if which or every:
-            raise CommandError(f"{folder} is no run: disks have one moment only")
+            raise CommandError(f"{folder} is not a run; --every and EVENT require one")
         from canvass.distance.of_disks import moment_of_disks
 
         yield _At(moment_of_disks([folder]))
@@ -123,7 +123,7 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
 
     run = RunMoments(folder)
     if every and which:
-        raise CommandError("--every asks for moments of the whole run: leave out the event")
+        raise CommandError("--every covers the whole run; leave out the event")
     chosen = run.exposed_every(span_ns(every)) if every else []
     too_far = {place: exposed.counted_too_far for place, exposed in chosen}
     places = list(too_far) or [_place(run, which)]

@@ -17,6 +17,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from canvass.cli.options import Output
 from canvass.cli.output import EXIT_ERROR, EXIT_OK, Format, emit, result_console
 
 _ADDED_SINCE_2_15: Final = (
@@ -251,9 +252,7 @@ def register(app: typer.Typer) -> None:
         jar: Annotated[
             Path | None, typer.Option(help="Look at this tla2tools.jar.", show_default=False)
         ] = None,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Say whether what canvass needs is there, with the line that fixes each problem.
 

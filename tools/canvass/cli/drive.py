@@ -5,7 +5,6 @@ Only the command and what it prints are here; the work is in `canvass.aeron_driv
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,15 +15,16 @@ import typer
 
 from canvass.cli.given import need_runs
 from canvass.cli.graph_common import Lines
+from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
     CommandError,
     Format,
     complain,
-    progress_console,
-    write_json,
+    emit,
 )
+from canvass.cli.progress import Stages
 
 if TYPE_CHECKING:
     from canvass.aeron_driver.class_path import ClassPath
@@ -67,27 +67,25 @@ def drive(
         typer.Option(min=-1, help="Of a model: how far from the roots; -1: to the bounds."),
     ] = None,
     disabled: Annotated[
-        bool, typer.Option("--disabled", help="Also give inputs that the spec disables.")
+        bool, typer.Option("--disabled", help="Also deliver inputs that the spec disables.")
     ] = False,
     vary: Annotated[
         int | None,
         typer.Option(metavar="SEED", help="Also take the steps with hidden state of Aeron varied."),
     ] = None,
     beyond: Annotated[
-        bool, typer.Option("--beyond", help="Also take situations that no graph has.")
+        bool, typer.Option("--beyond", help="Also drive situations that no graph has.")
     ] = False,
     write_facts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep the answers; added to those in the file."),
+        typer.Option(metavar="FILE", help="Add the answers to this file."),
     ] = None,
     shown: Annotated[int, typer.Option(min=0, help="Groups of differences shown.")] = SHOWN_GROUPS,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where graphs and the compiled driver are kept."),
+        typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
     ] = None,
-    output: Annotated[
-        Format, typer.Option("--format", help="For a person or a machine.")
-    ] = Format.HUMAN,
+    output: Output = Format.HUMAN,
 ) -> None:
     """Take every step of a state graph, or of runs, on the Java classes of an Aeron release.
 
@@ -124,10 +122,7 @@ def drive(
 
         found = drive_situations(driver, opened.rules.revision)
         report = msgspec.structs.replace(report, situations=found)
-    if output is Format.JSON:
-        write_json(report)
-    else:
-        _show(report, shown)
+    emit(output, report, lambda: _show(report, shown))
     raise typer.Exit(EXIT_OK if report.is_expected else EXIT_UNEXPECTED)
 
 
@@ -150,10 +145,7 @@ def _drive_runs(driver: Driver, paths: list[Path], output: Format, shown: int) -
         _compare_revisions("a run", rules.revision, driver.class_path)
     with _progress("steps of the runs") as progress:
         report = drive_runs(driver, found, progress)
-    if output is Format.JSON:
-        write_json(report)
-    else:
-        _show_runs(report, shown)
+    emit(output, report, lambda: _show_runs(report, shown))
     return EXIT_OK if report.is_expected else EXIT_UNEXPECTED
 
 
@@ -169,7 +161,7 @@ def _graph(name: str, steps: int | None, cache: Path) -> Graph:
                 f"{name}: neither the folder of a state graph nor a model ({', '.join(models())})"
             )
         if steps is not None:
-            raise CommandError("--steps is for a model; a graph is as it was built")
+            raise CommandError("--steps is for a model; this graph is built already")
         return open_graph(Path(name))
     model = load_model(name)
     if steps is not None:
@@ -240,20 +232,10 @@ def _part(
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Say on stderr how far it is: in one line on a terminal, else now and then."""
-    console = progress_console()
-    if console.is_terminal:
-        with console.status(title) as status:
-            yield lambda done, total: status.update(f"{title}: {done:,} of {total:,} steps")
-        return
-    next_s = [time.monotonic() + 10]
-
-    def tell(done: int, total: int) -> None:
-        if time.monotonic() >= next_s[0]:
-            next_s[0] = time.monotonic() + 10
-            console.print(f"canvass: {title}: {done:,} of {total:,} steps", markup=False)
-
-    yield tell
+    """Say on stderr how many steps are done."""
+    with Stages() as stages:
+        stages.stage(title)
+        yield lambda done, total: stages.detail(f"{done:,} of {total:,} steps")
 
 
 def _show(report: DriveReport, shown: int) -> None:

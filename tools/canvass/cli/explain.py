@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import CommandError, Format, complain, result_console, write_json
+from canvass.cli.options import Output, Page, Settings, read_settings
+from canvass.cli.output import CommandError, Format, complain, emit, result_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,25 +41,13 @@ def explain(
     member: Annotated[
         int | None, typer.Option(min=0, help="Show member M: phases, why it is stuck, risks.")
     ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PROPERTY=TIME",
-            help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s. Default:"
-            " of run.json or config.json, else measured in the logs, else Aeron's own.",
-        ),
-    ] = None,
+    setting: Settings = None,
     infer: Annotated[
         bool,
         typer.Option("--infer/--no-infer", help="Import logs, too, for values between the lines."),
     ] = True,
-    output: Annotated[
-        Format, typer.Option("--format", help="For a person or a machine.")
-    ] = Format.HUMAN,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page.")
-    ] = None,
+    output: Output = Format.HUMAN,
+    html: Page = None,
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
@@ -73,16 +62,9 @@ def explain(
     """
     from canvass.explanation.reading import read
     from canvass.explanation.report import explain as explain_timeline
-    from canvass.traces.timeouts import SettingFault, parse_setting
 
-    try:
-        settings = dict(parse_setting(text) for text in setting or ())
-    except SettingFault as fault:
-        raise CommandError(f"--set: {fault}") from None
-    try:
-        timeline, states, why = read(source, infer=infer)
-    except SettingFault as fault:
-        raise CommandError(str(fault)) from None
+    settings = read_settings(setting)
+    timeline, states, why = read(source, infer=infer)
     if not timeline.members:
         raise CommandError(f"{source}: no log has a line of the cluster")
     if why and infer:
@@ -96,9 +78,10 @@ def explain(
         from canvass.explanation.page import to_html
 
         html.write_text(to_html(found, source.absolute().name), encoding="utf-8")
-    if output is Format.JSON:
-        write_json(found)
-        return
+    emit(output, found, lambda: _show_part(found, election, member))
+
+
+def _show_part(found: Explanation, election: int | None, member: int | None) -> None:
     console = result_console()
     if election is not None:
         show_election(console, found.elections[election - 1], member)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from canvass.cli import graph_export, graph_query
-from canvass.cli.graph_common import Folder, Lines, Output
-from canvass.cli.output import CommandError, Format, progress_console, write_json
+from canvass.cli.graph_common import Folder, Lines
+from canvass.cli.options import Output
+from canvass.cli.output import CommandError, Format, emit, progress_console
 
 if TYPE_CHECKING:
-    from canvass.graph.artifact import Graph
+    from canvass.graph.artifact import Graph, Manifest
     from canvass.graph.dump_folder import DumpManifest
     from canvass.tlc import TlcConfig
 
@@ -174,9 +175,10 @@ def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
 
 
 def _print_dump(manifest: DumpManifest, output: Format) -> None:
-    if output is Format.JSON:
-        write_json({"manifest": manifest})
-        return
+    emit(output, {"manifest": manifest}, lambda: _show_dump(manifest))
+
+
+def _show_dump(manifest: DumpManifest) -> None:
     console, counts = Lines(), manifest.counts
     version = f"; TLC {manifest.origin.tlc_version}" if manifest.origin.tlc_version else ""
     console.print(f"{manifest.model}: variables {', '.join(manifest.variables)}{version}")
@@ -204,9 +206,11 @@ def _print_stats(graph: Graph, output: Format) -> None:
     codes = graph.state[graph.expanded, STATE_INDEX["election_state"]]
     found = np.bincount(codes, minlength=len(ElectionState)).tolist()
     expanded = {state.value: found[code] for code, state in enumerate(ElectionState)}
-    if output is Format.JSON:
-        write_json({"manifest": manifest, "expandedByElectionState": expanded})
-        return
+    document = {"manifest": manifest, "expandedByElectionState": expanded}
+    emit(output, document, lambda: _show_stats(manifest, expanded))
+
+
+def _show_stats(manifest: Manifest, expanded: dict[str, int]) -> None:
     console, counts = Lines(), manifest.counts
     hardening = f", hardened against {', '.join(manifest.rules.hardening)}" * bool(
         manifest.rules.hardening

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from canvass.cli.output import CommandError, Format, complain, result_console
+from canvass.cli.output import CommandError, complain, result_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from canvass.graph.view import StateGraph
 
 Folder = Annotated[Path, typer.Argument(metavar="GRAPH", help="Folder of a state graph.")]
-Output = Annotated[Format, typer.Option("--format", help="How to write the result.")]
 Where = Annotated[
     str | None,
     typer.Option("--where", metavar="EXPR", help="A condition, such as 'role = \"LEADER\"'."),

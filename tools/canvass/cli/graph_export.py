@@ -16,24 +16,26 @@ from canvass.cli.graph_common import (
     Folder,
     Limit,
     Lines,
-    Output,
     Where,
     row_of,
     rows_where,
 )
+from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_ERROR,
     EXIT_UNEXPECTED,
     CommandError,
     Format,
     complain,
+    emit,
+    json_text,
     result_console,
-    write_json,
 )
 
 if TYPE_CHECKING:
+    from canvass.corpus.local_coverage import Covered
     from canvass.graph.diff import Diff
-    from canvass.graph.view import StateGraph
+    from canvass.graph.view import EdgeView, StateGraph
 
 
 class ExportFormat(str, Enum):
@@ -68,10 +70,8 @@ def diff(
 
     one, two = open_view(first), open_view(second)
     found = compare(one, two, limit=limit)
-    if output is Format.JSON:
-        write_json(_diff_document(found, one, two, limit))
-    else:
-        _print(found, one, two, limit)
+    document = _diff_document(found, one, two, limit)
+    emit(output, document, lambda: _print(found, one, two, limit))
     if not found.same:
         raise typer.Exit(EXIT_UNEXPECTED)
 
@@ -162,26 +162,26 @@ def coverage(
             f"there is no event in the {found.runs} runs, {found.malformed} malformed"
         )
     missed = [opened.edge(number) for number in found.missed[:limit].tolist()]
-    if output is Format.JSON:
-        write_json(
+    document = {
+        "coverage": found.coverage,
+        "runs": found.runs,
+        "malformed": found.malformed,
+        "events": found.events,
+        "missed": [
             {
-                "coverage": found.coverage,
-                "runs": found.runs,
-                "malformed": found.malformed,
-                "events": found.events,
-                "missed": [
-                    {
-                        "edge": edge.edge,
-                        "source": opened.id_of(edge.source),
-                        "action": edge.action,
-                        "target": opened.id_of(edge.target),
-                        "input": edge.given,
-                    }
-                    for edge in missed
-                ],
+                "edge": edge.edge,
+                "source": opened.id_of(edge.source),
+                "action": edge.action,
+                "target": opened.id_of(edge.target),
+                "input": edge.given,
             }
-        )
-        return
+            for edge in missed
+        ],
+    }
+    emit(output, document, lambda: _print_coverage(opened, found, missed))
+
+
+def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -> None:
     console, coverage = Lines(), found.coverage
     console.print(
         f"{coverage.covered:,} of {coverage.steps:,} distinct steps of {coverage.model} are taken"
@@ -196,7 +196,7 @@ def coverage(
     for row in coverage.actions:
         console.print(f"  {row.action:<32} {row.covered:>8,} of {row.steps:>8,}")
     for edge in missed:
-        ends = f"{opened.id_of(edge.source)[:12]} -> {opened.id_of(edge.target)[:12]}"
+        ends = f"{graph.id_of(edge.source)[:12]} -> {graph.id_of(edge.target)[:12]}"
         console.print(f"  never taken: {ends}  {edge.action}")
 
 
@@ -230,7 +230,7 @@ def export(
     opened = open_view(graph)
     if form is ExportFormat.ITF or source is not None or target is not None:
         if around is not None:
-            raise CommandError("a path is not around a state: leave out --around")
+            raise CommandError("--around is not for a path; leave it out")
         text = _path(opened, form, source, target, where, actions)
     else:
         text = _part(opened, form, around, depth, where, actions, limit)
@@ -265,7 +265,7 @@ def _path(
         raise typer.Exit(EXIT_UNEXPECTED) from None
     start = hops[0].source if hops else next(row for row in sources if row in set(targets))
     if form is ExportFormat.ITF:
-        return _json(to_itf(graph, start, hops))
+        return json_text(to_itf(graph, start, hops))
     return _written(graph, form, [start, *(hop.target for hop in hops)], actions)
 
 
@@ -311,13 +311,7 @@ def _written(
         return to_dot(graph, rows, actions)
     if form is ExportFormat.GRAPHML:
         return to_graphml(graph, rows, actions)
-    return _json(to_json(graph, rows, actions))
-
-
-def _json(value: object) -> str:
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    return json_text(to_json(graph, rows, actions))
 
 
 def grow(
@@ -356,12 +350,9 @@ def grow(
     made.write(table)
     counts = found.counts
     before = 0 if base is None else len(base.keys)
-    if output is Format.JSON:
-        write_json(
-            {"distinctSteps": counts.distinct_steps, "before": before, "now": len(made.keys)}
-        )
-        return
-    result_console().print(
+    said = (
         f"{counts.runs:,} runs, {counts.distinct_steps:,} distinct steps, of which"
         f" {counts.found_in_graph:,} were known; {len(made.keys):,} steps in {table}"
     )
+    document = {"distinctSteps": counts.distinct_steps, "before": before, "now": len(made.keys)}
+    emit(output, document, lambda: result_console().print(said))

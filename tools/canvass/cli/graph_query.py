@@ -16,24 +16,25 @@ from canvass.cli.graph_common import (
     Folder,
     Limit,
     Lines,
-    Output,
     Where,
     leaves,
     note_of,
     row_of,
     rows_where,
 )
+from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_UNEXPECTED,
     CommandError,
     Format,
     complain,
-    write_json,
+    emit,
 )
 
 if TYPE_CHECKING:
-    from canvass.graph.view import StateGraph
-    from canvass.graph.walks import Direction
+    from canvass.graph.project import Quotient
+    from canvass.graph.view import StateGraph, Tree
+    from canvass.graph.walks import Components, Direction, Hop, Neighbourhood
 
 
 CHANGES: Final = 12
@@ -81,17 +82,17 @@ def _show_state(graph: StateGraph, row: int, output: Format) -> None:
     codes = Counter(graph.out_action[start:end].tolist())
     leaving = {graph.actions[code]: count for code, count in codes.items()}
     tree = graph.tree(row)
-    if output is Format.JSON:
-        write_json(
-            {
-                "id": graph.id_of(row),
-                "initial": row in graph.initial,
-                "expanded": bool(graph.expanded[row]),
-                "state": tree,
-                "edges": dict(sorted(leaving.items())),
-            }
-        )
-        return
+    document = {
+        "id": graph.id_of(row),
+        "initial": row in graph.initial,
+        "expanded": bool(graph.expanded[row]),
+        "state": tree,
+        "edges": dict(sorted(leaving.items())),
+    }
+    emit(output, document, lambda: _print_state(graph, row, tree, leaving))
+
+
+def _print_state(graph: StateGraph, row: int, tree: Tree, leaving: dict[str, int]) -> None:
     console = Lines()
     initial = "  initial" if row in graph.initial else ""
     console.print(f"{graph.id_of(row)}{initial}{'' if graph.expanded[row] else '  not expanded'}")
@@ -108,13 +109,12 @@ def _show_found(
 
     shown = rows[:limit]
     values = None if show is None else values_at(graph, show, shown)
-    if output is Format.JSON:
-        states = [
-            {"id": graph.id_of(row), **({} if values is None else {"value": values[place]})}
-            for place, row in enumerate(shown)
-        ]
-        write_json({"count": len(rows), "of": graph.state_count, "shown": states})
-    else:
+    states = [
+        {"id": graph.id_of(row), **({} if values is None else {"value": values[place]})}
+        for place, row in enumerate(shown)
+    ]
+
+    def print_found() -> None:
         console = Lines()
         console.print(f"{len(rows):,} of {graph.state_count:,} states")
         for place, row in enumerate(shown):
@@ -122,6 +122,8 @@ def _show_found(
             console.print(f"  {graph.id_of(row)}{note}")
         if len(rows) > len(shown):
             console.print(f"  ... {len(rows) - len(shown):,} more; --limit shows them")
+
+    emit(output, {"count": len(rows), "of": graph.state_count, "shown": states}, print_found)
     if not rows:
         raise typer.Exit(EXIT_UNEXPECTED)
 
@@ -140,7 +142,6 @@ def path(
     """
     from canvass.graph.view import open_view
     from canvass.graph.walks import NoPath, shortest_path
-    from canvass.tlc.changes import state_changes
 
     if bool(target) == (where is not None):
         raise CommandError("name the state TO, or a condition with --where, and not both")
@@ -154,20 +155,21 @@ def path(
         goal = f"to {opened.id_of(targets[0])}" if where is None else "to a state where that holds"
         complain(f"no path leads {begin} {goal}")
         raise typer.Exit(EXIT_UNEXPECTED) from None
-    if output is Format.JSON:
-        write_json(
-            [
-                {"action": hop.action, "state": opened.id_of(hop.target), "edge": hop.edge}
-                for hop in hops
-            ]
-        )
-        return
+    document = [
+        {"action": hop.action, "state": opened.id_of(hop.target), "edge": hop.edge} for hop in hops
+    ]
+    emit(output, document, lambda: _print_path(opened, hops))
+
+
+def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
+    from canvass.tlc.changes import state_changes
+
     console = Lines()
     if not hops:
         console.print("the state is there from the beginning: no step is needed")
     for hop in hops:
-        console.print(f"{hop.action:<32} {opened.id_of(hop.target)}{note_of(opened, hop.target)}")
-        changes = state_changes(opened.state(hop.source), opened.state(hop.target))
+        console.print(f"{hop.action:<32} {graph.id_of(hop.target)}{note_of(graph, hop.target)}")
+        changes = state_changes(graph.state(hop.source), graph.state(hop.target))
         for change in changes[:CHANGES]:
             console.print(f"    {change}")
         if len(changes) > CHANGES:
@@ -195,41 +197,41 @@ def neighbours(
         direction = "out" if forwards else "in"
     found = around(opened, row, depth, limit, actions, direction=direction)
     names = {each: opened.id_of(each) for each in found.rows.tolist()}
-    if output is Format.JSON:
-        write_json(
+    shown = zip(found.rows.tolist(), found.layers.tolist(), found.more.tolist(), strict=True)
+    document = {
+        "root": names[row],
+        "states": [
+            {"id": names[each], "layer": layer, "more": more} for each, layer, more in shown
+        ],
+        "edges": [
             {
-                "root": names[row],
-                "states": [
-                    {"id": names[each], "layer": layer, "more": more}
-                    for each, layer, more in zip(
-                        found.rows.tolist(), found.layers.tolist(), found.more.tolist(), strict=True
-                    )
-                ],
-                "edges": [
-                    {
-                        "source": names[arrow.source],
-                        "target": names[arrow.target],
-                        "action": arrow.action,
-                        "count": arrow.count,
-                    }
-                    for arrow in found.arrows
-                ],
-                "leftOut": {"states": found.left_out_states, "edges": found.left_out_edges},
+                "source": names[arrow.source],
+                "target": names[arrow.target],
+                "action": arrow.action,
+                "count": arrow.count,
             }
-        )
-        return
-    console = Lines()
-    console.print(f"{names[row]}{note_of(opened, row)}")
+            for arrow in found.arrows
+        ],
+        "leftOut": {"states": found.left_out_states, "edges": found.left_out_edges},
+    }
+    emit(output, document, lambda: _print_neighbours(opened, found, names, depth))
+
+
+def _print_neighbours(
+    graph: StateGraph, found: Neighbourhood, names: dict[int, str], depth: int
+) -> None:
+    console, row = Lines(), found.root
+    console.print(f"{names[row]}{note_of(graph, row)}")
     for arrow in found.arrows:
         times = f" ({arrow.count})" if arrow.count > 1 else ""
         if depth > 1:
             ends = f"{names[arrow.source][:12]} -> {names[arrow.target][:12]}"
             console.print(f"  {ends}  {arrow.action}{times}")
         elif arrow.source == row:
-            note = "  itself" if arrow.target == row else f"{note_of(opened, arrow.target)}"
+            note = "  itself" if arrow.target == row else f"{note_of(graph, arrow.target)}"
             console.print(f"  -> {names[arrow.target]}  {arrow.action}{times}{note}")
         elif arrow.target == row:
-            note = note_of(opened, arrow.source)
+            note = note_of(graph, arrow.source)
             console.print(f"  <- {names[arrow.source]}  {arrow.action}{times}{note}")
     if found.left_out_states:
         console.print(f"  ... {found.left_out_states:,} states more; --limit shows them")
@@ -263,29 +265,32 @@ def components(
             for number in numbers
         ]
 
-    if output is Format.JSON:
-        write_json(
-            {
-                "count": len(found),
-                "terminal": len(ends),
-                "unexpanded": int(found.unexpanded.sum()),
-                "largest": rows(largest),
-                "terminals": rows(ends[:limit]),
-            }
-        )
-        return
+    document = {
+        "count": len(found),
+        "terminal": len(ends),
+        "unexpanded": int(found.unexpanded.sum()),
+        "largest": rows(largest),
+        "terminals": rows(ends[:limit]),
+    }
+    emit(output, document, lambda: _print_components(opened, found, largest, ends[:limit]))
+
+
+def _print_components(
+    graph: StateGraph, found: Components, largest: list[int], ends: list[int]
+) -> None:
     console = Lines()
     single = int((found.sizes == 1).sum())
     console.print(
-        f"{len(found):,} components, {single:,} of them of one state; {len(ends):,} terminal,"
+        f"{len(found):,} components, {single:,} of them of one state;"
+        f" {int(found.terminal.sum()):,} terminal,"
         f" {int(found.unexpanded.sum()):,} with states that are not expanded"
     )
-    for title, numbers in (("largest", largest), ("terminal", ends[:limit])):
+    for title, numbers in (("largest", largest), ("terminal", ends)):
         for number in numbers:
             row = int(found.examples[number])
             console.print(
                 f"  {title:<9} {int(found.sizes[number]):>10,} states, such as"
-                f" {opened.id_of(row)}{note_of(opened, row)}"
+                f" {graph.id_of(row)}{note_of(graph, row)}"
             )
 
 
@@ -309,37 +314,34 @@ def project(
         "states": found.left_out_states,
         "edges": found.left_out_edges,
     }
-    if output is Format.JSON:
-        write_json(
+    counts, examples = found.counts.tolist(), found.examples.tolist()
+    document = {
+        "by": by,
+        "classes": [
+            {"key": key, "label": label, "count": count, "example": opened.id_of(row)}
+            for key, label, count, row in zip(
+                found.keys, found.labels, counts, examples, strict=True
+            )
+        ],
+        "edges": [
             {
-                "by": by,
-                "classes": [
-                    {"key": key, "label": label, "count": count, "example": opened.id_of(row)}
-                    for key, label, count, row in zip(
-                        found.keys,
-                        found.labels,
-                        found.counts.tolist(),
-                        found.examples.tolist(),
-                        strict=True,
-                    )
-                ],
-                "edges": [
-                    {
-                        "source": edge.source,
-                        "target": edge.target,
-                        "action": edge.action,
-                        "count": edge.count,
-                    }
-                    for edge in found.edges
-                ],
-                "leftOut": left_out,
+                "source": edge.source,
+                "target": edge.target,
+                "action": edge.action,
+                "count": edge.count,
             }
-        )
-        return
+            for edge in found.edges
+        ],
+        "leftOut": left_out,
+    }
+    emit(output, document, lambda: _print_classes(opened, found))
+
+
+def _print_classes(graph: StateGraph, found: Quotient) -> None:
     console = Lines()
     width = max(len(label) for label in found.labels)
     for number, label in enumerate(found.labels):
-        example = opened.id_of(int(found.examples[number]))
+        example = graph.id_of(int(found.examples[number]))
         console.print(
             f"{label:<{width}}  {int(found.counts[number]):>10,} states, such as {example}"
         )

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, CommandError, Format, emit, result_console
+from canvass.cli.options import Output, Settings, read_settings
+from canvass.cli.output import EXIT_OK, EXIT_UNEXPECTED, Format, emit, result_console
 from canvass.cluster.rules import REVISIONS
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def aeron(
     out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
     effort: Annotated[
         int,
-        typer.Option(
-            "--effort", min=1, max=1000, help="Search so many times longer for an explanation."
-        ),
+        typer.Option("--effort", min=1, max=1000, help="Multiply the limit of the search by this."),
     ] = 1,
     events: Annotated[
         str,
@@ -67,18 +66,8 @@ def aeron(
             + ". Default: that of the release that wrote them.",
         ),
     ] = "",
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PROPERTY=TIME",
-            help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s: noted in the"
-            " run, for the timing warnings of `canvass verify`.",
-        ),
-    ] = None,
-    output_format: Annotated[
-        Format, typer.Option("--format", help="How to write the result.")
-    ] = Format.HUMAN,
+    setting: Settings = None,
+    output: Output = Format.HUMAN,
 ) -> None:
     """Import the event logs of an Aeron cluster as a run, for `canvass verify` to check.
 
@@ -108,23 +97,17 @@ def aeron(
         )
     if timeouts:
         note_timeouts(out / "run.json", timeouts)
-    emit(output_format, summary, lambda: _print(summary, out, effort))
+    emit(output, summary, lambda: _print(summary, out, effort))
     codes = {CONTRADICTED: EXIT_UNEXPECTED, INCOMPLETE: EXIT_INCOMPLETE}
     raise typer.Exit(codes.get(summary.outcome, EXIT_OK))
 
 
 def _timeouts(logs: Sequence[Path], settings: Sequence[str]) -> dict[str, int]:
     """Give the timeouts of ``config.json`` beside the logs, and those that the user gives."""
-    from canvass.traces.timeouts import SettingFault, beside, parse_setting
+    from canvass.traces.timeouts import beside
 
-    try:
-        found = beside(logs[0] if logs[0].is_dir() else logs[0].parent)
-    except SettingFault as fault:
-        raise CommandError(str(fault)) from None
-    try:
-        return found | dict(map(parse_setting, settings))
-    except SettingFault as fault:
-        raise CommandError(f"--set: {fault}") from None
+    found = beside(logs[0] if logs[0].is_dir() else logs[0].parent)
+    return found | read_settings(settings)
 
 
 _SHOWN: Final = 20

@@ -58,26 +58,36 @@ def text_of(path: Path) -> str:
         raise CommandError(f"{path} is no text: byte {error.start + 1} is not UTF-8") from None
 
 
+def json_text(value: object) -> str:
+    """Write a value as one indented JSON document, with a line break at its end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
 def write_json(value: object) -> None:
     """Write a value to stdout as one indented JSON document."""
-    document = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    print(document.decode())
+    sys.stdout.write(json_text(value))
 
 
-def emit(output: Format, document: object, show: Callable[[], object]) -> None:
+def emit(
+    output: Enum, document: object, show: Callable[[], object], **others: Callable[[], str]
+) -> None:
     """Write a result to stdout in the form that the user chose.
 
     Parameters
     ----------
     output
-        The form.
+        The form: `Format`, or an enum of more forms.
     document
-        The result as a typed value; it is the JSON document.
+        The result as a typed value, or what makes it; it is the JSON document.
     show
         Writes the result for a person.
+    others
+        By the name of a form, such as ``junit``, what makes its text.
     """
-    if output is Format.JSON:
-        write_json(document)
+    if output.value == Format.JSON.value:
+        write_json(document() if callable(document) else document)
+    elif output.value in others:
+        sys.stdout.write(others[output.value]())
     else:
         show()
 

@@ -40,7 +40,7 @@ class Stages:
         self._each = each
         self._began_s = self._shown_s = time.monotonic()
         self._stage = "starting"
-        self._detail: Callable[[float], str] | None = None
+        self._detail: str | Callable[[float], str] = ""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._console = progress_console()
@@ -59,8 +59,8 @@ class Stages:
         if self._status is not None:
             self._status.stop()
 
-    def detail(self, words: Callable[[float], str]) -> None:
-        """Say who puts into words how far the stage is; it is given the seconds so far."""
+    def detail(self, words: str | Callable[[float], str]) -> None:
+        """Say how far the stage is: in words, or by what makes words of the seconds so far."""
         self._detail = words
 
     def stage(self, what: str) -> None:
@@ -75,8 +75,9 @@ class Stages:
             now = time.monotonic()
             if self._status is not None or now - self._shown_s >= _PLAIN_PERIOD_S:
                 self._shown_s = now
-                words = "" if self._detail is None else f": {self._detail(now - self._began_s)}"
-                self._show(f"{self._stage}{words}")
+                detail = self._detail
+                words = detail if isinstance(detail, str) else detail(now - self._began_s)
+                self._show(f"{self._stage}: {words}" if words else self._stage)
 
     def _show(self, text: str) -> None:
         line = f"[{time.monotonic() - self._began_s:6.1f} s] {text}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 import typer
 
+from canvass.cli.options import Output, Revision
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -26,7 +27,6 @@ from canvass.cli.output import (
     result_console,
     text_of,
 )
-from canvass.cli.simulate import Revision
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -53,13 +53,13 @@ def register(app: typer.Typer) -> None:
 def _register_run(app: typer.Typer) -> None:
     @app.command("run")
     def run(
-        out: Annotated[Path, typer.Option(help="Where all is kept: a folder, new or empty.")],
+        out: Annotated[Path, typer.Option(help="The folder of the cluster, new or empty.")],
         members: Annotated[int, typer.Option(min=1, max=7, help="How many members.")] = 3,
         seconds: Annotated[
-            float, typer.Option(min=0, help="End after so long; 0: when `quit` is typed.")
+            float, typer.Option(min=0, help="End after this time; 0: run until `quit` is typed.")
         ] = 0,
         clock: Annotated[
-            int, typer.Option(min=1, max=20, help="Divides all of Aeron's durations.")
+            int, typer.Option(min=1, max=20, help="Divide all of Aeron's timeouts by this.")
         ] = 5,
         revision: Annotated[
             Revision, typer.Option(help="The protocol that the members run.")
@@ -76,23 +76,21 @@ def _register_run(app: typer.Typer) -> None:
             Path | None, typer.Option(help="A script of faults: lines of time and command.")
         ] = None,
         random_faults: Annotated[
-            int | None, typer.Option(help="Draw kills and pauses from this seed.")
+            int | None, typer.Option(help="Inject random kills and pauses from this seed.")
         ] = None,
         load: Annotated[
             float, typer.Option(min=0, help="Requests a second that clients offer.")
         ] = 0,
         clients: Annotated[int, typer.Option(min=1, max=8, help="How many offer them.")] = 2,
         record: Annotated[bool, typer.Option(help="Record the steps of each member.")] = True,
-        sync: Annotated[bool, typer.Option(help="Force what is written to disk.")] = True,
+        sync: Annotated[bool, typer.Option(help="Sync the files to disk.")] = True,
         secret_file: Annotated[
-            Path | None, typer.Option(help="Holds what clients have to know to be let in.")
+            Path | None, typer.Option(help="A file with the secret that clients must present.")
         ] = None,
         again: Annotated[
-            bool, typer.Option("--again", help="Go on with the cluster that is in the folder.")
+            bool, typer.Option("--again", help="Continue the cluster in the folder.")
         ] = False,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Run a cluster: real processes on 127.0.0.1, real files, real sockets.
 
@@ -316,7 +314,7 @@ def _register_control(app: typer.Typer) -> None:
             Path, typer.Argument(help="The folder of a cluster that `canvass run` runs.")
         ],
         command: Annotated[
-            list[str], typer.Argument(help="What could be typed there: toggle snapshot, kill 1.")
+            list[str], typer.Argument(help="A command of `canvass run`: toggle snapshot, kill 1.")
         ],
         timeout: Annotated[
             float, typer.Option(min=0.1, help="Seconds to wait until it is done.")

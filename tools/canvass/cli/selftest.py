@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from canvass.cli.options import Output
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
     Format,
     emit,
-    progress_console,
     result_console,
 )
+from canvass.cli.progress import Stages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,14 +47,14 @@ def register(app: typer.Typer) -> None:
             int | None,
             typer.Option(min=16, help="Good runs, and corrupted ones; else 1,008 of each."),
         ] = None,
-        seed: Annotated[int, typer.Option(min=0, help="What the runs follow from.")] = 0,
+        seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
         cache: Annotated[
             Path | None,
-            typer.Option(metavar="FOLDER", help="Where state graphs are kept; else the user's."),
+            typer.Option(
+                metavar="FOLDER", help="Cache of state graphs. Default: ~/.cache/canvass/graphs."
+            ),
         ] = None,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Show that mistakes are found: mutants of the core, and corrupted runs.
 
@@ -67,14 +66,14 @@ def register(app: typer.Typer) -> None:
         not run. 130: interrupted.
         """
         count = runs or (QUICK_RUNS if quick else RUNS)
-        with _progress() as reported:
-            report = _test(count, seed, cache, reported, whole=not quick)
+        with Stages(each=True) as stages:
+            report = _test(count, seed, cache, stages, whole=not quick)
         emit(output, report, lambda: _show(result_console(), report))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
 def _test(
-    count: int, seed: int, cache: Path | None, reported: Callable[[str], None], *, whole: bool
+    count: int, seed: int, cache: Path | None, stages: Stages, *, whole: bool
 ) -> SelftestReport:
     from canvass.conformance.step_lookup import default_cache
     from canvass.selftest.kill_matrix import Graphs, control, kill_mutants
@@ -83,9 +82,9 @@ def _test(
     began_s = time.monotonic()
     folder = cache or default_cache() / "graphs"
     folder.mkdir(parents=True, exist_ok=True)
-    graphs = Graphs(folder, reported)
-    mutants = kill_mutants(graphs, progress=lambda name: reported(f"mutant {name}"))
-    reported("the core itself on the graphs")
+    graphs = Graphs(folder, stages.stage)
+    mutants = kill_mutants(graphs, progress=lambda name: stages.detail(f"mutant {name}"))
+    stages.stage("the core itself on the graphs")
     controls = control(graphs, whole=whole)
     with tempfile.TemporaryDirectory(prefix="canvass-selftest-") as root:
         found = check_runs(
@@ -94,25 +93,9 @@ def _test(
             corrupted=count,
             seed=seed,
             graphs=graphs.folders,
-            progress=reported,
+            progress=stages.stage,
         )
     return make_report(controls, mutants, found, time.monotonic() - began_s)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """Say on stderr what is being done: in one line on a terminal, else in a line for each part."""
-    console = progress_console()
-    if console.is_terminal:
-        with console.status("starting") as status:
-            yield lambda text: status.update(text)
-        return
-
-    def reported(text: str) -> None:
-        if not text.startswith("mutant "):
-            console.print(f"canvass: {text}", markup=False, soft_wrap=True)
-
-    yield reported
 
 
 def _show(console: Console, report: SelftestReport) -> None:

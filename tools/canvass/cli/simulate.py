@@ -7,55 +7,35 @@ simulator of `canvass.simulation`.
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from enum import Enum
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from canvass.cli.options import Output, Revision
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
     CommandError,
     Format,
     emit,
-    progress_console,
     result_console,
 )
+from canvass.cli.progress import Stages
 
 if TYPE_CHECKING:
     from canvass.cli.simulate_runs import SimulationReport
     from canvass.simulation.options import Options
 
-_PLAIN_PERIOD_S: Final = 10.0
-"""Between two lines of progress where lines cannot be changed."""
-
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[int, str], None]]:
-    """Show on stderr how far it is: a bar on a terminal, now and then a line elsewhere."""
-    console = progress_console()
-    with ExitStack() as stack:
-        if console.is_terminal:
-            from rich.progress import Progress
-
-            bar = stack.enter_context(Progress(console=console, transient=True))
-            task = bar.add_task("seeds", total=total)
-            yield lambda done, summary: bar.update(task, completed=done, description=summary)
-            return
-        last_s = time.monotonic()
-
-        def say(done: int, summary: str) -> None:
-            nonlocal last_s
-            if time.monotonic() - last_s >= _PLAIN_PERIOD_S:
-                last_s = time.monotonic()
-                line = f"canvass: {done:,} of {total:,} seeds: {summary}"
-                console.print(line, markup=False, soft_wrap=True)
-
-        yield say
+    """Show on stderr how many seeds are done, and what they came to."""
+    with Stages() as stages:
+        stages.stage("simulating")
+        yield lambda done, summary: stages.detail(f"{done:,} of {total:,} seeds, {summary}")
 
 
 def show(report: SimulationReport, out: Path | None) -> None:
@@ -99,14 +79,6 @@ SWARM = "swarm"
 NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
 
 
-class Revision(str, Enum):
-    """The protocol that the members run."""
-
-    R149 = "1.49"
-    R150 = "1.50"
-    HARDENED = "hardened"
-
-
 def register(app: typer.Typer) -> None:
     """Add the sub-command."""
 
@@ -147,9 +119,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[
             Path | None, typer.Option(help="Record the runs in this folder, new or empty.")
         ] = None,
-        output: Annotated[
-            Format, typer.Option("--format", help="For a person or a machine.")
-        ] = Format.HUMAN,
+        output: Output = Format.HUMAN,
     ) -> None:
         """Simulate clusters: one thread, virtual time, faults that the seed chooses.
 
@@ -173,11 +143,13 @@ def register(app: typer.Typer) -> None:
         if out is not None and out.exists() and any(out.iterdir()):
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
         if disk_loss and (out is not None or coverage_guided or coverage or graph or options):
-            raise CommandError(f"--disk-loss goes with no record of the runs: {NO_RECORD}")
+            raise CommandError(
+                f"--disk-loss excludes --out, --options and all about coverage: {NO_RECORD}"
+            )
         _known(profile)
         if profile != SWARM and (coverage_guided or options):
             raise CommandError(
-                "--profile excludes --coverage-guided and --options: they choose faults"
+                "--profile excludes --coverage-guided and --options: these choose the faults"
             )
         if options:
             if coverage_guided or seeds != 100:

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from canvass.cli.options import Cache, Graphs, Output, RunId
 from canvass.cli.output import (
     CommandError,
     Format,
     emit,
-    progress_console,
     result_console,
-    write_json,
 )
 
 if TYPE_CHECKING:
     from canvass.conformance.diagnose import LoadedRun
     from canvass.conformance.shrink import Shrunk
+    from canvass.lanes.model import Diagram
     from canvass.lanes.of_run import RunLanes
     from canvass.lanes.text import Line
 
@@ -144,23 +144,13 @@ def shrink(
         Path, typer.Argument(metavar="RUN", help="A run that diverges, or a data set with --run.")
     ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
-    run_id: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="Which run of a data set.")
-    ] = None,
+    run_id: RunId = None,
     midway: Annotated[
         bool, typer.Option("--midway", help="Streams may lose their beginnings as well.")
     ] = False,
-    graph: Annotated[
-        list[Path] | None,
-        typer.Option("--graph", metavar="ARTIFACT", help="State graphs that know many steps."),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where TLC's answers are kept; else the user's."),
-    ] = None,
-    output: Annotated[
-        Format, typer.Option("--format", help="How to write the result.")
-    ] = Format.HUMAN,
+    graph: Graphs = None,
+    cache: Cache = None,
+    output: Output = Format.HUMAN,
 ) -> None:
     """Make the smallest run that still diverges in the same way, at the same event.
 
@@ -170,9 +160,10 @@ def shrink(
     canvass trace shrink RUN --out small && canvass trace show small
     """
     from canvass.cli.given import make_lookup
+    from canvass.cli.progress import Stages
     from canvass.conformance.check import check_units
     from canvass.conformance.diagnose import load
-    from canvass.conformance.shrink import NothingToShrink, Shrinker, write_run
+    from canvass.conformance.shrink import Shrinker, write_run
     from canvass.traces.run import Corpus
 
     if out.exists():
@@ -184,15 +175,12 @@ def shrink(
         why = f": {found.reason}" if found.reason else ""
         raise CommandError(f"{run} is {found.verdict.value}{why}: there is nothing to shrink")
     (whole,) = (one for one in Corpus(place).load() if one.run.run_id == name)
-    console = progress_console()
     streams = {member: events for member, events in whole.events.items() if events}
-    with console.status("shrinking") as status:
+    with Stages() as stages:
+        stages.stage("shrinking")
         shrinker = Shrinker(whole.run, streams, load(place, name), found, lookup)
-        shrinker.on_progress = lambda count: status.update(f"shrinking: {count:,} events")
-        try:
-            shrunk = shrinker.shrink(midway=midway)
-        except NothingToShrink as error:
-            raise CommandError(str(error)) from None
+        shrinker.on_progress = lambda count: stages.detail(f"{count:,} events")
+        shrunk = shrinker.shrink(midway=midway)
     write_run(shrunk.run, shrunk.events, out)
     emit(output, _document(shrunk, out), lambda: _show(shrunk, out))
 
@@ -271,9 +259,7 @@ def convert(
         Form | None,
         typer.Option("--as", help="What to make; without it OUT's name says, or the input."),
     ] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="Which run of several.")
-    ] = None,
+    run_id: RunId = None,
     compress: Annotated[
         Compression, typer.Option(help="Of the streams of run folders.")
     ] = Compression.NONE,
@@ -296,9 +282,11 @@ def convert(
     chosen = form or _form_of(out) or _other(source)
     if chosen in (Form.NDJSON, Form.PARQUET):
         if out == STDOUT:
-            raise CommandError(f"{chosen.value} is a folder; it cannot go to stdout")
+            raise CommandError(f"{chosen.value} is written to a folder, not to stdout")
         if run_id is not None:
-            raise CommandError("--run goes with itf, shiviz and mermaid; all runs are converted")
+            raise CommandError(
+                "--run is for itf, shiviz and mermaid; ndjson and parquet take all runs"
+            )
         _rewrite(source, Path(out), chosen, compress)
         return
     _write(_pieces(chosen, source, run_id, start, end), out)
@@ -359,7 +347,7 @@ def _pieces(
     from canvass.traces.rewrite import itf_document
 
     if form is not Form.MERMAID and (start or end):
-        raise CommandError("--from and --to go with mermaid")
+        raise CommandError("--from and --to are for mermaid")
     loaded = open_run(source, run_id)
     lanes = RunLanes(loaded.columns)
     columns = loaded.columns
@@ -399,11 +387,6 @@ _STYLES: Final = {
     "message": "cyan",
 }
 
-RunPath = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run folder, or a data set with --run.")
-]
-RunId = Annotated[str | None, typer.Option("--run", metavar="ID", help="Which run of a data set.")]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command group to the application."""
@@ -421,7 +404,9 @@ def _group() -> None:
 
 
 def show(
-    run: RunPath,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run folder, or a data set with --run.")
+    ],
     run_id: RunId = None,
     around: Annotated[
         str | None,
@@ -446,9 +431,7 @@ def show(
         int | None, typer.Option(min=20, help="Columns to use; else those of the terminal.")
     ] = None,
     ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII alone.")] = False,
-    output: Annotated[
-        Format, typer.Option("--format", help="For a person, or the diagram as data.")
-    ] = Format.HUMAN,
+    output: Output = Format.HUMAN,
 ) -> None:
     """Show a run in swim lanes: what each member did, what it changed, and the messages.
 
@@ -458,7 +441,6 @@ def show(
     canvass trace show RUN --around 1:42 | less -R
     """
     from canvass.lanes.of_run import RunLanes
-    from canvass.lanes.text import ASCII, UNICODE, TextLanes
 
     if around and (start or end):
         raise CommandError("--around and --from/--to exclude each other")
@@ -471,14 +453,17 @@ def show(
     if around:
         rows = _around(lanes, row_named(lanes, around, "--around"), context, member)
     diagram = lanes.diagram(rows, members=member or None)
-    if output is Format.JSON:
-        write_json(diagram)
-        return
+    emit(output, diagram, lambda: _draw(diagram, width, contents=messages, ascii_only=ascii_only))
+
+
+def _draw(diagram: Diagram, width: int | None, *, contents: bool, ascii_only: bool) -> None:
+    from canvass.lanes.text import ASCII, UNICODE, TextLanes
+
     console = result_console()
     if not width:
         width = console.width if console.is_terminal else console_columns()
     plain = ascii_only or not _can_draw()
-    drawn = TextLanes(diagram, width, glyphs=ASCII if plain else UNICODE, contents=messages)
+    drawn = TextLanes(diagram, width, glyphs=ASCII if plain else UNICODE, contents=contents)
     if console.is_terminal and not console.no_color:
         from rich.text import Text
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from canvass.cli.output import EXIT_ERROR, CommandError, result_console, write_json
+from canvass.cli.options import Cache, Graphs, Heap, Page, Settings, read_settings
+from canvass.cli.output import EXIT_ERROR, emit, json_text, result_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from canvass.conformance.check import Progress
     from canvass.conformance.explain import Explanation
-    from canvass.conformance.run_timing import TimingOptions
     from canvass.conformance.screen import Unit
     from canvass.conformance.step_lookup import StepLookup
     from canvass.conformance.verdict import CorpusVerdict, Counts, RunVerdict
@@ -138,52 +138,32 @@ def register(app: typer.Typer) -> None:
                 metavar="RUN|CORPUS...", help="Run folders, folders of runs, Parquet data sets."
             ),
         ],
-        graph: Annotated[
-            list[Path] | None,
-            typer.Option("--graph", metavar="ARTIFACT", help="State graphs that know many steps."),
-        ] = None,
-        cache: Annotated[
-            Path | None,
-            typer.Option(metavar="FOLDER", help="Where TLC's answers are kept; else the user's."),
-        ] = None,
-        no_cache: Annotated[
-            bool, typer.Option("--no-cache", help="Keep no answers, and use none.")
-        ] = False,
+        graph: Graphs = None,
+        cache: Cache = None,
+        no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no cache.")] = False,
         jobs: Annotated[
             int, typer.Option("--jobs", "-j", min=1, help="Processes that read and check.")
         ] = 1,
         engine: Annotated[
-            Engine, typer.Option(help="Step by step, or whole runs by TLC: independent, and slow.")
+            Engine,
+            typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
         ] = Engine.STEPS,
         timeout: Annotated[
             float | None,
             typer.Option(metavar="SECONDS", help="For each run of TLC, with --engine tlc."),
         ] = None,
-        heap: Annotated[
-            str | None, typer.Option(metavar="SIZE", help="Java heap with --engine tlc: 4g, 512m.")
-        ] = None,
+        heap: Heap = None,
         timing: Annotated[
             TimingMode,
             typer.Option(
-                help="Steps that the run's times contradict: show them, fail, or do not ask."
+                help="Steps that the run's times contradict: show, fail, or skip the test."
             ),
         ] = TimingMode.WARN,
-        setting: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--set",
-                metavar="PROPERTY=TIME",
-                help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s, for"
-                " --timing. Default: as run.json says, else Aeron's default.",
-            ),
-        ] = None,
+        setting: Settings = None,
         output: Annotated[
             VerifyFormat, typer.Option("--format", help="For a person, a machine or a CI server.")
         ] = VerifyFormat.HUMAN,
-        html: Annotated[
-            Path | None,
-            typer.Option("--html", metavar="FILE", help="Also write a page of the divergences."),
-        ] = None,
+        html: Page = None,
     ) -> None:
         """Check that runs are behaviours of the spec.
 
@@ -196,13 +176,16 @@ def register(app: typer.Typer) -> None:
         from canvass.cli.given import make_lookup, need_runs
         from canvass.cli.progress import Stages
         from canvass.conformance.check import check_in_processes, check_units, units_of
+        from canvass.conformance.machine_reports import to_junit, to_sarif
+        from canvass.conformance.report import to_report
+        from canvass.conformance.run_timing import TimingOptions
 
         if engine is Engine.TLC and (graph or jobs > 1):
             raise typer.BadParameter("--graph and --jobs are for --engine steps")
         if engine is Engine.STEPS and (timeout is not None or heap is not None):
             raise typer.BadParameter("--timeout and --heap are for --engine tlc")
         need_runs(paths, "canvass verify")
-        options = _timing_options(timing, setting or ())
+        options = TimingOptions(asks=timing is not TimingMode.OFF, given=read_settings(setting))
         lookup = make_lookup(graph or [], cache, keep=not no_cache)
         units = list(units_of(paths))
         far = VerifyProgress(total=len(units))
@@ -216,22 +199,20 @@ def register(app: typer.Typer) -> None:
             else:
                 found = check_units(units, lookup, far.read, far.ask, options)
         found = replace(found, timing_fails=timing is TimingMode.ERROR)
-        if html is None and output is not VerifyFormat.HTML:
-            _write(found, lookup, output)
-        else:
-            _write_page(found, lookup, output, html)
+        page = ""
+        if html is not None or output is VerifyFormat.HTML:
+            page = _page(found, lookup, html)
+        if html is not None:
+            html.write_text(page, encoding="utf-8")
+        emit(
+            output,
+            lambda: to_report(found, _explained(found.runs, lookup)),
+            lambda: _show(found.runs, found.counts, _explained(found.runs, lookup)),
+            junit=lambda: to_junit(found),
+            sarif=lambda: json_text(to_sarif(found)),
+            html=lambda: page,
+        )
         raise typer.Exit(found.exit_code)
-
-
-def _timing_options(mode: TimingMode, settings: Sequence[str]) -> TimingOptions:
-    from canvass.conformance.run_timing import TimingOptions
-    from canvass.traces.timeouts import SettingFault, parse_setting
-
-    try:
-        given = dict(map(parse_setting, settings))
-    except SettingFault as fault:
-        raise CommandError(f"--set: {fault}") from None
-    return TimingOptions(asks=mode is not TimingMode.OFF, given=given)
 
 
 def _check_with_tlc(
@@ -245,21 +226,13 @@ def _check_with_tlc(
     return check_with_tlc(units, EngineOptions(timeout, heap_mib(heap)), progress)
 
 
-def _write_page(
-    found: CorpusVerdict, lookup: StepLookup, output: VerifyFormat, file: Path | None
-) -> None:
-    """Write the page, to its file or to stdout, and the verdicts besides."""
+def _page(found: CorpusVerdict, lookup: StepLookup, file: Path | None) -> str:
+    """Draw the page of the divergences; its links are relative to the folder of the file."""
     from canvass.conformance.html import to_html
     from canvass.conformance.report import make_cases
 
     cases = make_cases(found.runs, lookup, MAX_REPORTS)
-    page = to_html(found, cases, _who_led(found), None if file is None else file.parent)
-    if file is not None:
-        file.write_text(page, encoding="utf-8")
-    if output is VerifyFormat.HTML:
-        print(page, end="")
-    else:
-        _write(found, lookup, output)
+    return to_html(found, cases, _who_led(found), None if file is None else file.parent)
 
 
 def _who_led(found: CorpusVerdict) -> list[str]:
@@ -276,26 +249,6 @@ def _who_led(found: CorpusVerdict) -> list[str]:
         return []
     timeline, states, _ = read(folder)
     return list(sections(explain(timeline, states)))
-
-
-def _write(found: CorpusVerdict, lookup: StepLookup, output: VerifyFormat) -> None:
-    """Write the verdicts to stdout in one of the forms that need no drawing."""
-    if output is VerifyFormat.JUNIT:
-        from canvass.conformance.machine_reports import to_junit
-
-        print(to_junit(found))
-    elif output is VerifyFormat.SARIF:
-        from canvass.conformance.machine_reports import to_sarif
-
-        write_json(to_sarif(found))
-    else:
-        explained = _explained(found.runs, lookup)
-        if output is VerifyFormat.JSON:
-            from canvass.conformance.report import to_report
-
-            write_json(to_report(found, explained))
-        else:
-            _show(found.runs, found.counts, explained)
 
 
 def _explained(runs: Sequence[RunVerdict], lookup: StepLookup) -> list[Explanation]:

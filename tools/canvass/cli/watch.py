@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from canvass.cli.options import Settings, read_settings
 from canvass.cli.output import (
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -80,10 +81,7 @@ def watch(
     logs: Annotated[
         Path, typer.Argument(metavar="LOGDIR", help="A folder of member-<id>.log files.")
     ],
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PROPERTY=TIME", help="As for canvass explain."),
-    ] = None,
+    setting: Settings = None,
     exit_on: Annotated[
         ExitOn, typer.Option("--exit-on", help="What ends the command, with exit code 1.")
     ] = ExitOn.NEVER,
@@ -95,7 +93,7 @@ def watch(
     ] = None,
     verify: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="Import and verify so often; 0: never."),
+        typer.Option(min=0, metavar="SECONDS", help="Interval between verifications; 0: never."),
     ] = _CHECK_S,
     metrics: Annotated[
         int | None,
@@ -118,13 +116,9 @@ def watch(
     from canvass.cli.live_check import LiveCheck
     from canvass.explanation.following import FollowedLogs
     from canvass.explanation.picture import Picture
-    from canvass.traces.timeouts import SettingFault, beside, parse_setting
+    from canvass.traces.timeouts import beside
 
-    try:
-        settings = beside(logs)
-        settings |= dict(map(parse_setting, setting or ()))
-    except SettingFault as fault:
-        raise CommandError(str(fault)) from None
+    settings = beside(logs) | read_settings(setting)
     with FollowedLogs(logs) as followed:
         if not followed.members and once:
             raise CommandError(f"{logs}: there is no member-<id>.log")

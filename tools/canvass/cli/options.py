@@ -1,0 +1,60 @@
+"""Options that several commands share: each has one type, one help text and one reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from canvass.cli.output import CommandError, Format
+
+Output = Annotated[Format, typer.Option("--format", help="For a person or a machine.")]
+Graphs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--graph", metavar="GRAPH", help="State graphs, used as a step cache; may be repeated."
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Cache of TLC's answers. Default: ~/.cache/canvass."),
+]
+Heap = Annotated[str | None, typer.Option(metavar="SIZE", help="Java heap: 4g, 512m.")]
+Page = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a page.")]
+RunId = Annotated[str | None, typer.Option("--run", metavar="ID", help="Which run of several.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PROPERTY=TIME",
+        help="A timeout of the cluster, such as aeron.cluster.election.timeout=1s. Default: of"
+        " run.json or config.json, else measured in the logs, else Aeron's own.",
+    ),
+]
+
+
+class Revision(str, Enum):
+    """The protocol that the members of a cluster of ours run."""
+
+    R149 = "1.49"
+    R150 = "1.50"
+    HARDENED = "hardened"
+
+
+def read_settings(texts: Iterable[str] | None) -> dict[str, int]:
+    """Read what `Settings` gives: nanoseconds by the name of the property.
+
+    Raises
+    ------
+    CommandError
+        If a text is no setting.
+    """
+    from canvass.traces.timeouts import SettingFault, parse_setting
+
+    try:
+        return dict(map(parse_setting, texts or ()))
+    except SettingFault as fault:
+        raise CommandError(f"--set: {fault}") from None
