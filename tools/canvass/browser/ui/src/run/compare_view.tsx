@@ -3,6 +3,7 @@
 import { apiPath } from "../api/client";
 import type { ComparedStep, Comparison, LeaderBand, RunView, SourceInfo } from "../api/types";
 import { useQuery } from "../api/use_query";
+import { FieldTable } from "../parts/field_table";
 import { Awaited, Empty } from "../parts/note";
 import { Table } from "../parts/table";
 import { formatRoute } from "../route/route";
@@ -92,14 +93,10 @@ function Compared(
               </ul>
             )}
             {one.changes.length > 0 ? (
-              <Table class="compare">
-                <thead><tr><th scope="col">field after it</th><th scope="col">{run.title}</th><th scope="col">{title}</th></tr></thead>
-                <tbody>
-                  {one.changes.map((change) => (
-                    <tr key={change.path} data-field={change.path}><th scope="row">{change.path}</th><td class="observed">{change.before}</td><td class="allowed">{change.after}</td></tr>
-                  ))}
-                </tbody>
-              </Table>
+              <FieldTable
+                field="field after it" heads={[run.title, title]} kinds={["observed", "allowed"]}
+                rows={one.changes.map(({ path, before, after }) => ({ field: path, cells: [before, after] }))}
+              />
             ) : null}
           </div>
         ))}

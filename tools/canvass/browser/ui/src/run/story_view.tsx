@@ -1,7 +1,8 @@
 // The front page of a run: the verdict, where the run leaves what is allowed, and what happened.
 
-import type { Difference, Divergence, Receipt, RunView } from "../api/types";
+import type { Divergence, Receipt, RunView } from "../api/types";
 import { Copied } from "../parts/copied";
+import { FieldTable } from "../parts/field_table";
 import { Hazard } from "../parts/hazard";
 import { Table } from "../parts/table";
 import { plural } from "../words/visible";
@@ -63,16 +64,27 @@ function Diverged({ divergence, show }: { divergence: Divergence; show: (at: num
       {divergence.levels.length > 0 ? <Levels divergence={divergence} show={show} /> : null}
       {divergence.hazards.map((name) => <Hazard key={name} name={name} />)}
       {divergence.expected.map((rows, at) => (
-        <Compared
-          key={at}
-          rows={rows}
-          title={at === 0
-            ? "Observed against the nearest outcome that the spec allows"
-            : `Against another outcome (${at + 1} of ${divergence.expected.length})`}
-        />
+        <section key={at}>
+          <h3>
+            {at === 0 ? "Observed against the nearest outcome that the spec allows"
+              : `Against another outcome (${at + 1} of ${divergence.expected.length})`}
+          </h3>
+          <FieldTable
+            heads={["before", "observed", "allowed"]} kinds={["", "observed", "allowed"]}
+            rows={rows.map(({ field, before, observed, allowed }) => (
+              { field, differs: allowed !== observed, cells: [before, observed, allowed] }))}
+          />
+        </section>
       ))}
-      {divergence.expected.length === 0 && divergence.changed.length > 0
-        ? <Changed rows={divergence.changed} /> : null}
+      {divergence.expected.length === 0 && divergence.changed.length > 0 ? (
+        <section>
+          <h3>What the step changed</h3>
+          <FieldTable
+            heads={["before", "after"]} kinds={["", "observed"]}
+            rows={divergence.changed.map(({ field, before, allowed }) => ({ field, cells: [before, allowed] }))}
+          />
+        </section>
+      ) : null}
       {divergence.failing.length > 0 ? (
         <section>
           <h3>Parts of the guard that do not hold</h3>
@@ -115,16 +127,10 @@ function Unsent({ receipt, show }: { receipt: Receipt; show: (at: number) => voi
           : <button type="button" class="inline" onClick={() => show(nearestEvent)}>{`event ${nearestEvent + 1}`}</button>}
       </p>
       {receipt.rows.length > 0 ? (
-        <Table class="compare">
-          <thead><tr><th scope="col">field</th><th scope="col">as received</th><th scope="col">as sent</th></tr></thead>
-          <tbody>
-            {receipt.rows.map((row) => (
-              <tr key={row.field} class="differs" data-field={row.field}>
-                <th scope="row">{row.field}</th><td class="observed">{row.observed}</td><td class="allowed">{row.allowed}</td>
-              </tr>
-            ))}
-          </tbody>
-        </Table>
+        <FieldTable
+          heads={["as received", "as sent"]} kinds={["observed", "allowed"]}
+          rows={receipt.rows.map(({ field, observed, allowed }) => ({ field, differs: true, cells: [observed, allowed] }))}
+        />
       ) : null}
     </section>
   );
@@ -154,60 +160,6 @@ function Levels({ divergence, show }: { divergence: Divergence; show: (at: numbe
                 <td><button type="button" class="inline" onClick={() => show(level.event)}>{level.event + 1}</button></td>
               </tr>
             ))}
-          </tbody>
-        </Table>
-      </div>
-    </section>
-  );
-}
-
-/** What the step changed, where there is nothing to hold it against. */
-function Changed({ rows }: { rows: readonly Difference[] }) {
-  return (
-    <section>
-      <h3>What the step changed</h3>
-      <div class="scroll-x">
-        <Table class="compare">
-          <thead><tr><th scope="col">field</th><th scope="col">before</th><th scope="col">after</th></tr></thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.field} data-field={row.field}>
-                <th scope="row">{row.field}</th><td>{row.before}</td><td class="observed">{row.allowed}</td>
-              </tr>
-            ))}
-          </tbody>
-        </Table>
-      </div>
-    </section>
-  );
-}
-
-function Compared({ rows, title }: { rows: readonly Difference[]; title: string }) {
-  return (
-    <section>
-      <h3>{title}</h3>
-      <div class="scroll-x">
-        <Table class="compare">
-          <thead>
-            <tr>
-              <th scope="col">field</th>
-              <th scope="col">before</th>
-              <th scope="col">observed</th>
-              <th scope="col">allowed</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => {
-              const differs = row.allowed !== row.observed;
-              return (
-                <tr key={row.field} class={differs ? "differs" : ""} data-field={row.field}>
-                  <th scope="row">{differs ? <span class="sign" title="differs">≠ </span> : null}{row.field}</th>
-                  <td>{row.before}</td>
-                  <td class="observed">{row.observed}</td>
-                  <td class="allowed">{row.allowed}</td>
-                </tr>
-              );
-            })}
           </tbody>
         </Table>
       </div>

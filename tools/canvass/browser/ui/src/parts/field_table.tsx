@@ -1,0 +1,35 @@
+// Values of fields beside each other: before and after, observed and allowed, here and there.
+
+import { Table } from "./table";
+
+export interface FieldRow {
+  readonly field: string;
+  readonly differs?: boolean;
+  readonly cells: readonly string[];
+}
+
+/** Heads and kinds are those of the cells; what is `observed` or `allowed` is told apart by its face. */
+export function FieldTable(
+  { field = "field", heads, kinds, rows }: {
+    field?: string;
+    heads: readonly string[];
+    kinds: readonly string[];
+    rows: readonly FieldRow[];
+  },
+) {
+  return (
+    <div class="scroll-x">
+      <Table class="compare">
+        <thead><tr>{[field, ...heads].map((head) => <th key={head} scope="col">{head}</th>)}</tr></thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.field} class={row.differs ? "differs" : ""} data-field={row.field}>
+              <th scope="row">{row.differs ? <span class="sign" title="differs">≠ </span> : null}{row.field}</th>
+              {row.cells.map((cell, at) => <td key={at} class={kinds[at] ?? ""}>{cell}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </div>
+  );
+}
