@@ -193,6 +193,8 @@ class SafetyMonitor(Generic[LogT]):
         mine = self._log(i)
         for j in range(len(self._members)):
             other = self._log(j)
+            if other.end <= start:
+                continue
             beyond = max(start, mine.agreement(other))
             ends = (*mine.between(beyond, mine.end), *other.between(beyond, mine.end))
             for end in sorted(entry.end for entry in ends):
