@@ -68,7 +68,7 @@ class DumpCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 class DumpOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Where a graph comes from; what nobody knows is null."""
+    """Where a graph comes from; what is unknown is null."""
 
     dump: str | None = None
     """The name of the dump's file, if somebody else made it."""
@@ -87,7 +87,7 @@ class DumpManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     model: str
     variables: tuple[str, ...]
     complete: bool | None
-    """Whether TLC came to the end; null if nobody knows."""
+    """Whether TLC came to the end; null if unknown."""
     origin: DumpOrigin
     counts: DumpCounts
     files: dict[str, Digest]
@@ -329,7 +329,7 @@ class DumpView(Adjacency):
 
     @property
     def complete(self) -> bool | None:
-        """Whether TLC came to the end; none if nobody knows."""
+        """Whether TLC came to the end; none if unknown."""
         return self.manifest.complete
 
     @property

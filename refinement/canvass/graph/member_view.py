@@ -1,4 +1,4 @@
-"""`MemberView`: the graph of one member, as `canvass.graph.artifact` keeps it, to be asked.
+"""`MemberView`: the graph of one member, as `canvass.graph.artifact` keeps it, for queries.
 
 States that are equal but for the numbering of the peers are one state here: the one that stands for
 them all. Edges keep the numbers that they have in the artifact. An input that does not enable its

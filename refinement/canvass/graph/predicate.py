@@ -1,4 +1,4 @@
-"""`Predicate`: a condition on states, parsed, and asked of a graph.
+"""`Predicate`: a condition on states, parsed and evaluated on a graph.
 
 The language is small and safe: it is read by `canvass.graph.syntax`, evaluated over columns by
 `canvass.graph.evaluate`, and never given to Python. ``docs/guide/graph.md`` describes it.
@@ -37,7 +37,7 @@ class Predicate:
     node: Node
 
     def mask(self, graph: StateGraph) -> Mask:
-        """Tell for each state whether the condition holds there.
+        """Evaluate the condition in each state.
 
         Raises
         ------

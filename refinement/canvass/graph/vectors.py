@@ -59,7 +59,7 @@ def length(vector: Vector) -> int:
 
 
 def present(vector: Vector) -> Mask:
-    """Tell where there is a value."""
+    """Mark the states that have a value."""
     if isinstance(vector, Truths):
         return np.ones(len(vector.holds), dtype=np.bool_)
     return vector.present if isinstance(vector, Numbers) else vector.nodes != ABSENT
@@ -142,7 +142,7 @@ class Kernel:
         return Numbers(self._scalars(nodes, there), there)
 
     def truths(self, nodes: Rows) -> Truths:
-        """Tell which nodes are TRUE."""
+        """Mark the nodes that are TRUE."""
         there = self.kinds(nodes) == Kind.BOOL
         return Truths(self._scalars(nodes, there) == 1)
 
@@ -158,7 +158,7 @@ class Kernel:
         return values
 
     def equal(self, left: Vector, right: Vector) -> Mask:
-        """Tell where both are there and the same."""
+        """Mark the states in which both values are there and equal."""
         if isinstance(left, Nodes) and isinstance(right, Nodes):
             same: Mask = (left.nodes != ABSENT) & (left.nodes == right.nodes)
             return same

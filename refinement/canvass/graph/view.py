@@ -1,4 +1,4 @@
-"""`StateGraph`: a state graph to be asked, whatever made it; `open_view` opens either kind.
+"""`StateGraph`: what queries need of a state graph; `open_view` opens either kind.
 
 Questions (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`)
 know this protocol and nothing of files. A graph is arrays here: opening one makes no Python object
@@ -76,7 +76,7 @@ class StateGraph(Protocol):
 
     @property
     def complete(self) -> bool | None:
-        """Whether all reachable states were expanded, none if nobody knows."""
+        """Whether all reachable states were expanded, none if unknown."""
 
     @property
     def detail(self) -> Tree:

@@ -135,7 +135,7 @@ def _compare_revisions(subject: str, revision: str, path: ClassPath) -> None:
 
 
 def _drive_runs(driver: Driver, paths: list[Path], output: Format, shown: int) -> int:
-    """Drive the steps of runs, show what came of it, and give the exit code."""
+    """Drive the steps of runs, show the result, and give the exit code."""
     from canvass.aeron_driver.run_steps import collect, drive_runs
     from canvass.conformance.check import units_of
 

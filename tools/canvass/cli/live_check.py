@@ -217,7 +217,7 @@ def _size(path: Path) -> int:
 
 
 def _copy_end(files: list[Path], to: Path) -> None:
-    """Copy the last lines of some files, of which each continues the one before."""
+    """Copy the last lines of a log that continues from file to file."""
     left, pieces = MAX_BYTES, list[tuple[Path, int]]()
     for path in reversed(files):
         if left <= 0 or path.suffix in (".gz", ".zst"):

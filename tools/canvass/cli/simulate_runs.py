@@ -73,7 +73,7 @@ class SimulationReport(msgspec.Struct, frozen=True, rename="camel"):
     findings: list[SimulationFinding]
     left_out: list[LeftOut]
     distinct_steps: int
-    """Distinct canonical steps, or -1 if nobody asked for coverage."""
+    """Distinct canonical steps, or -1 without --coverage."""
     coverage: list[GraphSteps]
 
 

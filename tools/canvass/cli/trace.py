@@ -497,7 +497,7 @@ def console_columns() -> int:
 
 
 def _can_draw() -> bool:
-    """Tell whether stdout can take the characters of the drawing."""
+    """Whether stdout can encode the characters of the drawing."""
     try:
         "│●▶→⋮✖".encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

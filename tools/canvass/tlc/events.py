@@ -212,7 +212,7 @@ class TraceState:
 
 @dataclass(frozen=True, slots=True)
 class BackToState:
-    """The behaviour goes on at state ``number`` for ever: the end of a lasso."""
+    """The behaviour returns to state ``number``: the end of a lasso."""
 
     number: int
     action: str | None
@@ -221,7 +221,7 @@ class BackToState:
 
 @dataclass(frozen=True, slots=True)
 class Stuttering:
-    """The behaviour stays in its last state for ever."""
+    """The behaviour stays in its last state: it stutters."""
 
 
 @dataclass(frozen=True, slots=True)
