@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
+from canvass.cluster import core
 from canvass.cluster.member import NULL_RECORD, MemberRecord
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import units_of
@@ -37,8 +38,10 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "spec" / SHIPPED
 TAKEN = ROOT / "tests" / "captures" / "steps.npz"
 LOGS = ("samples/aeron", "samples", "tests/captures/releases")
-CLUSTERS = (("1.50", 3, 12), ("1.50", 5, 3), ("1.49", 3, 3), ("1.49", 5, 3))
-"""The revisions and numbers of members that are simulated, with the seeds of each profile."""
+CLUSTERS = (("1.50", 3), ("1.50", 5), ("1.49", 3), ("1.49", 5))
+"""The revisions and numbers of members that are simulated."""
+SEEDS = 3
+"""The runs of each cluster and fault profile."""
 STEPS = 1500
 SMALLER, LARGER = 3, 5
 """The members of the clusters of which steps are taken, and of the larger ones in which they are
@@ -71,15 +74,16 @@ def make() -> None:
         ):
             command("import", "aeron", folder, "--out", runs / folder.name, ends_with=(0, 1, 3))
         command("graph", "grow", made, runs)
-        for revision, members, seeds in CLUSTERS:
-            simulated = []
+        simulated: dict[tuple[int, int], Example] = {}
+        for revision, members in CLUSTERS:
             for profile in PROFILES:
-                simulated.append(Path(scratch, f"{revision}-{members}-{profile}"))
+                out = Path(scratch, f"{revision}-{members}-{profile}")
                 words = ["--revision", revision, "--members", members, "--profile", profile]
-                words += ["--seeds", seeds, "--steps", STEPS, "--out", simulated[-1]]
+                words += ["--seeds", SEEDS, "--steps", STEPS, "--out", out]
                 command("simulate", *words, ends_with=(0, 1))
-            command("graph", "grow", made, *simulated)
-    add_taken(made)
+                for unit in units_of([out]):
+                    simulated |= {form.key: form for form in map(reduced_example, steps_of(unit))}
+    add_forms(made, list(simulated.values()))
     made.replace(TABLE)
 
 
@@ -91,20 +95,34 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
         sys.exit(done.returncode)
 
 
-def add_taken(table: Path) -> None:
-    """Add those of the captured steps, their reduced forms and variants to a table that TLC allows.
+def add_forms(table: Path, simulated: Iterable[Example]) -> None:
+    """Add captured steps, reduced forms and variants of these to a table, if TLC allows them.
 
-    The variants are of the reduced forms, and are reduced themselves.
+    The variants are reduced, too. TLC is asked only about those that the core would take.
     """
     base, taken = KnownSteps.read(table), read_taken()
-    forms = distinct(map(reduced_example, taken))
-    tried = distinct([*taken, *forms, *map(reduced_example, variants(forms))])
+    forms = distinct([*map(reduced_example, taken), *simulated])
+    others = (reduced_example(step) for step in variants(forms) if is_taken(step))
+    tried = distinct([*taken, *forms, *others])
+    print(
+        f"{len(taken):,} captured steps, {len(forms):,} reduced forms with simulated ones, ", end=""
+    )
+    print(f"{len(tried):,} with variants", flush=True)
     lookup = StepLookup(shipped=base.index())
     keys = [step.key for step, ok in zip(tried, lookup.allowed(tried), strict=True) if ok]
-    print(f"{len(taken):,} captured steps, {len(forms):,} reduced, ", end="")
-    print(f"{len(tried):,} with variants, {len(keys):,} allowed")
+    print(f"TLC allows {len(keys):,} of them")
     found = np.array(keys, dtype=np.uint64).reshape(-1, 2)
     KnownSteps.of(base.digest, np.concatenate([base.keys, found])).write(table)
+
+
+def is_taken(example: Example) -> bool:
+    """Say whether the core takes a step; the order of sends to different members is free."""
+    step = example.step
+    outcome = core.step(example.rules, step.member, step.before, step.action.value, step.input)
+    if outcome is None or outcome.next != step.after:
+        return False
+    sent = sorted(((each.to, each.message) for each in outcome.sends), key=lambda send: send[0])
+    return sent == sorted(step.sends, key=lambda send: send[0])
 
 
 def distinct(steps: Iterable[Example]) -> list[Example]:
