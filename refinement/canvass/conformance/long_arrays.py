@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-FILE_BYTES: Final = 1 << 26
+FILE_BYTES: Final = 1 << 24
 """Arrays of this size or more are files."""
 WINDOW: Final = 1 << 20
 """Rows that are looked at together."""
