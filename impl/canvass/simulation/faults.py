@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from canvass.archive.memory import SECTOR, MemoryStorage
@@ -152,8 +153,8 @@ class FaultInjector:
             ("full", faults.full_mean, self._fill),
             ("sync", faults.sync_mean, self._fail_sync),
             ("slow disk", faults.slow_disk_mean, self._slow_disk),
-            ("rot", faults.rot_mean, self._rot),
-            ("stray", faults.stray_mean, self._stray),
+            ("rot", faults.rot_mean, partial(self._spoil, rot)),
+            ("stray", faults.stray_mean, partial(self._spoil, stray)),
             ("disk loss", faults.disk_loss_mean, self._lose_disk),
             ("error", faults.error_mean, self._error),
             ("operator", faults.operator_mean, self._operate),
@@ -301,12 +302,6 @@ class FaultInjector:
             member.disk_is_slow = False
 
         self._after(self._duration_ns(rng, rng.choice((100, 1_000))), restore)
-
-    def _rot(self, rng: random.Random) -> None:
-        self._spoil(rot, rng)
-
-    def _stray(self, rng: random.Random) -> None:
-        self._spoil(stray, rng)
 
     def _spoil(self, spoil: Spoil, rng: random.Random) -> None:
         if self._simulator.options.member_count >= LEAST_TO_REPAIR:
