@@ -53,8 +53,7 @@ def test_two_leaders_are_found_and_stand_beside_each_other(
     found = page.locator("[data-found]")
     expect(found).not_to_have_count(0)
     label = found.first.locator("td").last
-    expect(label).to_contain_text("1 leads t0")
-    expect(label).to_contain_text("2 leads t1")
+    expect(label).to_have_text("0 follows · 1 leads t0 · 2 leads t1")
     found.first.get_by_role("button").first.click()
     page.get_by_role("tab", name="Election").click()
     terms = page.locator(".token-term")

@@ -160,13 +160,18 @@ def _stretch(opened: OpenRun, first: int, last: int, count: int, *, of_run: bool
 
 def _members_label(opened: OpenRun, number: int) -> str:
     """Say where all members are after an event."""
-    places = (
-        f"{one.member} leads t{one.leads}"
-        if one.leads is not None
-        else f"{one.member} {one.status.lower() or one.election_state or 'not started'}"
-        for one in opened.members_at(number).members
+    members = opened.members_at(number).members
+    return shortened(
+        " · ".join(f"{one.member} {_member_words(one)}" for one in members), LABEL_CHARS
     )
-    return shortened(" · ".join(places), LABEL_CHARS)
+
+
+def _member_words(one: api.MemberAt) -> str:
+    if one.leads is not None:
+        return f"leads t{one.leads}"
+    if one.status or not one.election_state:
+        return one.status.lower() or "not started"
+    return "follows" if one.election_state == "CLOSED" else one.election_state
 
 
 def next_change(opened: OpenRun, path: str, member: int, number: int) -> api.NextChange:

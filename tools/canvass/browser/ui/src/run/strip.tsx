@@ -151,7 +151,7 @@ function Segments(
             <rect x={from} y={y + 1} width={Math.max(0.5, width - 0.5)} height={ROW - 2}>
               <title>{`member ${member.id}: ${segment.electionState}${leads ? ", it leads" : ""}, from event ${segment.start + 1}`}</title>
             </rect>
-            {width > SIGN ? <text x={from + 3} y={y + ROW - 4}>{fitting(width - 6, leads ? "leads" : segment.electionState === "CLOSED" ? "follows" : segment.electionState, signOf(segment.electionState))}</text> : null}
+            {width > SIGN ? <text x={from + 3} y={y + ROW - 4}>{fitting(width - 6, leads ? "leads" : segment.electionState === "CLOSED" ? "follows" : segment.electionState, leads ? "" : signOf(segment.electionState))}</text> : null}
           </g>
         );
       })}
