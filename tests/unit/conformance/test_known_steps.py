@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from canvass.cluster.rules import Rules
-from canvass.conformance.check import units_of
+from canvass.conformance.check import check_corpus, units_of
 from canvass.conformance.lookup_sources import (
     SHIPPED,
     KnownSteps,
@@ -17,10 +18,14 @@ from canvass.conformance.lookup_sources import (
     grown,
     make_lookup,
 )
-from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, spec_digest
-from canvass.conformance.steps import example_of
+from canvass.conformance.screen import Screening
+from canvass.conformance.step_lookup import IN_GRAPH, UNKNOWN, StepLookup, spec_digest
+from canvass.conformance.steps import example_of, reduced_example
+from canvass.conformance.verdict import Verdict
+from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
-from canvass.steps.step import from_row
+from canvass.steps.oracle import Answer
+from canvass.steps.step import Step, from_row
 from support.core_lookup import ask_core
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.npz"
@@ -63,6 +68,44 @@ def test_a_table_grows_by_the_steps_that_it_lacks(corpus: Path) -> None:
     assert 0 < first.counts.found_in_graph < first.counts.distinct_steps
     assert first.counts.asked_of_oracle == len(whole.keys) - len(half.keys)
     assert (second.counts.asked_of_oracle, len(again.keys)) == (0, len(whole.keys))
+
+
+def test_a_run_is_checked_without_an_oracle_by_the_reduced_forms_of_its_steps(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    record_run(run, Rules(3), 1, 200, faults=0.05, run_id="run")
+    screening = Screening(StepLookup())
+    screening.add(run)
+    screening.flush()
+    steps = list(screening.open_steps.values())
+    forms = {reduced_example(step).key for step in steps}
+    table = KnownSteps.of("spec", np.array(sorted(forms), dtype=np.uint64)).index()
+
+    def fails(_: Rules, steps: Sequence[Step]) -> list[Answer]:
+        raise AssertionError(f"asked about {len(steps)} steps")
+
+    found = check_corpus([run], StepLookup(fails, shipped=table, reduces=True))
+
+    assert len(forms) < len(steps)
+    assert found.runs[0].verdict is Verdict.CONFORMS
+    assert found.counts.found_in_graph == found.counts.distinct_steps == len(steps)
+    with pytest.raises(AssertionError, match="asked about"):
+        check_corpus([run], StepLookup(fails, shipped=table))
+
+
+def test_a_table_grows_by_the_reduced_forms_as_well(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    record_run(run, Rules(3), 2, 100, faults=0.0, run_id="run")
+    screening = Screening(StepLookup())
+    screening.add(run)
+    screening.flush()
+    steps = list(screening.open_steps.values())
+
+    _, table = grown(None, list(units_of([run])), oracle=ask_core)
+
+    expected = {step.key for step in steps} | {reduced_example(step).key for step in steps}
+    assert set(map(tuple, table.keys.tolist())) == expected
 
 
 def test_a_table_of_another_spec_is_refused(corpus: Path) -> None:
