@@ -54,6 +54,7 @@ def test_a_log_without_an_event_is_not_contradicted(event: str, tmp_path: Path) 
     [
         ("1.45.2-behind", ("NEW_LEADERSHIP_TERM", "REQUEST_VOTE", "SERVICE_ACK", "STATE_CHANGE")),
         ("1.47.7-kills", ("CANVASS_POSITION", "NEW_ELECTION", "NEW_LEADERSHIP_TERM")),
+        ("1.45.2-behind", ("CANVASS_POSITION", "COMMIT_POSITION", "TERMINATION_POSITION")),
     ],
 )
 def test_no_line_is_false_where_messages_cannot_be_inferred(

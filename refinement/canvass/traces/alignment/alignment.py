@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.traces.aeron_log.logs import ClusterLogs, MemberLog, members_named
-from canvass.traces.aeron_log.records import ElectionStateChange
+from canvass.traces.aeron_log.records import ElectionStateChange, StateChange
 from canvass.traces.aeron_log.table import EVENT_TYPES
 from canvass.traces.aeron_log.vocabulary import revision_of, vocabularies_of
 from canvass.traces.alignment.channel_matching import Carried
@@ -147,12 +147,7 @@ def align(
     vocabulary = vocabulary_of(
         (one.kinds for one in printed),
         rare=events is None,
-        reached={
-            record.new_state
-            for i in known
-            for record in logs.members[i].records
-            if isinstance(record, ElectionStateChange)
-        },
+        reached={state for i in known for state in _reached(logs.members[i])},
         change_before_role=all(one.prints_change_before_role for one in printed),
     )
     readers = {i: LineReader(logs.members[i], vocabulary) for i in known}
@@ -258,6 +253,17 @@ class _Aligner:
         _Remarks(self.found, solution, segment, reached, is_last).collect()
         for i, live in solution.schedule.members.items():
             self.found.members[i] = self.write(live)
+
+
+def _reached(log: MemberLog) -> Iterator[str]:
+    """The states that a member has reached: those of elections, and of its module as a follower."""
+    leads = False
+    for record in log.records:
+        if isinstance(record, ElectionStateChange):
+            leads = record.leader_member_id == log.member_id
+            yield record.new_state
+        elif isinstance(record, StateChange) and not leads:
+            yield record.new_state
 
 
 def _lacks_elections(log: MemberLog) -> bool:

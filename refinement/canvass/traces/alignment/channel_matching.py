@@ -227,7 +227,6 @@ def match(
             matching.unmatched += [(*key, receipt) for receipt in receipts]
     for (i, j), receipts in matching.channels.items():
         match_earliest(windows[i], j, receipts)
-    _find_unnamed_senders(windows, matching)
     _settle_publications(windows, matching)
     for (i, j), receipts in matching.channels.items():
         matching.unmatched += [(i, j, r) for r in receipts if r.earliest < 0]
@@ -270,26 +269,6 @@ def _answer_in_order(
 def _canvasses(s: Member, term: int) -> bool:
     """Whether a member canvasses with a log that ends in a term."""
     return s.election_state is ElectionState.CANVASS and s.log_leadership_term_id == term
-
-
-def _find_unnamed_senders(windows: Mapping[int, Windows], matching: Matching) -> None:
-    """Find another sender of messages that do not name theirs, and have no window in a channel."""
-    for (i, j), receipts in list(matching.channels.items()):
-        late = [r for r in receipts if r.earliest < 0 and sender_of(r.message) < 0]
-        for receipt in late:
-            for other in windows:
-                if other in (i, j) or windows[other].first(0, j, receipt.message) is None:
-                    continue
-                channel = matching.channels.get((other, j), [])
-                merged = sorted([*channel, receipt], key=lambda one: one.step)
-                unmatched = sum(one.earliest < 0 for one in channel)
-                match_earliest(windows[other], j, merged)
-                if sum(one.earliest < 0 for one in merged) <= unmatched:
-                    matching.channels[other, j] = merged
-                    matching.channels[i, j].remove(receipt)
-                    break
-                receipt.earliest = -1
-                match_earliest(windows[other], j, channel)
 
 
 def _after(place: int) -> int:

@@ -77,8 +77,8 @@ _LOG_ENDED: Final = "eos=true"
 FRAME_BYTES: Final = 32
 """The least by which a log grows (``FrameDescriptor.FRAME_ALIGNMENT``)."""
 
-_INIT_WITHIN: Final = 6
-"""Lines within which the first change of an election follows a line that has to do with it."""
+_INIT_WITHIN: Final = 3
+"""Changes of which one is the first of the election that the one before them has to do with."""
 
 
 class Moves:
@@ -308,8 +308,6 @@ class Moves:
             yield all_lines[self._changes[at]], self._changes[at]
         for index in self._changes[at : at + _INIT_WITHIN]:
             record = all_lines[index]
-            if index >= k + _INIT_WITHIN:
-                break
             if isinstance(record, records.ElectionStateChange) and record.old_state == "INIT":
                 yield record, index
 

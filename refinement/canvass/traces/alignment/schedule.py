@@ -134,24 +134,12 @@ class Schedule(Commits):
         due, after = live.windows.due, live.frontier + 1
         return due[after] if after < len(due) else FOREVER
 
-    def circular(self) -> list[tuple[int, Receipt]]:
-        """The receipts without a line for which members wait, in a circle if there is one."""
-        waits: dict[int, tuple[int, Receipt]] = {}
+    def awaited(self) -> Iterator[tuple[int, Receipt]]:
+        """The receipts without a line for which members wait."""
         for conflict in self.conflicts:
-            wanted = self._wanted.get((conflict.member_id, conflict.step))
-            if wanted is not None and len(self._channels[wanted[0]].sent) <= wanted[1]:
-                receipt = self._channels[wanted[0]].receipts[wanted[1]]
-                waits[conflict.member_id] = wanted[0][0], receipt
-        hidden = [(j, receipt) for j, (_, receipt) in waits.items() if receipt.hidden]
-        circle: list[tuple[int, Receipt]] = []
-        for j, receipt in hidden:
-            at, passed = waits[j][0], {j}
-            while at in waits and at not in passed:
-                passed.add(at)
-                at = waits[at][0]
-            if at == j:
-                circle.append((j, receipt))
-        return circle or hidden
+            receipt = self._unsent_yet(conflict.member_id, conflict.step)
+            if receipt is not None and receipt.hidden:
+                yield conflict.member_id, receipt
 
     def _advance(self, live: LiveMember) -> None:
         """Send what can be sent, then take the next step of a trajectory if nothing holds it."""
@@ -167,8 +155,7 @@ class Schedule(Commits):
         for _, channel in self._outgoing[i]:
             if channel.latest <= live.frontier:
                 return True
-        wanted = self._wanted.get((i, live.frontier + 1))
-        if wanted is not None and len(self._channels[wanted[0]].sent) <= wanted[1]:
+        if self._unsent_yet(i, live.frontier + 1) is not None:
             return True
         position = step.given.position
         if step.action == "RecordLog" and not self._can_record(live, position):
@@ -181,16 +168,23 @@ class Schedule(Commits):
         assumed = bool(self._hidden) and step.action == ASSUME_COMMIT
         return assumed and position > live.upper.committed
 
+    def _unsent_yet(self, i: int, step: int) -> Receipt | None:
+        """What a member receives in a step, if it has not been sent."""
+        wanted = self._wanted.get((i, step))
+        if wanted is None or wanted[1] < len(self._channels[wanted[0]].sent):
+            return None
+        return self._channels[wanted[0]].receipts[wanted[1]]
+
     def _reason(self, live: LiveMember) -> str:
         i = live.member_id
         for j in self.members:
             head = self._channels[i, j].head if j != i else None
             if head is not None and head.latest // SLOTS <= live.frontier:
                 return f"member {j} received {head.message}, which member {i} cannot have sent"
-        wanted = self._wanted.get((i, live.frontier + 1))
-        if wanted is not None and len(self._channels[wanted[0]].sent) <= wanted[1]:
-            m = self._channels[wanted[0]].receipts[wanted[1]].message
-            return f"member {wanted[0][0]} has not sent {m}"
+        receipt = self._unsent_yet(i, live.frontier + 1)
+        if receipt is not None:
+            sender = self._wanted[i, live.frontier + 1][0][0]
+            return f"member {sender} has not sent {receipt.message}"
         return "the step is not possible with what others did before"
 
     def _send_pending(self, live: LiveMember) -> None:

@@ -127,21 +127,9 @@ class Solution:
         return [(j, step) for _, j, step in sorted(found, reverse=True)]
 
     def impossible(self) -> Iterator[tuple[int, Receipt]]:
-        """Receipts without a line that nobody can have sent, or not in time."""
-        for i, j, receipt in self.matching.unmatched:
-            if receipt.hidden:
-                yield j, receipt
-            elif i in self.windows:
-                yield from self._hindered(i, j, receipt)
-        yield from self.schedule.circular()
-
-    def _hindered(self, i: int, j: int, receipt: Receipt) -> Iterator[tuple[int, Receipt]]:
-        """The receipt without a line that leaves no window to one that has a line."""
-        alone = self.windows[i].first(0, j, receipt.message)
-        before = [one for one in self.matching.channels[i, j] if one.step < receipt.step]
-        hidden = [one for one in before if one.hidden]
-        if alone is not None and hidden and before[-1].earliest > alone:
-            yield j, hidden[-1]
+        """Receipts without a line that nobody can have sent, or for which members wait."""
+        yield from ((j, receipt) for _, j, receipt in self.matching.unmatched if receipt.hidden)
+        yield from self.schedule.awaited()
 
 
 def solve(replays: dict[int, Replay], repairs: dict[int, Repairs], segment: Segment) -> Solution:

@@ -88,8 +88,8 @@ def vocabulary_of(
         Whether rare events are taken to be enabled though no line shows them: their absence is no
         sign of the setting.
     reached
-        The election states that members have reached: what members reach with a rare event only is
-        such a sign.
+        The states that members have reached, and that followers have reached outside elections:
+        what they reach with a rare event only is such a sign.
     change_before_role
         As in `Vocabulary`.
     """
@@ -102,9 +102,9 @@ def vocabulary_of(
 _RARE: Final[Mapping[type[ClusterEvent], str]] = {
     records.CatchupPosition: "FOLLOWER_CATCHUP",
     records.StopCatchup: "",
-    records.TerminationPosition: "",
+    records.TerminationPosition: "TERMINATING",
     records.TerminationAck: "",
     records.TruncateLogEntry: "",
     records.RoleChange: "CANDIDATE_BALLOT",
 }
-"""Rare events, each with the election state that nobody reaches without it, if there is one."""
+"""Rare events, each with the state that no follower reaches without it, if there is one."""
