@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import sys, tempfile
 from pathlib import Path
+from canvass.steps.core_oracle import ask_core
 from canvass.selftest import mutation, runs
 from canvass.selftest.kill_matrix import MUTANTS, mutated_core
 
@@ -21,7 +22,7 @@ assert str(mutation.SOURCES).startswith(sys.argv[1]), mutation.SOURCES
 for name in MUTANTS:
     mutated_core(name)
 with tempfile.TemporaryDirectory() as folder:
-    found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=runs.core_answers)
+    found = runs.check_runs(Path(folder), good=2, corrupted=16, oracle=ask_core)
 print(len(MUTANTS), found.good, found.corrupted.total(), len(found.wrong))
 """
 

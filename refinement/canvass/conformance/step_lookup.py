@@ -22,6 +22,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.conformance.steps import Example, reduced_example
 from canvass.spec.files import find_file
+from canvass.steps.core_oracle import core_answer
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import Answer, Ruleset
 from canvass.steps.oracle import ask as ask_oracle
@@ -119,7 +120,7 @@ class StepLookup:
     """What the cache holds, once it was read."""
     shipped: KeyTable = NO_STEPS
     reduces: bool = False
-    """Whether a step counts as allowed if its reduced form is known to be."""
+    """Whether a step is allowed if TLC has allowed its reduced form, and the core takes it."""
 
     def known(self, keys: NDArray[np.uint64]) -> NDArray[np.int8]:
         """Say what is known of keys: ``IN_GRAPH``, ``ALLOWED``, ``REFUSED`` or ``UNKNOWN``.
@@ -160,13 +161,18 @@ class StepLookup:
         return out
 
     def known_reduced(self, examples: Sequence[Example]) -> NDArray[np.bool_]:
-        """Say of each of some steps whether its reduced form is known to be allowed.
+        """Say of each of some steps whether its reduced form is known, and the core takes it.
 
         A step of which that is not known is not known to be refused: ask about the step itself.
         """
         if not self.reduces:
             return np.zeros(len(examples), dtype=np.bool_)
-        return np.isin(self.known(_keys(list(map(reduced_example, examples)))), (ALLOWED, IN_GRAPH))
+        codes = self.known(_keys(list(map(reduced_example, examples))))
+        found = np.isin(codes, (ALLOWED, IN_GRAPH))
+        for place in np.flatnonzero(found).tolist():
+            example = examples[place]
+            found[place] = core_answer(example.rules, example.step).allowed
+        return found
 
     def decide(self, example: Example) -> bool:
         """Say of one step whether it is allowed, from what is known or by asking."""

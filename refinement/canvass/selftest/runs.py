@@ -19,7 +19,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from canvass.cluster import core
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
@@ -29,6 +28,7 @@ from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
 from canvass.selftest.driven import record_run
 from canvass.selftest.kill_matrix import Control, MutantResult
+from canvass.steps.core_oracle import core_answer
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
 
@@ -57,7 +57,7 @@ class CoreThenOracle:
         known = self.given.setdefault(rules, {})
         for step in steps:
             if step not in known:
-                known[step] = _answer(rules, step)
+                known[step] = core_answer(rules, step)
         return [known[step] for step in steps]
 
     @property
@@ -75,22 +75,6 @@ class CoreThenOracle:
 
         with ThreadPoolExecutor(2) as pool:
             return [each for found in pool.map(wrong, self.given.items()) for each in found]
-
-
-def core_answers(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-    """Answer for the core: the order of sends to different members is free."""
-    return [_answer(rules, step) for step in steps]
-
-
-def _answer(rules: Rules, step: Step) -> Answer:
-    outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
-    if outcome is None:
-        return Answer(False, False)
-    sends = tuple((send.to, send.message) for send in outcome.sends)
-    same = sorted(sends, key=lambda s: s[0]) == sorted(step.sends, key=lambda s: s[0])
-    if same and outcome.next == step.after:
-        return Answer(True, True)
-    return Answer(False, True, ((outcome.next, sends),))
 
 
 class Record(Struct, frozen=True, rename=wire_name):

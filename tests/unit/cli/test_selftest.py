@@ -12,6 +12,7 @@ import pytest
 from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
 from canvass.selftest.kill_matrix import MUTANTS, Mutant, actions_reached
+from canvass.steps.core_oracle import ask_core
 from canvass.steps.oracle import Answer
 from canvass.traces.actions import Action
 
@@ -60,7 +61,7 @@ def test_everything_is_found(
     assert [kind["rejected"] for kind in report["corruptions"]] == [2] * len(CORRUPTIONS)
     assert report["askedOfOracle"] > 100
     assert report["oracleDisagreements"] == 0
-    assert "canvass: checking 32 runs" in err
+    assert "] checking 32 runs" in err
 
 
 def test_a_mutant_left_alive_fails(
@@ -83,7 +84,7 @@ def test_a_corrupted_run_that_passes_fails(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(runs, "CORRUPTIONS", (unchanged,))
 
-    found = runs.check_runs(tmp_path, good=1, corrupted=3, oracle=runs.core_answers)
+    found = runs.check_runs(tmp_path, good=1, corrupted=3, oracle=ask_core)
 
     assert [wrong.verdict for wrong in found.wrong] == ["CONFORMS"] * 3
     assert found.good == 1
@@ -91,7 +92,7 @@ def test_a_corrupted_run_that_passes_fails(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_oracle_that_contradicts_the_core_is_reported(tmp_path: Path) -> None:
     def contrary(rules: Any, steps: Any) -> list[Any]:
-        answers = runs.core_answers(rules, steps)
+        answers = ask_core(rules, steps)
         return [Answer(not answers[0].allowed, True), *answers[1:]]
 
     found = runs.check_runs(tmp_path, good=2, corrupted=0, oracle=contrary)

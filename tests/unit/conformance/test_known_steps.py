@@ -24,9 +24,9 @@ from canvass.conformance.steps import example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
+from canvass.steps.core_oracle import ask_core
 from canvass.steps.oracle import Answer
 from canvass.steps.step import Step, from_row
-from support.core_lookup import ask_core
 
 CAPTURED = Path(__file__).parents[2] / "captures" / "steps.npz"
 """Distinct steps of captured clusters; see the README there."""

@@ -200,3 +200,17 @@ def test_lookup_a_step_is_asked_about_itself_if_its_reduced_form_is_not_known() 
 
     assert StepLookup(refuses, reduces=True).allowed([example]) == [False]
     assert asked == [example.step]
+
+
+def test_lookup_a_wrong_rule_alone_allows_nothing() -> None:
+    step = leader_step(400, 400, 300, 100, 0)
+    wrong = example_of(replace(step, after=replace(step.after, commit_position=400)), Rules(5))
+    assert wrong is not None
+    asked: list[Step] = []
+
+    lookup = StepLookup(
+        partial(refuse, asked), shipped=table_of(reduced_example(wrong)), reduces=True
+    )
+
+    assert lookup.allowed([wrong]) == [False]
+    assert asked == [wrong.step]
