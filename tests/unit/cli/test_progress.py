@@ -37,14 +37,19 @@ class Clock:
 
 
 def shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: int
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seconds: int,
+    *stages: str,
 ) -> list[str]:
-    """What is written while a command is in one stage for so many seconds."""
+    """What is written while a command is in the last of some stages for so many seconds."""
     clock = Clock(seconds)
     monkeypatch.setattr(time, "monotonic", clock.monotonic)
     progress = Stages()
-    progress.stage("reading")
-    progress.detail(lambda so_far: f"after {so_far:.0f} seconds")
+    for stage in stages:
+        progress.stage(stage)
+        if stage == "reading":
+            progress.detail(lambda so_far: f"after {so_far:.0f} seconds")
     monkeypatch.setattr(progress._ended, "wait", clock.wait)
     progress._look()
     return capsys.readouterr().err.splitlines()
@@ -53,16 +58,22 @@ def shown(
 def test_a_short_command_writes_nothing_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shown(monkeypatch, capsys, 9) == []
+    assert shown(monkeypatch, capsys, 9, "reading") == []
 
 
 def test_a_long_stage_is_shown_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shown(monkeypatch, capsys, 25) == [
+    assert shown(monkeypatch, capsys, 25, "reading") == [
         "canvass: [ 10.0 s] reading: after 10 seconds",
         "canvass: [ 20.0 s] reading: after 20 seconds",
     ]
+
+
+def test_a_stage_does_not_show_the_detail_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(monkeypatch, capsys, 15, "reading", "checking") == ["canvass: [ 10.0 s] checking"]
 
 
 def test_verify_tells_runs_events_and_an_estimate() -> None:

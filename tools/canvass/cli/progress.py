@@ -64,7 +64,8 @@ class Stages:
         self._detail = words
 
     def stage(self, what: str) -> None:
-        """Begin a stage."""
+        """Begin a stage, of which no detail is known yet."""
+        self._detail = ""
         self._stage = what
         if self._each or self._status is not None:
             self._shown_s = time.monotonic()
