@@ -407,7 +407,9 @@ def components(graph: StateGraph, actions: Collection[str] | None = None) -> Com
         If the graph has no action of a name.
     """
     allowed = allowed_out(graph, actions)
-    count, found = csgraph.connected_components(_matrix(graph, allowed), connection="strong")
+    matrix = _matrix(graph, allowed).copy()
+    matrix.sum_duplicates()  # Two edges between the same states make SciPy search without end.
+    count, found = csgraph.connected_components(matrix, connection="strong")
     sizes = np.bincount(found, minlength=count)
     first = np.full(count, graph.state_count, dtype=np.int64)
     np.minimum.at(first, found, np.arange(graph.state_count))

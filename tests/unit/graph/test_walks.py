@@ -71,6 +71,12 @@ def test_shortest_paths_are_as_short_as_those_of_networkx(
         assert actions is None or hop.action in actions
 
 
+def test_components_with_two_edges_between_the_same_states() -> None:
+    view = numbered(2, [(0, "Go", 1), (0, "Jump", 1), (1, "Go", 1)])
+
+    assert components(view).sizes.tolist() == [1, 1]
+
+
 @examples(40)
 @given(edge_lists, st.booleans())
 def test_components_are_those_of_networkx(drawn: tuple[int, list[Edge]], partial: bool) -> None:
