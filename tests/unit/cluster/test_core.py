@@ -28,6 +28,7 @@ PURE = {
         "dataclasses",
         "enum",
         "itertools",
+        "operator",
         "types",
         "typing",
     ),
