@@ -518,7 +518,7 @@ EnterElection(i, s, x) ==
 (* Source: Election.handleError.                                           *)
 (***************************************************************************)
 ElectionError(i, s, x) ==
-    IF IsElecting(s) THEN Raise(s) ELSE {}
+    IF ~IsElecting(s) THEN {} ELSE Raise(s)
 
 (***************************************************************************)
 (* Restart(i, s, x): the process has ended, in whatever way, and is        *)
