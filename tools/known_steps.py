@@ -98,7 +98,7 @@ def command(*words: object, ends_with: tuple[int, ...] = (0,)) -> None:
 def add_forms(table: Path, simulated: Iterable[Example]) -> None:
     """Add captured steps, reduced forms and variants of these to a table, if TLC allows them.
 
-    The variants are reduced, too. TLC is asked only about those that the core would take.
+    The variants are reduced as well. TLC is asked only about variants that the core takes.
     """
     base, taken = KnownSteps.read(table), read_taken()
     forms = distinct([*map(reduced_example, taken), *simulated])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.aeron_driver.stream import Cells, StreamLayout
+from canvass.cluster import predicates
 from canvass.cluster.member import ElectionState, ModuleState, Role
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.cluster.names import wire_name
@@ -48,16 +49,7 @@ FOLLOWING: Final = range(
     _ES[ElectionState.FOLLOWER_LOG_REPLICATION], _ES[ElectionState.FOLLOWER_READY] + 1
 )
 RECORDS_READ: Final = tuple(
-    _ES[state]
-    for state in (
-        ElectionState.CANVASS,
-        ElectionState.NOMINATE,
-        ElectionState.CANDIDATE_BALLOT,
-        ElectionState.LEADER_LOG_REPLICATION,
-        ElectionState.LEADER_REPLAY,
-        ElectionState.LEADER_INIT,
-        ElectionState.LEADER_READY,
-    )
+    _ES[state] for state in ElectionState if state in predicates.RECORDS_READ
 )
 """States in which a member reads what it believes of the others (`RecordsRead` of the spec)."""
 

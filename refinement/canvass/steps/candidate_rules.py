@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
+from canvass.cluster.predicates import BALLOT_OPEN
+from canvass.cluster.quorum import is_quorum
 from canvass.steps.draft import SELF, Cells, Draft, must
 from canvass.steps.election_parts import (
-    BALLOT_OPEN,
     ENTER_CANVASS,
     ENTER_INIT,
     POSITION,
@@ -57,7 +58,7 @@ def canvass(draft: Draft) -> None:
 
     leaver = draft.before["graceful_closed_leader_id"]
     unanimous = all(votes(records[j]) for j in range(draft.count) if j != leaver)
-    many = sum(map(votes, records)) >= draft.quorum
+    many = is_quorum(sum(map(votes, records)), draft.count)
     stands = unanimous or (draft.input["timeout"] and many)
     read = "log_leadership_term_id append_position leadership_term_id"
     draft.fields(read if draft.input["interval"] else "")
@@ -98,7 +99,7 @@ def candidate_ballot(draft: Draft) -> None:
     leaver = s["graceful_closed_leader_id"]
     unanimous = all(favour[j] for j in range(draft.count) if j != leaver)
     timeout = draft.input["timeout"]
-    wins = unanimous or (timeout and not against and sum(favour) >= draft.quorum)
+    wins = unanimous or (timeout and not against and is_quorum(sum(favour), draft.count))
     if wins:
         draft.fields(
             "candidate_term_id append_position",

@@ -82,11 +82,6 @@ class Draft:
         """The members of the cluster."""
         return len(self.records_before)
 
-    @property
-    def quorum(self) -> int:
-        """How many members are a quorum."""
-        return self.count // 2 + 1
-
     def result(self) -> Step:
         """Give the step that the parts now make."""
         message = self.step.input.message
@@ -175,11 +170,6 @@ class Draft:
         """Give some cells a value."""
         for of, name in cells:
             of[name] = value
-
-    def quorum_position(self, positions: Sequence[int], members: Iterable[int]) -> int:
-        """Give the position that a quorum of some members has reached: ``QuorumPosition``."""
-        ranked = sorted((positions[member] for member in members), reverse=True)
-        return max(0, ranked[self.quorum - 1]) if len(ranked) >= self.quorum else 0
 
 
 def _with_terms_in_order(step: Step) -> Step:

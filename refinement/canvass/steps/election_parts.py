@@ -1,58 +1,18 @@
-"""What several actions read and write: the start of an election, and sets of states."""
+"""What several actions read and write: records, votes, and the start of an election."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from canvass.cluster.member import ElectionState
 from canvass.steps.draft import LARGE, Draft
 
 POSITION: Final = "leadership_term_id log_position"
-
-
 VOTE: Final = "candidate_term_id vote ballot_sent"
-
-
 ENTER_INIT: Final = (
     "log_replication replication_leadership_term_id replication_stop_position"
     " replication_term_base_log_position catchup_join_position replay_stop_position"
 )
-
-
 ENTER_CANVASS: Final = f"{ENTER_INIT} leader_member_id"
-
-
-RECORDS_READ: Final = frozenset(
-    {
-        ElectionState.CANVASS,
-        ElectionState.NOMINATE,
-        ElectionState.CANDIDATE_BALLOT,
-        ElectionState.LEADER_LOG_REPLICATION,
-        ElectionState.LEADER_REPLAY,
-        ElectionState.LEADER_INIT,
-        ElectionState.LEADER_READY,
-    }
-)
-
-
-BALLOT_OPEN: Final = frozenset(
-    {
-        ElectionState.CANVASS,
-        ElectionState.NOMINATE,
-        ElectionState.CANDIDATE_BALLOT,
-        ElectionState.FOLLOWER_BALLOT,
-    }
-)
-
-
-LEADER_STATES: Final = frozenset(
-    {
-        ElectionState.LEADER_LOG_REPLICATION,
-        ElectionState.LEADER_REPLAY,
-        ElectionState.LEADER_INIT,
-        ElectionState.LEADER_READY,
-    }
-)
 
 
 def canvassing(draft: Draft, reads: str = "", writes: str = "", *, log: bool = False) -> None:

@@ -6,14 +6,11 @@ from collections.abc import Iterable
 
 from canvass.cluster.member import ElectionState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE, CommitPosition, NewLeadershipTerm
+from canvass.cluster.predicates import BALLOT_OPEN, RECORDS_READ
+from canvass.cluster.quorum import is_quorum, quorum_position, quorum_size
+from canvass.steps.canonical import LEADER_STATES
 from canvass.steps.draft import LARGE, SELF, Cells, Draft, must
-from canvass.steps.election_parts import (
-    BALLOT_OPEN,
-    LEADER_STATES,
-    POSITION,
-    RECORDS_READ,
-    VOTE,
-)
+from canvass.steps.election_parts import POSITION, VOTE
 
 
 def _counted(draft: Draft, own: int | None, active: Iterable[int], bound: int | None) -> int:
@@ -21,7 +18,8 @@ def _counted(draft: Draft, own: int | None, active: Iterable[int], bound: int | 
     positions = [record["log_position"] for record in draft.records_before]
     if own is not None:
         positions[SELF] = own
-    found = draft.quorum_position(positions, range(draft.count) if draft.old else active)
+    members = range(draft.count) if draft.old else active
+    found = quorum_position((positions[member] for member in members), draft.count)
     return found if bound is None else min(found, bound)
 
 
@@ -198,7 +196,7 @@ def _is_ready(draft: Draft) -> bool:
         return bool(records[member]["leadership_term_id"] == term and position >= own)
 
     counted = range(draft.count) if draft.old else sorted(x["active"] | {SELF})
-    ready = sum(map(stands, counted)) >= draft.quorum
+    ready = is_quorum(sum(map(stands, counted)), draft.count)
     if draft.old:
         voters = all(stands(j) for j in range(draft.count) if records[j]["vote"] != NULL_VALUE)
         return voters or (bool(x["timeout"]) and ready)
@@ -243,10 +241,11 @@ def leader_ready(draft: Draft) -> None:
                 before[member]["vote"] = 1
                 after[member]["vote"] = NULL_VALUE if opens else 1
     elif ready:
+        enough = quorum_size(draft.count)
         for member in range(draft.count):
-            if member < draft.quorum:
+            if member < enough:
                 before[member]["leadership_term_id"] = after[member]["leadership_term_id"] = term
-            if 0 < member < draft.quorum:
+            if 0 < member < enough:
                 before[member]["log_position"] = after[member]["log_position"] = own
 
 
@@ -273,7 +272,7 @@ def on_canvass_position(draft: Draft) -> None:
         positions = [record["log_position"] for record in draft.records_before]
         positions[sender] = m["log_position"]
         members = range(draft.count) if draft.old else draft.input["active"] | {sender}
-        quorum = draft.quorum_position(positions, members)
+        quorum = quorum_position((positions[member] for member in members), draft.count)
         if not draft.old:
             quorum = min(quorum, s["append_position"])
         draft.log(m["log_leadership_term_id"] + 1)

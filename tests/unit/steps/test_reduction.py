@@ -18,7 +18,7 @@ from canvass.cluster.member import ElectionState, Input, ModuleState, Role, new_
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.conformance.step_lookup import StepLookup, ask_tlc
 from canvass.conformance.steps import Example, example_of, reduced_example
-from canvass.steps.draft import Draft
+from canvass.steps import leader_rules
 from canvass.steps.lookup import KeyTable
 from canvass.steps.oracle import Answer
 from canvass.steps.reduction import RULES, reduced
@@ -100,7 +100,7 @@ def test_reduced_a_step_and_its_reduced_form_have_one_verdict_of_tlc() -> None:
 
 
 def test_reduced_a_rule_that_counts_wrongly_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Draft, "quorum", property(lambda draft: draft.count // 2))
+    monkeypatch.setattr(leader_rules, "quorum_position", lambda given, _: min(given, default=0))
 
     with pytest.raises(AssertionError):
         test_reduced_a_captured_step_that_was_changed_has_the_verdict_of_its_reduced_form()

@@ -8,7 +8,7 @@ export interface FieldRow {
   readonly cells: readonly string[];
 }
 
-/** Heads and kinds are those of the cells; what is `observed` or `allowed` is told apart by its face. */
+/** Each column has a head and the kind of its cells; `observed` and `allowed` values look different. */
 export function FieldTable(
   { field = "field", heads, kinds, rows }: {
     field?: string;
