@@ -20,7 +20,7 @@ CANVASS = str(Path(sys.executable).with_name("canvass"))
 REPEATS = 5
 VERIFY = """
 from canvass.steps import jit
-jit.PLAIN_ROWS = {rows}
+jit.ROWS_TO_COMPILE = jit.ROWS_TO_LOAD = {rows}
 from canvass.cli.main import main
 main()
 """

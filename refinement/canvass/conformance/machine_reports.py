@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -63,6 +62,8 @@ class _Log:
 
 def to_sarif(found: CorpusVerdict) -> dict[str, Any]:
     """Give the log as a JSON document."""
+    from importlib.metadata import version
+
     log = _Log()
     for run in found.runs:
         for rule, result in _results(run):

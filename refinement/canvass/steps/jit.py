@@ -24,10 +24,16 @@ _F = TypeVar("_F", bound=Callable[..., object])
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-PLAIN_ROWS = 15_000
+ROWS_TO_COMPILE = 60_000
 """Rows that a kernel takes in plain Python before it is compiled.
 
-To compile all of them takes as long as some 15,000 rows do (``benchmarks/command.py``).
+To compile all of them takes as long as some 250,000 rows do (``benchmarks/command.py``). A full
+batch has more rows than this, so lists of its rows are never made.
+"""
+ROWS_TO_LOAD = 10_000
+"""Rows that a kernel takes in plain Python before machine code on disk is loaded.
+
+To load numba takes as long as some 10,000 rows do.
 """
 
 _OWN: Final = Path(__file__).parent
@@ -40,7 +46,8 @@ _SOURCES: Final = (
     *(_TRACES / f"{name}.py" for name in ("actions", "layout", "limits")),
     *(_CLUSTER / f"{name}.py" for name in ("member", "messages")),
 )
-_parts = set[Callable[..., object]]()
+_parts = dict[Callable[..., object], Callable[..., object]]()
+"""Functions that kernels call, and what machine code is made from."""
 
 
 @cache
@@ -53,34 +60,64 @@ def _digest() -> str:
 
 def compiled(function: _F) -> _F:
     """Mark a function of numbers and arrays that kernels call: it is compiled with them."""
-    _parts.add(function)
+    _parts[function] = function
     return function
 
 
-def kernel(rows: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+def compiled_from(machine: Callable[..., object]) -> Callable[[_F], _F]:
+    """Mark a function that kernels call, of which another one is compiled that does the same."""
+
+    def mark(function: _F) -> _F:
+        _parts[function] = machine
+        return function
+
+    return mark
+
+
+def kernel(
+    rows: str, lists: tuple[str, ...] = ()
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Make a function of arrays a kernel: the argument ``rows`` is as long as its loop.
 
-    That argument is given by position. Both forms give the same result. Machine code is taken if
-    there is some on disk, or once the calls have had `PLAIN_ROWS` rows in all.
+    Its arguments are given by position. Both forms give the same result. Machine code is taken
+    once the calls have had `ROWS_TO_COMPILE` rows in all, or `ROWS_TO_LOAD` if there is some on
+    disk. The arguments ``lists`` are only read: plain Python is given them as lists, which it
+    reads several times faster than arrays.
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        plain = cast(FunctionType, function)
-        place = plain.__code__.co_varnames.index(rows)
+        code = cast(FunctionType, function)
+        names = code.__code__.co_varnames
+        place = names.index(rows)
+        read = [names.index(name) for name in lists]
         done = 0
 
         @wraps(function)
-        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        def call(*args: Any) -> Any:
             nonlocal done
-            done += len(cast(Any, args[place]))
-            if done > PLAIN_ROWS or is_on_disk(plain):
-                return cast(_R, machine_code(plain)(*args, **kwargs))
-            with np.errstate(over="ignore"):
-                return function(*args, **kwargs)
+            done += len(args[place])
+            if done > ROWS_TO_COMPILE or (done > ROWS_TO_LOAD and is_on_disk(code)):
+                return machine_code(code)(*args)
+            return plain(*args)
 
-        return call
+        def plain(*args: Any) -> Any:
+            given = list(args)
+            for argument in read:
+                given[argument] = _as_lists(given[argument])
+            with np.errstate(over="ignore"):
+                return code(*given)
+
+        cast(Any, call).plain = plain
+        return cast(Callable[_P, _R], call)
 
     return decorate
+
+
+def _as_lists(value: Any) -> Any:
+    """Give an array as lists, or a named tuple of arrays as one of lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return type(value)(*map(_as_lists, value))
 
 
 @cache
@@ -101,7 +138,7 @@ def machine_code(function: FunctionType) -> Callable[..., object]:
     names = dict(function.__globals__)
     for name in function.__code__.co_names:
         if (part := names.get(name)) in _parts:
-            names[name] = machine_code(part)
+            names[name] = machine_code(cast(FunctionType, _parts[part]))
     copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     copy.__qualname__ = _cached_name(function)
     copy.__module__ = function.__module__

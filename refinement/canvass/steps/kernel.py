@@ -17,20 +17,21 @@ from canvass.cluster.rules import Rules
 from canvass.steps.frames import Regime
 from canvass.steps.jit import compiled, kernel
 from canvass.steps.kernel_parts import (
-    absorb,
-    absorb_messages_to_others,
     gather,
+    hashed,
     impossible,
     mention,
+    messages_to_others,
     moved_mask,
     rank,
     renamed,
     same_log,
+    scratch,
     sort_peers,
     unequal_field,
     window,
 )
-from canvass.steps.step import FIRST_SEED, SECOND_SEED, RowLayout
+from canvass.steps.step import RowLayout
 from canvass.steps.tables import REGIMES, tables
 from canvass.traces.actions import Action
 from canvass.traces.layout import (
@@ -105,9 +106,16 @@ def _regime(t: Any, action: int, before: Any, message: Any) -> int:
     return _ELECTION_OTHER
 
 
-@kernel("actions")
+@kernel(
+    "actions",
+    lists=(
+        *("t", "flavours", "member_of", "actions", "before_rows", "after_rows", "inputs"),
+        *("messages", "states", "records", "log_offsets", "log", "send_offsets", "sends"),
+    ),
+)
 def canonicalise(  # noqa: C901  (see the module)
     t: Any,
+    members: int,
     flavours: Any,
     member_of: Any,
     actions: Any,
@@ -128,27 +136,26 @@ def canonicalise(  # noqa: C901  (see the module)
     detail: Any,
 ) -> None:
     """Key each step; see `canvass.steps.kernel.canonical_keys`."""
-    members = records.shape[1]
     cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
     capacity = 2 * _MESSAGE + 2 * cells + _MESSAGE * send_capacity
-    values = np.empty(capacity, np.int64)
-    kinds = np.empty(capacity, np.int64)
-    terms = np.empty(capacity, np.int64)
-    term_ranks = np.empty(capacity, np.int64)
-    positions = np.empty(capacity, np.int64)
-    position_ranks = np.empty(capacity, np.int64)
-    kept = np.empty((2, MAX_RECORDING_LOG), np.int64)
-    send_start = np.empty(send_capacity + 1, np.int64)
-    single_start = np.empty(3, np.int64)
-    record_start = np.empty(2, np.int64)
-    record_width = np.empty(2, np.int64)
-    log_start = np.empty(2, np.int64)
-    leaders = np.empty((2, 2), np.int64)
+    values = scratch(capacity)
+    kinds = scratch(capacity)
+    terms = scratch(capacity)
+    term_ranks = scratch(capacity)
+    positions = scratch(capacity)
+    position_ranks = scratch(capacity)
+    kept_before = scratch(MAX_RECORDING_LOG)
+    kept_after = scratch(MAX_RECORDING_LOG)
+    send_start = scratch(send_capacity + 1)
+    single_start = scratch(3)
+    record_start = scratch(2)
+    record_width = scratch(2)
+    log_start = scratch(2)
+    leaders = scratch(4)
     hashes = np.empty(members, np.uint64)
-    order = np.empty(members, np.int64)
-    place = np.empty(members, np.int64)
-    lanes = np.empty(2, np.uint64)
-    one_message = np.empty(2, np.uint64)
+    order = scratch(members)
+    place = scratch(members)
+    hash_input = scratch(capacity + send_capacity + 8)
 
     for row in range(len(actions)):
         member = member_of[row]
@@ -203,11 +210,11 @@ def canonicalise(  # noqa: C901  (see the module)
         bad = False
         n = 0
         active, accepted, graceful = 0, 0, -1
-        for k in range(t.inputs.shape[1]):
-            column = t.inputs[action, k]
+        for k in range(len(t.inputs[action])):
+            column = t.inputs[action][k]
             if column < 0:
                 break
-            value = inputs[row, column]
+            value = inputs[row][column]
             if column == _ACTIVE_INPUT:
                 renewed = member if action == _LEADER_LOG_REPLICATION else -1
                 if action == _ON_CANVASS_POSITION:
@@ -232,8 +239,8 @@ def canonicalise(  # noqa: C901  (see the module)
             values[n] = message[0]
             kinds[n] = _CODE
             n += 1
-            for k in range(t.fields.shape[1]):
-                column = t.fields[message[0], k]
+            for k in range(len(t.fields[message[0]])):
+                column = t.fields[message[0]][k]
                 if column < 0:
                     break
                 values[n] = message[column]
@@ -254,20 +261,20 @@ def canonicalise(  # noqa: C901  (see the module)
                 a_end,
                 b,
                 b_end,
-                kept[0],
-                kept[1],
+                kept_before,
+                kept_after,
             )
         for side in range(2):
             source = before_row if side == 0 else after_row
             columns = t.before[frame] if side == 0 else t.after[frame]
             single_start[side] = n
-            leaders[side, 0] = -1
-            leaders[side, 1] = -1
+            leaders[2 * side] = -1
+            leaders[2 * side + 1] = -1
             for k in range(len(columns)):
                 column = columns[k]
                 if column < 0:
                     break
-                value = states[source, column]
+                value = states[source][column]
                 kind = t.state_kinds[column]
                 values[n] = value
                 kinds[n] = kind
@@ -275,19 +282,19 @@ def canonicalise(  # noqa: C901  (see the module)
                 if kind == _MEMBER:
                     bad |= value < -1 or value >= members
                     if column == _LEADER_ID:
-                        leaders[side, 0] = value
+                        leaders[2 * side] = value
                     elif column == _GRACEFUL_ID:
-                        leaders[side, 1] = value
+                        leaders[2 * side + 1] = value
             record_start[side] = n
             width = 0
             for column in range(_RECORDS):
-                width += (t.records[frame, column] >> side) & 1
+                width += (t.records[frame][column] >> side) & 1
             record_width[side] = width
             if width:
                 for j in range(members):
                     for column in range(_RECORDS):
-                        if (t.records[frame, column] >> side) & 1:
-                            value = records[source, j, column]
+                        if (t.records[frame][column] >> side) & 1:
+                            value = records[source][j][column]
                             if touched >= 0 and j != touched:
                                 value = t.erased_record[column]
                             values[n] = value
@@ -298,18 +305,19 @@ def canonicalise(  # noqa: C901  (see the module)
             log_start[side] = n
             if t.log[frame]:
                 start, end = (a, a_end) if side == 0 else (b, b_end)
+                kept = kept_before if side == 0 else kept_after
                 count_at = n
                 kinds[n] = _CODE
                 n += 1
                 entries = 0
                 for k in range(end - start):
-                    if kept[side, k]:
+                    if kept[k]:
                         if entries == log_capacity:
                             long = True
                             break
                         entries += 1
                         for column in range(3):
-                            values[n] = log[start + k, column]
+                            values[n] = log[start + k][column]
                             kinds[n] = _TERM if column == 0 else _POSITION
                             n += 1
                 values[count_at] = entries
@@ -322,8 +330,8 @@ def canonicalise(  # noqa: C901  (see the module)
             values[n] = send[0]
             kinds[n] = _CODE
             n += 1
-            for f in range(t.fields.shape[1]):
-                column = t.fields[send[0], f]
+            for f in range(len(t.fields[send[0]])):
+                column = t.fields[send[0]][f]
                 if column < 0:
                     break
                 values[n] = send[column]
@@ -358,72 +366,75 @@ def canonicalise(  # noqa: C901  (see the module)
         for peer in range(members):
             if peer == member:
                 continue
-            lanes[0] = FIRST_SEED
-            lanes[1] = SECOND_SEED
+            size = 0
             for side in range(2):
                 start = record_start[side] + record_width[side] * peer
                 for k in range(start, start + record_width[side]):
-                    absorb(lanes, values[k])
-                absorb(lanes, int(leaders[side, 0] == peer) + 2 * int(leaders[side, 1] == peer))
+                    hash_input[size] = values[k]
+                    size += 1
+                is_leader = int(leaders[2 * side] == peer)
+                hash_input[size] = is_leader + 2 * int(leaders[2 * side + 1] == peer)
+                size += 1
             for k in range(message_start, message_end):
                 value = values[k]
-                absorb(lanes, mention(member, peer, value) if kinds[k] == _MEMBER else value)
-            absorb(lanes, (active >> peer & 1) + 2 * (accepted >> peer & 1))
-            absorb(lanes, int(graceful == peer))
+                hash_input[size] = mention(member, peer, value) if kinds[k] == _MEMBER else value
+                size += 1
+            hash_input[size] = (active >> peer & 1) + 2 * (accepted >> peer & 1)
+            hash_input[size + 1] = int(graceful == peer)
+            size += 2
             for k in range(end_send - first_send):
-                if sends[first_send + k, _PEER] == peer:
+                if sends[first_send + k][_PEER] == peer:
                     for c in range(send_start[k], send_start[k + 1]):
                         value = values[c]
-                        absorb(
-                            lanes, mention(member, peer, value) if kinds[c] == _MEMBER else value
-                        )
+                        if kinds[c] == _MEMBER:
+                            value = mention(member, peer, value)
+                        hash_input[size] = value
+                        size += 1
             if names_others:
-                absorb_messages_to_others(
-                    lanes,
-                    one_message,
-                    member,
-                    peer,
-                    first_send,
-                    end_send,
-                    sends,
-                    send_start,
-                    values,
-                    kinds,
+                total = messages_to_others(
+                    member, peer, first_send, end_send, sends, send_start, values, kinds
                 )
-            hashes[peer] = lanes[0]
+                if total:
+                    hash_input[size] = total
+                    size += 1
+            hashes[peer] = hashed(hash_input, size)[0]
         sort_peers(member, members, hashes, order, place)
 
         # The key.
-        lanes[0] = FIRST_SEED
-        lanes[1] = SECOND_SEED
-        absorb(lanes, frame)
+        hash_input[0] = frame
         appointed = (rules >> FLAVOUR_APPOINTED_SHIFT) - 1
-        absorb(lanes, int(action == _CANVASS and appointed != -1 and appointed != member))
+        hash_input[1] = int(action == _CANVASS and appointed != -1 and appointed != member)
+        size = 2
         for k in range(n):
             if kinds[k] == _MEMBER and values[k] >= 0:
                 values[k] = place[values[k]]
             elif kinds[k] == _MASK:
                 values[k] = moved_mask(values[k], place, members)
         for k in range(single_start[0]):
-            absorb(lanes, values[k])
+            hash_input[size] = values[k]
+            size += 1
         for side in range(2):
             for k in range(single_start[side], record_start[side]):
-                absorb(lanes, values[k])
+                hash_input[size] = values[k]
+                size += 1
             if record_width[side]:
                 for j in range(members):
                     start = record_start[side] + record_width[side] * order[j]
                     for k in range(start, start + record_width[side]):
-                        absorb(lanes, values[k])
+                        hash_input[size] = values[k]
+                        size += 1
             for k in range(log_start[side], single_start[side + 1]):
-                absorb(lanes, values[k])
+                hash_input[size] = values[k]
+                size += 1
         for receiver in range(members):
             for k in range(end_send - first_send):
-                if place[sends[first_send + k, _PEER]] == receiver:
-                    absorb(lanes, receiver)
+                if place[sends[first_send + k][_PEER]] == receiver:
+                    hash_input[size] = receiver
+                    size += 1
                     for c in range(send_start[k], send_start[k + 1]):
-                        absorb(lanes, values[c])
-        keys[row, 0] = lanes[0]
-        keys[row, 1] = lanes[1]
+                        hash_input[size] = values[c]
+                        size += 1
+        keys[row, 0], keys[row, 1] = hashed(hash_input, size)
         status[row] = KEYED
 
 
@@ -498,6 +509,7 @@ def canonical_keys(
     detail = np.empty(count, dtype=np.int64)
     canonicalise(
         tables(),
+        members.shape[1],
         flavours,
         member,
         action,

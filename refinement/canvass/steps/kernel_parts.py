@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from canvass.steps.jit import compiled
-from canvass.steps.step import FIRST_SEED, SECOND_SEED
+from canvass.steps.jit import compiled, compiled_from
+from canvass.steps.step import (
+    FIRST_FACTOR,
+    FIRST_SEED,
+    SECOND_FACTOR,
+    SECOND_SEED,
+    hash_cells,
+)
 from canvass.steps.tables import (
     LOOKUP_AFTER_MESSAGE_LOG,
     LOOKUP_AFTER_OWN_LOG,
@@ -103,10 +109,10 @@ def unequal_field(
             break
         if before[column] != after[column]:
             return int(column)
-    for member in range(records_before.shape[0]):
+    for member in range(len(records_before)):
         for column in range(len(flags)):
             framed = flags[column] & 4 or (touched >= 0 and member != touched)
-            if framed and records_before[member, column] != records_after[member, column]:
+            if framed and records_before[member][column] != records_after[member][column]:
                 return len(before) + column
     return -1
 
@@ -118,7 +124,7 @@ def same_log(log: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
         return False
     for k in range(a_end - a):
         for column in range(3):
-            if log[a + k, column] != log[b + k, column]:
+            if log[a + k][column] != log[b + k][column]:
                 return False
     return True
 
@@ -126,7 +132,7 @@ def same_log(log: Any, a: int, a_end: int, b: int, b_end: int) -> bool:
 @compiled
 def _rises(log: Any, start: int, end: int) -> bool:
     for k in range(start + 1, end):  # noqa: SIM110  (all() of a generator is slow to compile)
-        if log[k - 1, 0] >= log[k, 0]:
+        if log[k - 1][0] >= log[k][0]:
             return False
     return True
 
@@ -134,7 +140,7 @@ def _rises(log: Any, start: int, end: int) -> bool:
 @compiled
 def _keep_first(log: Any, start: int, end: int, term: int, kept: Any) -> None:
     for k in range(start, end):
-        if log[k, 0] >= term:
+        if log[k][0] >= term:
             kept[k - start] = 1
             return
 
@@ -172,8 +178,14 @@ def _keep_looked_up(
     if lookups & LOOKUP_INPUT:
         _keep_first(log, start, end, inputs[_INPUT_TERM], kept)
     if lookups & LOOKUP_RECORDS and hardened:
-        for member in range(records.shape[0]):
-            _keep_first(log, start, end, records[member, _RECORD_TERM], kept)
+        for member in range(len(records)):
+            _keep_first(log, start, end, records[member][_RECORD_TERM], kept)
+
+
+@compiled
+def _fill(kept: Any, count: int, mark: int) -> None:
+    for at in range(count):
+        kept[at] = mark
 
 
 @compiled
@@ -193,8 +205,8 @@ def window(
     kept_after: Any,
 ) -> None:
     """Mark the entries kept of the recording logs before and after; see ``canonical._window``."""
-    kept_before[: a_end - a] = 0
-    kept_after[: b_end - b] = 0
+    _fill(kept_before, a_end - a, 0)
+    _fill(kept_after, b_end - b, 0)
     whole = not (_rises(log, a, a_end) and _rises(log, b, b_end))
     if not whole:
         if a_end > a:
@@ -206,12 +218,12 @@ def window(
         # whether what is not kept is equal.
         k = a
         for at in range(b, b_end):
-            if a_end == a or log[at, 0] > log[a_end - 1, 0]:
+            if a_end == a or log[at][0] > log[a_end - 1][0]:
                 kept_after[at - b] = 1
                 continue
-            while k < a_end and (kept_before[k - a] and log[k, 0] < log[at, 0]):
+            while k < a_end and (kept_before[k - a] and log[k][0] < log[at][0]):
                 k += 1
-            if k < a_end and kept_before[k - a] and log[k, 0] == log[at, 0]:
+            if k < a_end and kept_before[k - a] and log[k][0] == log[at][0]:
                 kept_after[at - b] = 1
                 k += 1
             elif k < a_end and not kept_before[k - a] and same_log(log, k, k + 1, at, at + 1):
@@ -223,8 +235,8 @@ def window(
             whole = not kept_before[k - a]
             k += 1
     if whole:
-        kept_before[: a_end - a] = 1
-        kept_after[: b_end - b] = 1
+        _fill(kept_before, a_end - a, 1)
+        _fill(kept_after, b_end - b, 1)
 
 
 @compiled
@@ -275,20 +287,35 @@ def sort_peers(member: int, count: int, hashes: Any, order: Any, place: Any) -> 
         place[order[k]] = k
 
 
-@compiled
-def absorb(lanes: Any, cell: Any) -> None:
-    """Take one cell into the hash: see ``steps.hash_cells``."""
-    word = np.uint64(np.int64(cell))
-    first = (lanes[0] ^ word) * np.uint64(0x9E3779B97F4A7C15)
-    lanes[0] = first ^ (first >> np.uint64(29))
-    second = (lanes[1] + word) * np.uint64(0xC2B2AE3D27D4EB4F)
-    lanes[1] = second ^ (second >> np.uint64(32))
+def _hashed(cells: Any, count: int) -> Any:
+    first, second = np.uint64(FIRST_SEED), np.uint64(SECOND_SEED)
+    for k in range(count):
+        word = np.uint64(cells[k])
+        first = (first ^ word) * np.uint64(FIRST_FACTOR)
+        first ^= first >> np.uint64(29)
+        second = (second + word) * np.uint64(SECOND_FACTOR)
+        second ^= second >> np.uint64(32)
+    return first, second
+
+
+@compiled_from(_hashed)
+def hashed(cells: Any, count: int) -> Any:
+    """Hash the first cells of some scratch: see ``steps.hash_cells``."""
+    return hash_cells(cells[:count])
+
+
+def _scratch(size: int) -> Any:
+    return np.empty(size, np.int64)
+
+
+@compiled_from(_scratch)
+def scratch(size: int) -> Any:
+    """Give room for integers: an array, or a list, which plain Python reads faster."""
+    return [0] * size
 
 
 @compiled
-def absorb_messages_to_others(
-    lanes: Any,
-    own: Any,
+def messages_to_others(
     member: int,
     peer: int,
     first_send: int,
@@ -297,24 +324,25 @@ def absorb_messages_to_others(
     send_start: Any,
     values: Any,
     kinds: Any,
-) -> None:
-    """Take in the messages that name a peer and go to another: see ``canonical._peer_cells``.
+) -> Any:
+    """Hash the messages that name a peer and go to another: see ``canonical._peer_cells``.
 
-    ``own`` is room for the hash of one message. The sum does not depend on the messages' order.
+    It is the sum over the messages, which does not depend on their order; 0 if there is none.
     """
     total = np.uint64(0)
     for k in range(end_send - first_send):
-        to = sends[first_send + k, _PEER]
+        to = sends[first_send + k][_PEER]
+        start, end = send_start[k], send_start[k + 1]
         named = False
-        for c in range(send_start[k], send_start[k + 1]):
+        for c in range(start, end):
             named |= kinds[c] == _MEMBER and values[c] == peer
         if named and to != peer:
-            own[0] = FIRST_SEED
-            own[1] = SECOND_SEED
-            absorb(own, mention(member, peer, to))
-            for c in range(send_start[k], send_start[k + 1]):
+            cells = scratch(end - start + 1)
+            cells[0] = mention(member, peer, to)
+            for c in range(start, end):
                 value = values[c]
-                absorb(own, mention(member, peer, value) if kinds[c] == _MEMBER else value)
-            total += own[0]
-    if total:
-        absorb(lanes, total)
+                cells[c - start + 1] = (
+                    mention(member, peer, value) if kinds[c] == _MEMBER else value
+                )
+            total += np.uint64(hashed(cells, end - start + 1)[0])
+    return np.int64(total)

@@ -35,7 +35,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
 
         module.register = register  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "failing_command", module)
-        monkeypatch.setattr(main, "COMMAND_MODULES", ("failing_command",))
+        monkeypatch.setattr(main, "COMMAND_MODULES", {"fail": "failing_command"})
 
     return install
 
@@ -142,3 +142,22 @@ def test_help_imports_nothing_heavy() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "doctor" in done.stdout
+
+
+def test_each_sub_command_is_registered_by_the_module_that_the_table_names() -> None:
+    for command, module in main.COMMAND_MODULES.items():
+        alone = typer.main.get_command(main.build_app(command))
+        assert command in alone.list_commands(None), module  # type: ignore[attr-defined]
+    every = typer.main.get_command(main.build_app())
+    assert set(every.list_commands(None)) == set(main.COMMAND_MODULES)  # type: ignore[attr-defined]
+
+
+def test_a_command_imports_no_other_command() -> None:
+    code = (
+        "from canvass.cli.main import run; run(['verify', '-h']); import sys; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "canvass.cli.verify" in loaded
+    assert not loaded & {"canvass.cli.check", "asyncio", "http.server", "numpy", "pyarrow"}

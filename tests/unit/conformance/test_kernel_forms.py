@@ -31,14 +31,13 @@ KERNELS: dict[ModuleType, tuple[str, ...]] = {
 
 def compared(kernel: Callable[..., Any], calls: Counter[str]) -> Callable[..., Any]:
     """A kernel that runs in both forms and compares what they return and write."""
-    plain = cast(FunctionType, cast(Any, kernel).__wrapped__)
+    code = cast(FunctionType, cast(Any, kernel).__wrapped__)
 
     def both(*args: Any) -> Any:
-        calls[plain.__name__] += 1
+        calls[code.__name__] += 1
         other = [copy.deepcopy(value) if isinstance(value, np.ndarray) else value for value in args]
-        found = jit.machine_code(plain)(*other)
-        with np.errstate(over="ignore"):
-            result = plain(*args)
+        found = jit.machine_code(code)(*other)
+        result = cast(Any, kernel).plain(*args)
         for one, two in zip(args, other, strict=True):
             if isinstance(one, np.ndarray):
                 np.testing.assert_array_equal(one, two)
@@ -69,7 +68,7 @@ def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.Monk
         return function
 
     monkeypatch.setattr(jit, "machine_code", machine_code)
-    monkeypatch.setattr(jit, "PLAIN_ROWS", 10)
+    monkeypatch.setattr(jit, "ROWS_TO_COMPILE", 10)
 
     @jit.kernel("rows")
     def total(factor: int, rows: list[int]) -> int:
@@ -79,3 +78,36 @@ def test_a_kernel_is_compiled_once_it_has_had_many_rows(monkeypatch: pytest.Monk
     assert compiled == []
     assert total(2, [1]) == 2
     assert compiled == ["total"]
+
+
+def test_machine_code_on_disk_is_not_loaded_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = list[str]()
+
+    def machine_code(function: FunctionType) -> Callable[..., object]:
+        loaded.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(jit, "machine_code", machine_code)
+    monkeypatch.setattr(jit, "is_on_disk", lambda _: True)
+    monkeypatch.setattr(jit, "ROWS_TO_LOAD", 10)
+
+    @jit.kernel("rows")
+    def total(rows: list[int]) -> int:
+        return sum(rows)
+
+    assert total([1] * 10) == 10
+    assert loaded == []
+    assert total([1]) == 1
+    assert loaded == ["total"]
+
+
+def test_plain_python_is_given_lists_of_what_it_only_reads() -> None:
+    @jit.kernel("rows", lists=("rows",))
+    def doubled(rows: Any, out: Any) -> str:
+        for place in range(len(rows)):
+            out[place] = 2 * rows[place]
+        return type(rows).__name__
+
+    out = np.zeros(2, np.int64)
+    assert doubled(np.array([3, 4]), out) == "list"
+    assert out.tolist() == [6, 8]

@@ -17,30 +17,35 @@ import typer
 
 from canvass.cli.output import EXIT_CLOSED_PIPE, EXIT_ERROR, EXIT_INTERRUPTED, complain
 
-COMMAND_MODULES = (
-    "canvass.cli.doctor",
-    "canvass.cli.check",
-    "canvass.cli.verify",
-    "canvass.cli.explain",
-    "canvass.cli.watch",
-    "canvass.cli.trace",
-    "canvass.cli.batch",
-    "canvass.cli.simulate",
-    "canvass.cli.run",
-    "canvass.cli.client",
-    "canvass.cli.repair",
-    "canvass.cli.disks",
-    "canvass.cli.import_",
-    "canvass.cli.graph",
-    "canvass.cli.browse",
-    "canvass.cli.drive",
-    "canvass.cli.selftest",
-)
-"""The sub-commands, in the order of ``canvass --help``. Each module has ``register(app)``."""
+COMMAND_MODULES = {
+    "doctor": "canvass.cli.doctor",
+    "check": "canvass.cli.check",
+    "verify": "canvass.cli.verify",
+    "explain": "canvass.cli.explain",
+    "watch": "canvass.cli.watch",
+    "trace": "canvass.cli.trace",
+    "batch": "canvass.cli.batch",
+    "simulate": "canvass.cli.simulate",
+    "run": "canvass.cli.run",
+    "control": "canvass.cli.run",
+    "client": "canvass.cli.client",
+    "repair": "canvass.cli.repair",
+    "disks": "canvass.cli.disks",
+    "import": "canvass.cli.import_",
+    "graph": "canvass.cli.graph",
+    "browse": "canvass.cli.browse",
+    "drive": "canvass.cli.drive",
+    "selftest": "canvass.cli.selftest",
+}
+"""The sub-commands, in the order of ``canvass --help``, and the modules that register them."""
 
 
-def build_app() -> typer.Typer:
-    """Assemble the application from ``COMMAND_MODULES``."""
+def build_app(first_word: str = "") -> typer.Typer:
+    """Assemble the application from ``COMMAND_MODULES``.
+
+    If the first word of the command line is a sub-command, the modules of the others are not
+    imported.
+    """
     app = typer.Typer(
         name="canvass",
         help="Check models of Aeron Cluster's election and log replication, and runs against them.",
@@ -61,7 +66,8 @@ def build_app() -> typer.Typer:
     ) -> None:
         assert not version, "its callback has ended the command"
 
-    for name in COMMAND_MODULES:
+    asked = COMMAND_MODULES.get(first_word)
+    for name in [asked] if asked else dict.fromkeys(COMMAND_MODULES.values()):
         import_module(name).register(app)
     return app
 
@@ -87,8 +93,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code. Total: no command's exception leaves this function, whatever it is.
     """
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = build_app()(args=arguments, prog_name="canvass", standalone_mode=False)
+        code = build_app(*words[:1])(args=arguments, prog_name="canvass", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         complain("interrupted")
