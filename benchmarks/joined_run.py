@@ -108,21 +108,21 @@ def check_tasks(checker: ConformanceChecker, tasks: list[Task]) -> None:
     assert verdicts <= {"CONFORMS"}
 
 
-class Cut(NamedTuple):
-    """A run that is cut: the tasks that check its parts, and the one that joins them."""
+class Split(NamedTuple):
+    """A run that is split: the tasks that check its parts, and the one that joins them."""
 
     checker: ConformanceChecker
     parts: list[Task]
     join: list[Task]
 
 
-def cut(folder: Path, cache: Path, work: Path, *, pieces: int | None = None) -> Cut:
-    """Cut a run as a job on Spark does, or into so many pieces."""
+def split(folder: Path, cache: Path, work: Path, *, pieces: int | None = None) -> Split:
+    """Split a run as a job on Spark does, or into so many pieces."""
     checker = ConformanceChecker.of(cache=cache)
     checker.prepare(work)
     (unit,) = list_units([folder])
     units = split_large([unit]) if pieces is None else split_large([unit], unit.cost // pieces)
-    return Cut(checker, pack(units, parallelism=2), [(joining(units),)])
+    return Split(checker, pack(units, parallelism=2), [(joining(units),)])
 
 
 def joining(units: list[Unit]) -> Unit:
@@ -143,7 +143,7 @@ def main() -> None:
         cache, small = root / "cache", root / "small"
         write_long_run(small / "events-3-00000.parquet", WARM_EVENTS)
         check_whole(small, cache)
-        warm = cut(small, cache, root / "work-small", pieces=WARM_PARTS)
+        warm = split(small, cache, root / "work-small", pieces=WARM_PARTS)
         check_tasks(warm.checker, warm.parts)
         print(f"{'events':>12}{'':14}{'processor s':>12}{'MiB before':>12}{'peak':>8}{'own':>8}")
         for size in given.events:
@@ -151,7 +151,7 @@ def main() -> None:
             if not folder.is_dir():
                 write_long_run(folder / "events-3-00000.parquet", size)
             events = pq.read_metadata(folder / "events-3-00000.parquet").num_rows
-            run = cut(folder, cache, root / f"work-{size}")
+            run = split(folder, cache, root / f"work-{size}")
             before = partial(check_whole, small, cache)
             ways = [
                 ("parts", before, partial(check_tasks, run.checker, run.parts)),

@@ -37,7 +37,7 @@ def test_rows_in_any_order_have_the_verdicts_of_their_runs(
 
 
 @pytest.mark.parametrize("form", ["folders", "dataset"])
-def test_a_stream_that_is_cut_is_not_taken_for_a_whole_one(
+def test_a_truncated_stream_is_not_taken_for_a_whole_one(
     spark: SparkSession, runs: Path, tmp_path: Path, form: str
 ) -> None:
     corpus = Path(shutil.copytree(runs, tmp_path / "runs"))
@@ -52,8 +52,8 @@ def test_a_stream_that_is_cut_is_not_taken_for_a_whole_one(
     events = spark.read.format("canvass").load(str(corpus))
 
     marked = events.where("truncated IS NOT NULL").select("run", "member", "step").collect()
-    cut = events.where("run = 'run-1' AND member = 2").count()
-    assert [tuple(row) for row in marked] == [("run-1", 2, cut - 1)]
+    count = events.where("run = 'run-1' AND member = 2").count()
+    assert [tuple(row) for row in marked] == [("run-1", 2, count - 1)]
     verdicts = {
         (row.run_id, row.verdict) for row in verify(events, cache=tmp_path / "cache").collect()
     }

@@ -115,7 +115,7 @@ def test_each_trouble_has_the_verdict_due_to_it(expected: Expected) -> None:
 def test_verdicts_are_those_of_one_process(
     spark: SparkSession, expected: Expected, tmp_path: Path, partitions: int, task_cost: int
 ) -> None:
-    """With 64 tasks the runs are cut, so that there is something for each of them."""
+    """With 64 tasks the runs are split, so that there is something for each of them."""
     units = list_units([expected.corpus])
     random.Random(partitions).shuffle(units)
     out = tmp_path / "out"
@@ -151,14 +151,14 @@ def test_spark_shows_the_sums_of_each_stage(
     summary = run_job(engine, list_units([expected.corpus]), tmp_path / "out", cache)
 
     metrics = engine.metrics()
-    assert metrics.keys() == {"check", "ask", "check again"}
+    assert metrics.keys() == {"check", "ask", "recheck"}
     assert metrics["ask"]["answers"] > 50
     assert metrics["check"]["runs"] == 12
     assert metrics["check"]["events"] == summary.events
     assert metrics["check"]["open_steps"] >= metrics["ask"]["answers"]
-    assert metrics["check again"]["diverging"] > 0
+    assert metrics["recheck"]["diverging"] > 0
     description = spark.sparkContext.getLocalProperty("spark.job.description")
-    assert description == "canvass: check again: 3 tasks"
+    assert description == "canvass: recheck: 3 tasks"
 
 
 @pytest.mark.parametrize("task_cost", [TASK_COST, 20_000])

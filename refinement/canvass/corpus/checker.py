@@ -286,14 +286,14 @@ class ConformanceChecker:
         if unit.runs:
             screening.ask()
         whole = [state for state in found.whole if _is_asked_for(unit, state)]
-        keys = yield from _questions([*whole, *found.cut], screening)
+        keys = yield from _questions([*whole, *found.split], screening)
         for state in whole:
             yield from _verdict_rows(unit, None, state, screening, keys)
         if unit.runs:
             return
         yield from coverage_rows(_sound(whole), unit)
         folder = self._parts
-        for state in found.cut:
+        for state in found.split:
             kept, sequence = part_of_run(state, found, keys)
             store(part_file(folder, unit, part.number, state.run_id), kept, sequence)
             yield Row(kind=RowKind.PART, source=unit.path, part=part.number, run_id=state.run_id)

@@ -125,7 +125,7 @@ class SparkEngine:
         """Give the runs with open steps that diverge or took a forbidden step."""
         from pyspark.sql import functions as f
 
-        self._describe("find the runs to check again")
+        self._describe("find the runs to recheck")
         place = ("source", "part", "run_id")
         waiting = self._rows(first, RowKind.VERDICT).where("size(pending) > 0")
         found = waiting.where(f.col("verdict") == "DIVERGES").select(*place)

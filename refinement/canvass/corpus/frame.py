@@ -1,7 +1,7 @@
 """`verify`: events in a DataFrame to verdicts in a DataFrame, for whoever has a job of their own.
 
 Rows must have the columns of ``canvass.events/1``, as ``spark.read.format("canvass")`` gives them,
-in any order. With the column ``truncated`` of that format, a stream that is cut makes its run
+in any order. With the column ``truncated`` of that format, a truncated stream makes its run
 INCOMPLETE; without it, rows cannot tell. They are brought together run by run, so that all events
 cross Spark; who has them in files uses `canvass.corpus.job`, which is several times as fast. Only
 the DataFrame API is used: this works on Spark Connect, if the server's workers have canvass.
@@ -117,7 +117,7 @@ def _verify_rows(
                 kind = plain_schema(template.member_count).field(_SOURCE)
                 table = pa.Table.from_batches([batch])
                 if TRUNCATED in table.column_names:
-                    for run_id, fact in _cuts(table):
+                    for run_id, fact in _truncated(table):
                         runs[run_id] = replace(runs[run_id], facts=(*runs[run_id].facts, fact))
                     table = table.drop_columns([TRUNCATED])
                 table = table.append_column(kind, pa.array(absent, kind.type))
@@ -128,10 +128,12 @@ def _verify_rows(
             yield to_batch(checker.check((unit,)))
 
 
-def _cuts(table: Any) -> Iterator[tuple[str, Fact]]:
-    """Give for each run whose rows say so that a member's stream is cut."""
-    cut = table.select(["run", "member", TRUNCATED]).filter(pc.is_valid(table.column(TRUNCATED)))
-    for row in cut.to_pylist():
+def _truncated(table: Any) -> Iterator[tuple[str, Fact]]:
+    """Give for each run whose rows say so that a member's stream is truncated."""
+    truncated = table.select(["run", "member", TRUNCATED]).filter(
+        pc.is_valid(table.column(TRUNCATED))
+    )
+    for row in truncated.to_pylist():
         kind, why = FactKind.TRUNCATED, row[TRUNCATED]
         yield row["run"], Fact(kind, row["run"], row["member"], detail=why)
 

@@ -5,11 +5,11 @@ in the worker that reads them, and the results go to files. The job has five sta
 which a corpus that holds nothing unknown and nothing large takes the first and the last:
 
 1. each task checks its units as far as graph and cache know the steps, and gives verdicts, counts
-   and the distinct steps that are still to be decided; units too large for one task are cut;
+   and the distinct steps that are still to be decided; units too large for one task are split;
 2. those steps, each once, are decided in batches;
 3. a run whose open steps are all allowed has the verdict it was given for that case; one that took
    a forbidden step is checked again, now that everything is known;
-4. what the parts hold of a run that was cut is joined, and checked as a whole;
+4. what the parts hold of a run that was split is joined, and checked as a whole;
 5. the tables are written, on the driver.
 
 No verdict depends on how units are packed into tasks: a run is decided from its own events and from
@@ -31,7 +31,7 @@ from canvass.corpus.plan import TASK_COST, Part, Task, Unit, UnitKind, pack
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.split import split_large
 from canvass.corpus.storage import Place, absolute, entries, remove_folder
-from canvass.corpus.tables import Gone, TaskResults, write_tables
+from canvass.corpus.tables import Superseded, TaskResults, write_tables
 from canvass.corpus.task_files import (
     Stage,
     read_task,
@@ -42,8 +42,6 @@ from canvass.corpus.task_files import (
 )
 
 _WORK: Final = "work"
-_STAGES: Final = {"first": "check", "second": "check again", "third": "join parts"}
-"""What each stage that checks is called in Spark's UI."""
 TASK_LOG: Final = "tasks.ndjson"
 """In the folder of the results: a line of JSON for each task."""
 PROGRESS: Final = "progress"
@@ -52,7 +50,7 @@ many events it had and how many runs diverge.
 """
 
 _Place = tuple[str, int | None]
-"""A unit's path, and the number of the part if it was cut."""
+"""A unit's path, and the number of the part if it was split."""
 
 
 class Checker(Protocol):
@@ -115,7 +113,7 @@ class CorpusJob:
     oracles
         How many batches of steps are decided at once.
     task_cost
-        What a task should cost at most; larger units are cut into parts.
+        What a task should cost at most; larger units are split into parts.
     say
         Called with the name of each stage that begins.
     """
@@ -155,23 +153,23 @@ class CorpusJob:
 
     def run(self, units: Sequence[Unit]) -> None:
         """Check all units and write the tables."""
-        cut = split_large(units, self._task_cost)
-        self._parts = {(u.path, u.part.number): u.part for u in cut if u.part is not None}
+        split = split_large(units, self._task_cost)
+        self._parts = {(u.path, u.part.number): u.part for u in split if u.part is not None}
         self._say(f"checking {len(units):,} units")
-        first = self._checked(cut, "first")
+        first = self._checked(split, "check")
         forbidden = self._ask(first)
         again = self._again(first, forbidden)
-        later, gone = [], Gone()
+        later, superseded = [], Superseded()
         if again:
             self._say(f"checking {len(again):,} units again, now that all steps are decided")
-            gone, second = self._recheck(units, again)
+            superseded, second = self._recheck(units, again)
             later.append(second)
-        joins = self._joins(cut, first, gone)
+        joins = self._joins(split, first, superseded)
         if joins:
             self._say(f"joining the parts of {len(joins):,} runs")
-            later.append(self._checked(joins, "third"))
+            later.append(self._checked(joins, "join"))
         self._say("writing the tables")
-        self.graphs = write_tables(TaskResults(first, later, gone), self._out)
+        self.graphs = write_tables(TaskResults(first, later, superseded), self._out)
 
     def so_far(self) -> SoFar:
         """Tell how far the stage is; in any thread."""
@@ -200,13 +198,12 @@ class CorpusJob:
 
     # --- the stages -------------------------------------------------------------------------------
 
-    def _checked(self, units: Sequence[Unit], name: str) -> Stage:
+    def _checked(self, units: Sequence[Unit], stage: str) -> Stage:
         tasks = pack(units, tasks=self._partitions, parallelism=self._engine.parallelism)
         self._tasks_before, self._tasks = self._tasks_before + self._tasks, len(tasks)
-        folder = self._work / name
+        folder = self._work / stage
         write_tasks(folder, tasks)
         run_task = partial(_run_task, self._checker, folder)
-        stage = _STAGES[name]
         found = stage_of(folder, self._engine.run_tasks(run_task, len(tasks), stage))
         self._log += b"".join(task_lines(stage, found, [len(task) for task in tasks]))
         (self._out / TASK_LOG).write_bytes(self._log)
@@ -239,8 +236,10 @@ class CorpusJob:
         again = {place: runs for place, runs in again.items() if place[0] not in broken}
         return again | {(source, None): set() for source in broken}
 
-    def _recheck(self, units: Sequence[Unit], again: dict[_Place, set[str]]) -> tuple[Gone, Stage]:
-        """Check runs again; tell which rows are not true any more, and give the new ones."""
+    def _recheck(
+        self, units: Sequence[Unit], again: dict[_Place, set[str]]
+    ) -> tuple[Superseded, Stage]:
+        """Check runs again; give which rows are superseded, and the new ones."""
         wholes = {unit.path: unit for unit in units}
         chosen, runs = [], set[tuple[str, str | None]]()
         for (source, number), ids in sorted(again.items(), key=str):
@@ -250,14 +249,14 @@ class CorpusJob:
             chosen.append(msgspec.structs.replace(unit, part=part, runs=tuple(sorted(ids))))
         broken = frozenset(source for (source, _), ids in again.items() if not ids)
         self.rechecked = len(runs) + len(broken)
-        return Gone(frozenset(runs), broken), self._checked(chosen, "second")
+        return Superseded(frozenset(runs), broken), self._checked(chosen, "recheck")
 
-    def _joins(self, cut: Sequence[Unit], first: Stage, gone: Gone) -> list[Unit]:
-        """Give the units that join what parts hold of the runs that are cut."""
-        wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in cut}
+    def _joins(self, split: Sequence[Unit], first: Stage, superseded: Superseded) -> list[Unit]:
+        """Give the units that join what parts hold of the runs that were split."""
+        wholes = {unit.path: msgspec.structs.replace(unit, part=None) for unit in split}
         grouped: dict[tuple[str, str], list[Part]] = {}
         for part in first.parts():
-            if part.reason is None and not gone.has(part.source, part.run_id):
+            if part.reason is None and not superseded.has(part.source, part.run_id):
                 key = part.source, part.run_id or ""  # No id is empty.
                 grouped.setdefault(key, []).append(self._parts[part.source, part.part])
         joins = []

@@ -1,6 +1,6 @@
 """Units on this machine: what a store has of them is copied for as long as they are read.
 
-Readers of traces take files of this machine. Of a unit that is cut into parts only the bytes of a
+Readers of traces take files of this machine. Of a unit that is split into parts only the bytes of a
 part are copied; the rest of the copy is a gap in a file of the same size.
 """
 

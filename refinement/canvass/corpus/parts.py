@@ -1,8 +1,8 @@
-"""Runs that are cut between tasks: each task screens its part, one joins what they found.
+"""Runs that are split between tasks: each task screens its part, one joins what they found.
 
 A step is checked alone, with the state before it, so that a part needs the one event before it.
 What takes the whole run needs of each event little (`canvass.conformance.sequence`), which is
-stored and joined. The verdict is that of a run that was never cut: the same functions give it.
+stored and joined. The verdict is that of a run that was never split: the same functions give it.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class ScreenedPart:
 
     whole: list[RunState] = field(default_factory=list)
     """Runs of which no other part has events; they are finished."""
-    cut: list[RunState] = field(default_factory=list)
+    split: list[RunState] = field(default_factory=list)
     facts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
-    """Of the runs that are cut."""
+    """Of the runs that are split."""
     lines: int = 0
     seen: set[str] = field(default_factory=set)
 
@@ -77,12 +77,12 @@ def screen_part(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
 def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
     states: dict[str, RunState] = {}
     finder = FactFinder()
-    cut: set[str] = set()
+    split: set[str] = set()
     seen: set[str] = set()
     last = ""
     with DatasetFile(unit.location) as file:
         if part.first:
-            cut.add(file.last_run(part.first - 1))
+            split.add(file.last_run(part.first - 1))
         for columns in file.batches(range(part.first, part.end)):
             finder.look(columns)
             for run_id in columns.runs:
@@ -93,16 +93,16 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
             seen.update(columns.runs[at] for at in present)
             last = columns.runs[int(columns.run[-1])]
         if not part.last:
-            cut.add(last)
-        cut &= seen
-        for run_id in seen - cut:
+            split.add(last)
+        split &= seen
+        for run_id in seen - split:
             states[run_id].facts = tuple(finder.facts_of(file.runs[run_id]))
             screening.end(states[run_id])
     screening.flush()
     return ScreenedPart(
-        whole=[states[run_id] for run_id in sorted(seen - cut)],
-        cut=[states[run_id] for run_id in sorted(cut)],
-        facts={run: tuple(f for f in finder.facts if f.run_id == run) for run in cut},
+        whole=[states[run_id] for run_id in sorted(seen - split)],
+        split=[states[run_id] for run_id in sorted(split)],
+        facts={run: tuple(f for f in finder.facts if f.run_id == run) for run in split},
         seen=seen,
     )
 
@@ -126,7 +126,7 @@ def _screen_stream(unit: Unit, part: Part, screening: Screening) -> ScreenedPart
     reader = opened.reader
     lines = reader.lines - opened.context
     return ScreenedPart(
-        cut=[state],
+        split=[state],
         facts={state.run_id: tuple(_stream_facts(opened, state.run_id))},
         lines=lines,
         seen={state.run_id},
@@ -147,10 +147,10 @@ def _stream_facts(opened: RangeReader, run_id: str) -> Iterator[Fact]:
         late = line == 1 and not opened.context
         kind = FactKind.LATE_START if late else FactKind.GAP
         yield Fact(kind, run_id, member, gap.step, line)
-    cut = reader.truncated
-    if cut is not None:
-        line = cut.line - opened.context
-        yield Fact(FactKind.TRUNCATED, run_id, member, line=line, detail=cut.reason)
+    truncated = reader.truncated
+    if truncated is not None:
+        line = truncated.line - opened.context
+        yield Fact(FactKind.TRUNCATED, run_id, member, line=line, detail=truncated.reason)
 
 
 def part_of_run(
@@ -179,7 +179,7 @@ def part_of_run(
 
 @dataclass(frozen=True)
 class JoinedRun:
-    """The verdict on a run that was cut, and its other results."""
+    """The verdict on a run that was split, and its other results."""
 
     run: Run
     verdict: RunVerdict

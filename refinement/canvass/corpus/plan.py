@@ -1,4 +1,4 @@
-"""What there is to check, and how it is cut into tasks: names and sizes only, no file is opened.
+"""What there is to check, and how it is packed into tasks: names and sizes only, no file is opened.
 
 A `Unit` is what one task must have whole: a run folder, a folder of Aeron's logs, or one file of a
 Parquet data set. Units are packed into tasks of like cost, so that neither a thousand small runs
@@ -56,7 +56,7 @@ class UnitKind(str, Enum):
     REFUSED = "REFUSED"
     """Something in a corpus folder that no run can be."""
     JOIN = "JOIN"
-    """A run, or the runs without events, of a unit that was cut into parts."""
+    """A run, or the runs without events, of a unit that was split into parts."""
 
 
 Partition = tuple[tuple[str, str], ...]
@@ -90,7 +90,7 @@ class Unit(Struct, frozen=True):
     reason: str = ""
     runs: tuple[str, ...] = ()
     """Of a unit that is checked again: the ids of the runs to be reported; all if there are none.
-    Of one that joins parts: the run that was cut, or none for the runs of the file without events.
+    Of one that joins parts: the run that was split; none for the runs of the file without events.
     """
     part: Part | None = None
     """If it is a part: which."""

@@ -40,7 +40,7 @@ class Row(Struct, frozen=True, kw_only=True):
     source: str | None = None
     """Path of the unit that the run is in."""
     part: int | None = None
-    """Of a unit that was cut: the number of the part that this comes from."""
+    """Of a unit that was split: the number of the part that this comes from."""
     run_id: str | None = None
     revision: str | None = None
     member_count: int | None = None

@@ -188,7 +188,7 @@ class EventsReader(UnitReader):
                 reason = f"a cluster of {batch.member_count}: set the option memberCount"
                 raise TraceError(Code.BAD_SCHEMA, unit.path, 0, 0, reason)
             rows = batch.table.cast(schema)
-            rows = rows.append_column(TRUNCATED, _marks(batch.table, batch.cuts))
+            rows = rows.append_column(TRUNCATED, _marks(batch.table, batch.truncated))
             rows = rows.append_column(REVISION, _revisions(rows["run"], batch.revisions))
             for name, value in partition_values(unit.partition).items():
                 if name not in rows.column_names:
@@ -205,7 +205,7 @@ class _Batch(NamedTuple):
 
     member_count: int
     table: Any
-    cuts: _Cuts
+    truncated: _Truncated
     revisions: Mapping[str, str]
     """By run id."""
 
@@ -221,8 +221,8 @@ def _batches_of(unit: Unit, scratch: Path, selection: Selection) -> Iterator[_Ba
     yield from _run_tables(path, selection)
 
 
-_Cuts = dict[tuple[str, int], str]
-"""Why streams that end in a table are cut, by run and member."""
+_Truncated = dict[tuple[str, int], str]
+"""Why streams that end in a table are truncated, by run and member."""
 
 
 def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
@@ -232,18 +232,18 @@ def _file_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
         groups: Sequence[int] = range(file.row_groups)
         if len(wanted) < len(revisions):
             groups = sorted({number for run_id in wanted for number in file.groups_of(run_id)})
-        cuts = _cuts(fact for entry in file.runs.values() for fact in entry.facts)
+        truncated = _truncated(fact for entry in file.runs.values() for fact in entry.facts)
         before = None
         # Through the columns: what they refuse must not come through here.
         for number, _ in zip(groups, file.batches(groups), strict=True):
             table = file.table(number)
             if before is not None:
                 going_on = _stream_at(table, 0)
-                ended = {stream: why for stream, why in cuts.items() if stream != going_on}
+                ended = {stream: why for stream, why in truncated.items() if stream != going_on}
                 yield _Batch(file.member_count, before, ended, revisions)
             before = table
         if before is not None:
-            yield _Batch(file.member_count, before, cuts, revisions)
+            yield _Batch(file.member_count, before, truncated, revisions)
 
 
 def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
@@ -259,7 +259,7 @@ def _run_tables(path: Path, selection: Selection) -> Iterator[_Batch]:
                 yield _Batch(run.member_count, before, {}, revisions)
             before = _table(columns)
         if before is not None:  # What the stream ends with is known only now.
-            yield _Batch(run.member_count, before, _cuts(folder.facts), revisions)
+            yield _Batch(run.member_count, before, _truncated(folder.facts), revisions)
 
 
 def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
@@ -269,24 +269,24 @@ def _revisions(runs: Any, revisions: Mapping[str, str]) -> Any:
     return pa.array(found, pa.string()).take(coded.indices)
 
 
-def _cuts(facts: Iterable[Fact]) -> _Cuts:
+def _truncated(facts: Iterable[Fact]) -> _Truncated:
     found = (fact for fact in facts if fact.kind is FactKind.TRUNCATED)
-    return {(fact.run_id, fact.member_id): fact.detail or "cut" for fact in found}
+    return {(fact.run_id, fact.member_id): fact.detail or "truncated" for fact in found}
 
 
 def _stream_at(table: Any, row: int) -> tuple[str, int]:
     return table.column("run")[row].as_py(), table.column("member")[row].as_py()
 
 
-def _marks(table: Any, cuts: _Cuts) -> Any:
+def _marks(table: Any, truncated: _Truncated) -> Any:
     """Give the column ``truncated`` of a table."""
     marks: list[str | None] = [None] * len(table)
-    if cuts and len(table):
+    if truncated and len(table):
         runs = table.column("run").combine_chunks().dictionary_encode().indices
         streams = np.stack([runs, table.column("member")])
         ends = np.flatnonzero((np.diff(streams, axis=1) != 0).any(axis=0)).tolist()
         for row in [*ends, len(table) - 1]:
-            marks[row] = cuts.get(_stream_at(table, row))
+            marks[row] = truncated.get(_stream_at(table, row))
     return pa.array(marks, pa.string())
 
 

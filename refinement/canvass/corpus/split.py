@@ -1,4 +1,4 @@
-"""Units that are too large for one task, cut into parts: row groups of a file, bytes of streams.
+"""Units that are too large for one task, split into parts: row groups of a file, bytes of streams.
 
 The driver does this, for large units only; it reads no events, just a file's footer or
 ``run.json``. What cannot be opened stays whole: its reader says what is wrong with it. Compressed

@@ -1,8 +1,8 @@
 """Parts of runs as files: what a task found in its part of a run, for the task that joins them.
 
-A file holds a `PartOfRun` and the `Sequence` of its events, column by column, each compressed. A
-run that was cut is read from them one column at a time, when a check asks for it, so that of a run
-of any length only what is being looked at is in memory. Nothing is checked here.
+A file holds a `PartOfRun` and the `Sequence` of its events, column by column, each compressed. The
+join reads one column at a time, when a check asks for it. So of a run of any length only what is
+being looked at is in memory. Nothing is checked here.
 """
 
 from __future__ import annotations

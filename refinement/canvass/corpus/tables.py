@@ -31,7 +31,7 @@ _COVERAGE: Final = ("source", "run_id", "revision", "member_count", "name", "eve
 
 
 @dataclass(frozen=True)
-class Gone:
+class Superseded:
     """Rows of the first stage that a recheck has superseded."""
 
     runs: frozenset[tuple[str, str | None]] = frozenset()
@@ -57,12 +57,12 @@ class TaskResults:
 
     first: Stage
     later: Sequence[Stage] = ()
-    gone: Gone = field(default_factory=Gone)
+    superseded: Superseded = field(default_factory=Superseded)
 
     def batches(self, kinds: Sequence[RowKind], columns: Sequence[str]) -> Iterator[Any]:
         """Give the rows of some kinds that count; the columns must name the run and its unit."""
         for batch in self.first.batches(kinds, columns):
-            yield self.gone.without(batch)
+            yield self.superseded.without(batch)
         for stage in self.later:
             yield from stage.batches(kinds, columns)
 

@@ -1,7 +1,7 @@
 """What is checked of a whole run is the same whether its events are in memory or in stored parts.
 
 Runs are damaged in many ways by random, so that every check has something to find. They are joined
-from parts that are cut anywhere, and looked at in windows much shorter than the run, in arrays that
+from parts that are split anywhere, and looked at in windows much shorter than the run, in arrays that
 are files.
 """
 
@@ -38,10 +38,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Run, Sequen
     return [sequence_of_folder(path) for path in sorted(corpus.iterdir())]
 
 
-def in_parts(sequence: Sequence, cuts: list[int], folder: Path) -> Sequence:
+def in_parts(sequence: Sequence, inner: list[int], folder: Path) -> Sequence:
     """Store a run in parts, and give it as it is joined."""
     paths = []
-    bounds = [0, *sorted(cuts), len(sequence)]
+    bounds = [0, *sorted(inner), len(sequence)]
     for number, part in enumerate(sequence.split(bounds)):
         paths.append(folder / f"{number}.part")
         store(paths[-1], PartOfRun(run_id="run", events=len(part)), part)
@@ -75,11 +75,11 @@ def compare(
         patch.setattr(long_arrays, "WINDOW", 1 << 20)
         patch.setattr(long_arrays, "FILE_BYTES", 1 << 26)
         whole = check_whole(run, sequence, facts)
-        cuts = [random.randrange(len(sequence)) for _ in range(random.randrange(1, 9))]
+        inner = [random.randrange(len(sequence)) for _ in range(random.randrange(1, 9))]
         patch.setattr(long_arrays, "WINDOW", random.choice((3, 20, 100, 400)))
         patch.setattr(long_arrays, "FILE_BYTES", random.choice((0, 400)))
 
-        found = check_whole(run, in_parts(sequence, cuts, folder), facts)
+        found = check_whole(run, in_parts(sequence, inner, folder), facts)
 
         assert results_of(found) == results_of(whole), f"seed {seed}"
         names.update(one.name for one in whole.broken)

@@ -76,7 +76,7 @@ def results(corpus: Place, out: Place, cache: Place, cost: int) -> dict[str, lis
     return found
 
 
-@pytest.mark.parametrize("cost", [1 << 29, 40_000], ids=["whole", "cut"])
+@pytest.mark.parametrize("cost", [1 << 29, 40_000], ids=["whole", "split"])
 @pytest.mark.parametrize("form", ["folders", "files"])
 def test_a_corpus_in_a_store_has_the_results_of_one_on_this_machine(
     corpus: Path, place: UrlPath, tmp_path: Path, form: str, cost: int

@@ -1,4 +1,4 @@
-"""A run that is cut between tasks has the verdict of the whole one, wherever it is cut."""
+"""A run that is split between tasks has the verdict of the whole one, wherever it is split."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def _no_oracle(rules: object, steps: object) -> list[Any]:
 def check_in_parts(
     units: list[Unit], cost: int, cache: Path, work: Path
 ) -> tuple[Verdicts, set[tuple[object, ...]], list[Row]]:
-    """What is said of units that are cut as small as can be."""
+    """What is said of units that are split as small as can be."""
     checker = ConformanceChecker.of(cache=cache)
     checker.prepare(work)
-    cut = split_large(units, cost)
-    assert len(cut) > len(units)
-    rows = [row for unit in cut for row in checker.check((unit,))]
+    split = split_large(units, cost)
+    assert len(split) > len(units)
+    rows = [row for unit in split for row in checker.check((unit,))]
     broken = {row.source for row in rows if row.kind is RowKind.PART and row.reason}
     rows = [row for row in rows if row.source not in broken]
     for unit in units:
         if unit.path in broken:
             rows += checker.check((unit,))
-    rows += [row for unit in joins(cut, rows) for row in checker.check((unit,))]
+    rows += [row for unit in joins(split, rows) for row in checker.check((unit,))]
     verdicts: Verdicts = {
         row.run_id or Path(str(row.source)).name: (row.verdict, row.events, row.unchecked)
         for row in rows
@@ -106,10 +106,10 @@ def rewrite(
         writer.add_key_value_metadata({RUNS_KEY: metadata[RUNS_KEY]})
 
 
-def joins(cut: list[Unit], rows: list[Row]) -> Iterator[Unit]:
+def joins(split: list[Unit], rows: list[Row]) -> Iterator[Unit]:
     from msgspec.structs import replace
 
-    parts = {(unit.path, unit.part.number): unit for unit in cut if unit.part is not None}
+    parts = {(unit.path, unit.part.number): unit for unit in split if unit.part is not None}
     grouped: dict[tuple[Any, Any], list[int]] = {}
     for row in rows:
         if row.kind is RowKind.PART and row.part is not None:
@@ -258,8 +258,8 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     units = list_units([only])
     checker = ConformanceChecker.of(cache=tmp_path / "empty")
     checker.prepare(tmp_path / "work")
-    cut = split_large(units, 20_000)
-    rows = [row for unit in cut for row in checker.check((unit,))]
+    split = split_large(units, 20_000)
+    rows = [row for unit in split for row in checker.check((unit,))]
     asked = {row.key: row.payload for row in rows if row.kind is RowKind.STEP}
     known = StepLookup(cache=cache)
 
@@ -267,7 +267,7 @@ def test_steps_that_wait_for_the_oracle_decide_when_the_parts_are_joined(
     codes = known.known(np.array([key_of(key) for key in keys], dtype=np.uint64))
     checker.learn((key, bytes([code])) for key, code in zip(keys, codes.tolist(), strict=True))
 
-    reported = [row for unit in joins(cut, rows) for row in checker.check((unit,))]
+    reported = [row for unit in joins(split, rows) for row in checker.check((unit,))]
 
     verdicts = {row.run_id: row.verdict for row in reported if row.kind is RowKind.VERDICT}
     assert (

@@ -13,7 +13,7 @@ from canvass.corpus.edges import GraphCoverage
 from canvass.corpus.job import CorpusJob
 from canvass.corpus.rows import Row, RowKind
 from canvass.corpus.summary import SharedId, Summary, exit_code, summarise
-from canvass.corpus.tables import Gone, TaskResults, write_tables
+from canvass.corpus.tables import Superseded, TaskResults, write_tables
 from canvass.corpus.task_files import Stage, stage_of, write_rows, write_tasks
 
 
@@ -78,9 +78,9 @@ def test_what_was_reported_again_replaces_what_was_reported_first(tmp_path: Path
         [verdict("g", None, "MALFORMED"), taken("OnVote", 3, "g"), taken("OnVote", 4)],
     )
     second = stage(tmp_path / "second", [verdict("f", "b", "DIVERGES"), verdict("g", "c")])
-    gone = Gone(frozenset({("f", "b")}), frozenset({"g"}))
+    superseded = Superseded(frozenset({("f", "b")}), frozenset({"g"}))
 
-    write_tables(TaskResults(first, [second], gone), tmp_path)
+    write_tables(TaskResults(first, [second], superseded), tmp_path)
 
     assert rows_of(tmp_path, "verdicts", "source", "run_id", "verdict") == [
         ("f", "a", "CONFORMS"),
