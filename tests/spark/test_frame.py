@@ -67,3 +67,12 @@ def test_columns_that_are_missing_are_named(spark: SparkSession) -> None:
     one = spark.range(1).withColumnRenamed("id", "member_0_log_position")
     with pytest.raises(BadEvents, match="run, member, step"):
         verify(one)
+
+
+def test_columns_of_other_types_are_named_before_anything_runs(
+    spark: SparkSession, runs: Path
+) -> None:
+    events = spark.read.format("canvass").load(str(runs))
+
+    with pytest.raises(BadEvents, match="step is string instead of bigint, sends is int instead"):
+        verify(events.selectExpr("* EXCEPT (step, sends)", "string(step)", "1 AS sends"))

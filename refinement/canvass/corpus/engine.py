@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from canvass.corpus.rows import ROW_DDL, ROW_SCHEMA, RowKind
+from canvass.corpus.rows import ROW_SCHEMA, RowKind
 from canvass.corpus.storage import Place
 from canvass.corpus.task_files import (
     METRICS,
-    RECEIPT_DDL,
     RECEIPT_SCHEMA,
     Stage,
     read_receipt,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 STEPS_PER_BATCH: Final = 2000
 """Steps that one oracle is asked at once: a JVM costs as much to start as many steps to check."""
 
-ANSWERS_DDL: Final = "key binary, answer binary"
 ANSWER_SCHEMA: Final = pa.schema([pa.field("key", pa.binary()), pa.field("answer", pa.binary())])
 
 Answer = tuple[bytes, bytes]
@@ -40,6 +38,8 @@ RunTask = Callable[[int], bytes]
 """Does the task with a number; gives its receipt."""
 AskOracle = Callable[[Sequence[tuple[bytes, bytes]]], Iterable[Answer]]
 """Asks about steps: keys and payloads."""
+MapBatches = Callable[[Iterator[Any]], Iterator[Any]]
+"""Makes Arrow batches of the Arrow batches of a partition."""
 RunPlace = tuple[str, int | None, str]
 """The unit of a run, the number of the part if the unit was split, and the run's id."""
 
@@ -106,7 +106,7 @@ class SparkEngine:
         self._describe(f"{stage}: {count:,} tasks")
         # A partition has one number, that of its task: neither a shuffle nor a sample is needed.
         numbers = self._session.range(0, count, 1, count)
-        checked = numbers.mapInArrow(partial(_run_partition, run_task), RECEIPT_DDL)
+        checked = _map(numbers, partial(_run_partition, run_task), RECEIPT_SCHEMA)
         observed = self._observed(checked, stage, {name: f"sum({name})" for name in METRICS})
         receipts: list[bytes] = observed.toArrow().column("receipt").to_pylist()
         return receipts
@@ -115,9 +115,8 @@ class SparkEngine:
         """Ask about each distinct open step of a stage once."""
         self._describe("ask the oracle about open steps")
         steps = self._rows(first, RowKind.STEP).select("key", "payload").dropDuplicates(["key"])
-        answered = steps.repartition(batches).mapInArrow(
-            partial(_ask_partition, ask_oracle), ANSWERS_DDL
-        )
+        to_ask = steps.repartition(batches)
+        answered = _map(to_ask, partial(_ask_partition, ask_oracle), ANSWER_SCHEMA)
         table = self._observed(answered, "ask", {"answers": "count(key)"}).toArrow()
         return list(zip(*(table.column(n).to_pylist() for n in table.column_names), strict=True))
 
@@ -158,13 +157,20 @@ class SparkEngine:
         files = [receipt.file for receipt in stage.receipts if kind.value in receipt.counts]
         numbers = self._session.range(0, len(files), 1, max(1, len(files)))
         # Not by Spark's own reader: it would need the store's jars, and its credentials.
-        return numbers.mapInArrow(partial(_read_partition, stage.folder, files, kind), ROW_DDL)
+        return _map(numbers, partial(_read_partition, stage.folder, files, kind), ROW_SCHEMA)
 
     def _describe(self, text: str) -> None:
         """Name the jobs that follow in Spark's UI; Spark Connect has no such names."""
         context = None if _is_connect(self._session) else self._session.sparkContext
         if context is not None:
             context.setJobDescription(f"canvass: {text}")
+
+
+def _map(frame: DataFrame, function: MapBatches, schema: Any) -> DataFrame:
+    """Have workers turn the batches of a frame into batches with an Arrow schema."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return frame.mapInArrow(function, from_arrow_schema(schema))
 
 
 def _is_connect(session: SparkSession) -> bool:

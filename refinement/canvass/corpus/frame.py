@@ -19,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec.structs import replace
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from canvass.corpus.checker import ConformanceChecker
 from canvass.corpus.plan import Unit, UnitKind
-from canvass.corpus.rows import ROW_DDL, VERDICT_COLUMNS, RowKind, to_batch
-from canvass.corpus.source import TRUNCATED, plain_schema
+from canvass.corpus.rows import ROW_SCHEMA, VERDICT_COLUMNS, RowKind, to_batch
+from canvass.corpus.source import TRUNCATED, plain_schema, row_schema
 from canvass.traces.arrow import arrow_schema
 from canvass.traces.limits import MAX_MEMBERS
 from canvass.traces.parquet import RUNS_KEY, RunEntry
@@ -41,7 +42,7 @@ _NO_SOURCE: Final = {"file": "", "lines": [], "observed": [], "reason": ""}
 
 
 class BadEvents(Exception):
-    """A DataFrame has not the columns of events."""
+    """A DataFrame does not have the columns of events."""
 
 
 def verify(
@@ -75,7 +76,7 @@ def verify(
     Raises
     ------
     BadEvents
-        If columns are missing.
+        If columns are missing or have other types.
     """
     count = next(
         (n for n in range(MAX_MEMBERS, 0, -1) if _RECORD.format(n - 1) in events.columns), 0
@@ -86,6 +87,17 @@ def verify(
     missing = [name for name in names if name not in events.columns]
     if missing:
         raise BadEvents(f"columns of events are missing: {', '.join(missing[:5])}")
+    found = dict(events.dtypes)
+    expected = {
+        each.name: each.dataType.simpleString() for each in from_arrow_schema(row_schema(count))
+    }
+    wrong = [
+        f"{name} is {found[name]} instead of {expected[name]}"
+        for name in [*names, TRUNCATED]
+        if found.get(name, expected[name]) != expected[name]
+    ]
+    if wrong:
+        raise BadEvents(f"columns have other types than those of events: {', '.join(wrong[:5])}")
     checker = ConformanceChecker.of(graph=graph, cache=cache)
     run = Run("canvass.run/1", "run", revision, count, initial=initial)
     if TRUNCATED in events.columns:
@@ -94,7 +106,7 @@ def verify(
         events.select(*names)
         .repartition("run")
         .sortWithinPartitions("run", "member", "step")
-        .mapInArrow(partial(_verify_rows, checker, run), ROW_DDL)
+        .mapInArrow(partial(_verify_rows, checker, run), from_arrow_schema(ROW_SCHEMA))
         .where(f"kind = '{RowKind.VERDICT.value}'")
         .select(*VERDICT_COLUMNS)
         .drop("source")

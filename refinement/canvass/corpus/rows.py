@@ -91,14 +91,6 @@ ROW_SCHEMA: Final = pa.schema(
     ]
 )
 
-ROW_DDL: Final = (
-    "kind string, source string, part int, run_id string, revision string, member_count int,"
-    " verdict string, events bigint, unchecked bigint, reason string, divergence_class string,"
-    " name string, member_id int, step bigint, rank bigint, pending array<binary>, key binary,"
-    " payload binary"
-)
-"""`ROW_SCHEMA` as Spark writes it."""
-
 VERDICT_COLUMNS: Final = (
     "source",
     "run_id",

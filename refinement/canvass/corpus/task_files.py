@@ -31,7 +31,6 @@ METRICS: Final = ("events", "runs", "diverging", "open_steps")
 """Sums that Spark shows of a stage: events and runs that have a verdict, runs that diverge, and
 steps that neither graph nor cache has, each once a task.
 """
-RECEIPT_DDL: Final = ", ".join(["receipt binary", *(f"{name} bigint" for name in METRICS)])
 RECEIPT_SCHEMA: Final = pa.schema(
     [pa.field("receipt", pa.binary()), *(pa.field(name, pa.int64()) for name in METRICS)]
 )
