@@ -143,7 +143,11 @@ def timing_lines(warning: TimingWarning) -> tuple[str, str]:
 
 
 def meaning(runs: Sequence[RunVerdict]) -> str:
-    """Say what it means that runs conform, and which inputs that rests on; nothing if none does."""
+    """Say what it means that runs conform, and which inputs that rests on; nothing if none does.
+
+    If lines of a run are missing, this is said of the steps that are there; if a run diverges or is
+    malformed, of the other runs.
+    """
     sound = [run for run in runs if run.verdict in (Verdict.CONFORMS, Verdict.INCOMPLETE)]
     revisions = sorted({run.revision for run in sound} - {""})
     if not revisions:
@@ -159,7 +163,12 @@ def meaning(runs: Sequence[RunVerdict]) -> str:
         for name, (shown, inferred) in counts.items()
     ]
     taken = f". It has no clock and takes these as they are: {', '.join(parts)}" if parts else ""
-    return f"CONFORMS: revision {' and '.join(revisions)} of the spec allows every step{taken}"
+    there = " that is there" if any(run.verdict is Verdict.INCOMPLETE for run in sound) else ""
+    verdict = Verdict.INCOMPLETE if there else Verdict.CONFORMS
+    subject = verdict.value if len(sound) == len(runs) else f"{len(sound)} of {len(runs)} runs"
+    return (
+        f"{subject}: revision {' and '.join(revisions)} of the spec allows every step{there}{taken}"
+    )
 
 
 def show_command(path: str, divergence: Divergence) -> str:

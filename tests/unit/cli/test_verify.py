@@ -59,7 +59,20 @@ def test_verify_an_incomplete_run_exits_with_3(
 
     assert run(["verify", str(folder)]) == 3
 
-    assert "GAP of member" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "GAP of member" in shown
+    assert "\nINCOMPLETE: revision 1.50 of the spec allows every step that is there" in shown
+
+
+@pytest.mark.usefixtures("without_tlc")
+def test_verify_says_of_how_many_runs_the_spec_allows_every_step(
+    good: Path, bad: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(good), str(bad)]) == 1
+
+    shown = capsys.readouterr().out
+    assert "\n1 of 2 runs: revision 1.50 of the spec allows every step" in shown
+    assert "\nCONFORMS:" not in shown
 
 
 @pytest.mark.usefixtures("without_tlc")

@@ -102,15 +102,29 @@ def test_the_import_notes_the_timeouts_beside_the_logs(tmp_path: Path) -> None:
     assert noted["aeron.cluster.startup.canvass.timeout"] == "5s"
 
 
-def test_timeouts_beside_the_logs_that_are_none_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b'{"properties": {"aeron.cluster.election.timeout": 1}}', "1 is no duration"),
+        (b"garbage", "JSON is malformed"),
+        (b"\xff\xfe", "JSON is malformed"),
+        (b"", "truncated"),
+        (b"[]", "there are no properties"),
+        (b'{"properties": 5}', "there are no properties"),
+    ],
+)
+def test_settings_beside_the_logs_that_are_none_are_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, reason: str
 ) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     for path in (SAMPLE.parent / "a-clean-startup").glob("member-*"):
         (logs / path.name).write_bytes(path.read_bytes())
-    (logs / "config.json").write_text('{"properties": {"aeron.cluster.election.timeout": 1}}')
+    (logs / "config.json").write_bytes(text)
 
     assert run(["import", "aeron", str(logs), "--out", str(tmp_path / "run")]) == 2
-    assert "config.json: 1 is no duration" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"canvass: {logs}/config.json: ")
+    assert reason in shown
+    assert shown.count("\n") == 1
     assert not (tmp_path / "run").exists()
