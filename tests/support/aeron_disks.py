@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from canvass.disks import layouts
-from canvass.disks.layouts import NULL_VALUE, align
+from canvass.disks.layouts import NULL_VALUE, Layout, align
+from canvass.log.messages import (
+    LOG_MESSAGES,
+    ClusterTimeUnit,
+    LogMessage,
+    NewLeadershipTermEvent,
+    SessionMessageHeader,
+)
 
 TERM_LENGTH = 1 << 16
 SEGMENT_LENGTH = 1 << 16
@@ -17,6 +24,9 @@ LOG = 0
 STREAM = 100
 SCHEMA_VERSION = 16
 TIME = 1_700_000_000_000
+DATA_HEADER = struct.Struct("<iBBHiiiiq")
+PADDING_FRAME, DATA_FRAME = range(2)
+MARK_FILE_BLOCK_LENGTH = 128
 
 
 @dataclass(frozen=True)
@@ -54,43 +64,38 @@ class Disk:
     extra: dict[str, bytes] = field(default_factory=dict)
 
 
+def written(layout: Layout, values: dict[str, int], strings: dict[str, str] | None = None) -> bytes:
+    """The bytes of those values in a layout; a field that is not named is -1."""
+    block = struct.pack(layout.codes, *(values.get(name, NULL_VALUE) for name, _ in layout.fields))
+    for name in layout.strings:
+        data = (strings or {}).get(name, "").encode("latin-1")
+        block += struct.pack("<I", len(data)) + data
+    return block
+
+
 def frame(position: int, message: bytes, flags: int = 0xC0, session: int = 5) -> bytes:
     """A data frame at a log position, padded to the alignment."""
-    length = layouts.DATA_HEADER.length + len(message)
-    head = layouts.DATA_HEADER.write(
-        {
-            "frameLength": length,
-            "version": 0,
-            "flags": flags,
-            "type": layouts.DATA_FRAME,
-            "termOffset": position % TERM_LENGTH,
-            "sessionId": session,
-            "streamId": STREAM,
-            "termId": INITIAL_TERM_ID + position // TERM_LENGTH,
-            "reservedValue": 0,
-        }
-    )
+    length = layouts.DATA_HEADER_LENGTH + len(message)
+    term_id = INITIAL_TERM_ID + position // TERM_LENGTH
+    offset = position % TERM_LENGTH
+    head = DATA_HEADER.pack(length, 0, flags, DATA_FRAME, offset, session, STREAM, term_id, 0)
     return (head + message).ljust(align(length, layouts.FRAME_ALIGNMENT), b"\0")
 
 
-def message(template: int, body: bytes, version: int = SCHEMA_VERSION) -> bytes:
-    """An SBE message of the cluster's schema."""
-    head = {
-        "blockLength": layouts.LOG_MESSAGES[template].length,
-        "templateId": template,
-        "schemaId": layouts.CLUSTER_SCHEMA_ID,
-        "version": version,
-    }
-    return layouts.SBE_HEADER.write(head) + body
+def message(entry: LogMessage) -> bytes:
+    """An entry of the log in bytes, of the schema version of these disks."""
+    data = bytearray(LOG_MESSAGES.encode(entry))
+    struct.pack_into("<H", data, 6, SCHEMA_VERSION)
+    return bytes(data)
 
 
 def _append(log: bytearray, data: bytes) -> None:
     """Append a frame, after padding if it does not fit into the term buffer."""
     left = TERM_LENGTH - len(log) % TERM_LENGTH
-    size = align(layouts.DATA_HEADER.length + len(data), layouts.FRAME_ALIGNMENT)
+    size = align(layouts.DATA_HEADER_LENGTH + len(data), layouts.FRAME_ALIGNMENT)
     if size > left:
         head = bytearray(frame(len(log), b""))
-        struct.pack_into("<iBBH", head, 0, left, 0, 0xC0, layouts.PADDING_FRAME)
+        struct.pack_into("<iBBH", head, 0, left, 0, 0xC0, PADDING_FRAME)
         log += bytes(head).ljust(left, b"\0")
     log += frame(len(log), data)
 
@@ -100,18 +105,10 @@ def write_log(terms: Iterable[Term], log: bytes = b"") -> bytes:
     found = bytearray(log)
     for term in terms:
         base = len(found)
-        event = layouts.LOG_MESSAGES[layouts.NEW_LEADERSHIP_TERM_EVENT]
-        values = {
-            "leadershipTermId": term.term,
-            "logPosition": base + 96,
-            "timestamp": TIME + base,
-            "termBaseLogPosition": base,
-            "leaderMemberId": term.leader,
-            "logSessionId": 5,
-            "timeUnit": 0,
-            "appVersion": 1,
-        }
-        _append(found, message(layouts.NEW_LEADERSHIP_TERM_EVENT, event.write(values)))
+        event = NewLeadershipTermEvent(
+            term.term, base + 96, TIME + base, base, term.leader, 5, ClusterTimeUnit.MILLIS, 1
+        )
+        _append(found, message(event))
         for payload in term.payloads:
             found = bytearray(with_message(bytes(found), term.term, payload))
     return bytes(found)
@@ -120,10 +117,8 @@ def write_log(terms: Iterable[Term], log: bytes = b"") -> bytes:
 def with_message(log: bytes, term: int, payload: bytes, session: int = 1) -> bytes:
     """A log with one session message more."""
     found = bytearray(log)
-    header = layouts.LOG_MESSAGES[layouts.SESSION_MESSAGE]
-    stamp = TIME + len(found)
-    values = {"leadershipTermId": term, "clusterSessionId": session, "timestamp": stamp}
-    _append(found, message(layouts.SESSION_MESSAGE, header.write(values) + payload))
+    header = SessionMessageHeader(term, session, TIME + len(found), payload)
+    _append(found, message(header))
     return bytes(found)
 
 
@@ -140,7 +135,7 @@ def entry(
         "serviceId": service,
         "entryType": kind,
     }
-    block = layouts.RECORDING_LOG_ENTRY.write(values)[: layouts.RECORDING_LOG_ENTRY.length]
+    block = written(layouts.RECORDING_LOG_ENTRY, values)[: layouts.RECORDING_LOG_ENTRY.length]
     return block.ljust(layouts.RECORDING_LOG_ALIGNMENT, b"\0")
 
 
@@ -166,13 +161,13 @@ def node_state(candidate_term: int, position: int = 0) -> bytes:
             "frameLength": block + layouts.NODE_STATE_FRAME.length,
             "padding": 0,
         }
-        return layouts.NODE_STATE_FRAME.write(values)
+        return written(layouts.NODE_STATE_FRAME, values)
 
     term = {"candidateTermId": candidate_term, "timestamp": TIME, "logPosition": position}
     return (
-        layouts.NODE_STATE_HEADER.write({"version": 768, "padding": 0})
+        written(layouts.NODE_STATE_HEADER, {"version": 768, "padding": 0})
         + head(layouts.CANDIDATE_TERM_TEMPLATE, layouts.CANDIDATE_TERM.length)
-        + layouts.CANDIDATE_TERM.write(term)
+        + written(layouts.CANDIDATE_TERM, term)
         + head(layouts.NODE_STATE_FOOTER_TEMPLATE, 0)
     ).ljust(4096, b"\0")
 
@@ -191,16 +186,16 @@ def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = Tru
         "errorBufferLength": 4096,
         "clusterId": 0,
     }
-    block = layouts.MARK_FILE_HEADER.write(values)[: layouts.MARK_FILE_HEADER.length]
-    block = block.ljust(layouts.MARK_FILE_BLOCK_LENGTH, b"\0")
+    block = written(layouts.MARK_FILE_HEADER, values)[: layouts.MARK_FILE_HEADER.length]
+    block = block.ljust(MARK_FILE_BLOCK_LENGTH, b"\0")
     if sbe_header:
         head = {
-            "blockLength": layouts.MARK_FILE_BLOCK_LENGTH,
+            "blockLength": MARK_FILE_BLOCK_LENGTH,
             "templateId": layouts.MARK_FILE_TEMPLATE,
             "schemaId": layouts.MARK_SCHEMA_ID,
             "version": 2,
         }
-        block = layouts.SBE_HEADER.write(head) + block
+        block = written(layouts.SBE_HEADER, head) + block
     records = b""
     for text in errors:
         data = text.encode()
@@ -211,7 +206,7 @@ def mark_file(member: int, errors: Sequence[str] = (), *, sbe_header: bool = Tru
             "lastObservationTimestamp": TIME,
             "firstObservationTimestamp": TIME,
         }
-        records += (layouts.ERROR_RECORD.write(record) + data).ljust(align(length, 8), b"\0")
+        records += (written(layouts.ERROR_RECORD, record) + data).ljust(align(length, 8), b"\0")
     return block.ljust(8192, b"\0") + records.ljust(4096, b"\0")
 
 
@@ -231,10 +226,10 @@ def descriptor(recording: int, start: int, stop: int, checksum: int = 0, state: 
         "streamId": STREAM if recording == LOG else 106,
     }
     channel = "aeron:udp?alias=log" if recording == LOG else "aeron:ipc?alias=snapshot"
-    body = layouts.RECORDING_DESCRIPTOR.write(values, {"strippedChannel": channel})
+    body = written(layouts.RECORDING_DESCRIPTOR, values, {"strippedChannel": channel})
     body = body.ljust(align(len(body) + 32, 64) - 32, b"\0")
-    head = layouts.DESCRIPTOR_HEADER.write(
-        {"length": len(body), "state": state, "checksum": checksum}
+    head = written(
+        layouts.DESCRIPTOR_HEADER, {"length": len(body), "state": state, "checksum": checksum}
     )
     return head.ljust(layouts.DESCRIPTOR_HEADER_LENGTH, b"\0") + body
 
@@ -242,7 +237,7 @@ def descriptor(recording: int, start: int, stop: int, checksum: int = 0, state: 
 def catalog(descriptors: Sequence[bytes], next_id: int) -> bytes:
     """The file ``archive.catalog``."""
     values = {"version": 3 << 16, "length": 32, "nextRecordingId": next_id, "alignment": 64}
-    head = layouts.CATALOG_HEADER.write(values).ljust(layouts.CATALOG_HEADER_LENGTH, b"\0")
+    head = written(layouts.CATALOG_HEADER, values).ljust(layouts.CATALOG_HEADER_LENGTH, b"\0")
     return (head + b"".join(descriptors)).ljust(1 << 16, b"\0")
 
 
@@ -258,8 +253,8 @@ def snapshot_recording(one: Snapshot) -> bytes:
             "index": 0,
             "mark": mark,
         }
-        body = layouts.SNAPSHOT_MARKER.write(values).ljust(40, b"\0")
-        _append(found, layouts.SBE_HEADER.write(head) + body)
+        body = written(layouts.SNAPSHOT_MARKER, values).ljust(40, b"\0")
+        _append(found, written(layouts.SBE_HEADER, head) + body)
     return bytes(found)
 
 

@@ -1,7 +1,7 @@
 """The files of Aeron members, read without Aeron: are they sound, who can lead. Start at `verdict`.
 
-`files` opens, for reading only; `layouts`, `log`, `catalog`, `small_files` and `snapshots` read
-formats. `soundness` looks at one disk, `comparison` at several, `outlook` plays the elections.
+`files` opens, for reading only; `layouts`, `log`, `catalog` and `small_files` read formats.
+`soundness` looks at one disk, `comparison` at several, `outlook` plays the elections.
 
 What flows: folders of members in; findings, a verdict and options for the operator out. The package
 must not write to a disk, and must not know a trace.

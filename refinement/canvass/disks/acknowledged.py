@@ -21,8 +21,7 @@ import msgspec
 
 from canvass.cluster.quorum import quorum_size
 from canvass.disks.comparison import Comparison
-from canvass.disks.errors import DiskError
-from canvass.disks.findings import ALL_MEMBERS, Finding, Kind
+from canvass.disks.findings import ALL_MEMBERS, DiskError, Finding, Kind
 from canvass.disks.log import RecordedLog, session_messages
 
 MAX_LINE: Final = 10_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.disks import layouts
-from canvass.disks.errors import DiskError, printable
 from canvass.disks.files import Bytes
+from canvass.disks.findings import DiskError, printable
 from canvass.disks.kernels import crc32c
 from canvass.disks.layouts import NULL_VALUE, align
 
@@ -34,14 +34,11 @@ class Recording:
     checksum: int
     checksum_matches: bool
     recording_id: int
-    start_timestamp: int
-    stop_timestamp: int
     start_position: int
     stop_position: int
     initial_term_id: int
     segment_file_length: int
     term_buffer_length: int
-    mtu_length: int
     session_id: int
     stream_id: int
     channel: str
@@ -138,14 +135,11 @@ def _recordings(file: str, buffer: memoryview, offset: int, alignment: int) -> I
             checksum=head["checksum"],
             checksum_matches=_matches(head["checksum"], bytes(buffer[at : at + length]), written),
             recording_id=values["recordingId"],
-            start_timestamp=values["startTimestamp"],
-            stop_timestamp=values["stopTimestamp"],
             start_position=values["startPosition"],
             stop_position=values["stopPosition"],
             initial_term_id=values["initialTermId"],
             segment_file_length=values["segmentFileLength"],
             term_buffer_length=values["termBufferLength"],
-            mtu_length=values["mtuLength"],
             session_id=values["sessionId"],
             stream_id=values["streamId"],
             channel=printable(strings.get("strippedChannel", "")),

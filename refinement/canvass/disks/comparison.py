@@ -45,8 +45,7 @@ class MemberLog(msgspec.Struct, frozen=True, rename="camel"):
     beyond_common: list[Tail]
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(msgspec.Struct, frozen=True, rename="camel"):
     """Why everything up to a position in a member's log was committed, and where that stands."""
 
     position: int
@@ -256,8 +255,7 @@ def _snapshots_beyond(disks: Sequence[MemberDisk]) -> Iterator[Finding]:
                 f"({closed[1].path(RECORDING_LOG)}:{closed[0].offset})"
             )
             consequence = "committed entries of that term are not in the log of that member"
-            path = disk.path(RECORDING_LOG)
-            yield Finding(Kind.LOST, disk.member_id, path, taken.offset, text, consequence)
+            yield disk.finding(Kind.LOST, RECORDING_LOG, taken.offset, text, consequence)
 
 
 def _durability(
@@ -279,10 +277,8 @@ def _durability(
             f"{member_count} disks only (member {there}), and a quorum is {quorum}"
         )
         consequence = "an election without these members loses it"
+        kind = Kind.LOST
         if len(holders) + unknown >= quorum:
+            kind = Kind.MISSING
             consequence += f"; {unknown} disks were not given"
-            yield Finding(
-                Kind.MISSING, proof.member_id, proof.file, proof.offset, text, consequence
-            )
-        else:
-            yield Finding(Kind.LOST, proof.member_id, proof.file, proof.offset, text, consequence)
+        yield Finding(kind, proof.member_id, proof.file, proof.offset, text, consequence)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from msgspec.structs import replace
+
 from canvass.disks.catalog import Catalog, Recording, read_catalog
-from canvass.disks.errors import DiskError
 from canvass.disks.files import (
     CATALOG,
     MARK_FILE,
@@ -18,7 +19,7 @@ from canvass.disks.files import (
     MemberFiles,
     read_bytes,
 )
-from canvass.disks.findings import Finding, Kind
+from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.layouts import CONSENSUS_MODULE, NULL_VALUE, RECORDING_LOG_ALIGNMENT
 from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import (
@@ -65,6 +66,12 @@ class MemberDisk:
     def path(self, name: str) -> str:
         """How a file is named in a finding, whether it is there or not."""
         return str(self.files.files.get(name, self.files.folder / name))
+
+    def finding(
+        self, kind: Kind, name: str, offset: int, text: str, consequence: str = ""
+    ) -> Finding:
+        """A finding in one of the files of `canvass.disks.files.NAMES`."""
+        return Finding(kind, self.member_id, self.path(name), offset, text, consequence)
 
     # What a member that starts on this disk believes (RecordingLog.createRecoveryPlan).
 
@@ -157,9 +164,8 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
         path = files.files.get(name)
         if path is None:
             kind = Kind.NOTE if name == MARK_FILE else Kind.MISSING
-            disk.findings.append(
-                Finding(kind, NULL_VALUE, disk.path(name), -1, f"{name} is missing", _WITHOUT[name])
-            )
+            text = f"{name} is missing"
+            disk.findings.append(disk.finding(kind, name, -1, text, _WITHOUT[name]))
             return None
         try:
             data = read_bytes(path)
@@ -183,19 +189,8 @@ def load(files: MemberFiles, position: int) -> MemberDisk:
     disk.catalog = read(CATALOG, read_catalog)
     _load_log(disk)
     disk.member_id = _member_id(disk, position)
-    disk.findings = [_of_member(finding, disk.member_id) for finding in disk.findings]
+    disk.findings = [replace(finding, member_id=disk.member_id) for finding in disk.findings]
     return disk
-
-
-def _of_member(finding: Finding, member_id: int) -> Finding:
-    return Finding(
-        finding.kind,
-        member_id,
-        finding.file,
-        finding.offset,
-        finding.text,
-        finding.consequence,
-    )
 
 
 def _unreadable(error: DiskError) -> Finding:

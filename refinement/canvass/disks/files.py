@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.disks.errors import DiskError
+from canvass.disks.findings import DiskError
 
 Bytes = NDArray[np.uint8]
 

@@ -1,4 +1,4 @@
-"""What can be found on disks: the kinds, and the verdict that follows from them."""
+"""What can be wrong with disks: kinds of findings, their verdict, and what cannot be read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class Kind(str, Enum):
 SOUND: Final = "SOUND"
 INCOMPLETE: Final = "INCOMPLETE"
 _VERDICTS: Final = {Kind.MISSING: INCOMPLETE, Kind.NOTE: SOUND}
-_CODES: Final = {SOUND: 0, Kind.UNREADABLE.value: 2, INCOMPLETE: 3}
 
 
 class Finding(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,13 +54,41 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
         return self.file if self.offset < 0 else f"{self.file}:{self.offset}"
 
 
-def verdict(findings: Iterable[Finding]) -> str:
+def verdict_of(findings: Iterable[Finding]) -> str:
     """The verdict: the gravest kind, or SOUND."""
     order = list(Kind)
     gravest = min((order.index(finding.kind) for finding in findings), default=len(order) - 1)
     return _VERDICTS.get(order[gravest], order[gravest].value)
 
 
-def exit_code(verdict_: str) -> int:
-    """0 sound, 1 something lost, diverged or damaged, 2 unreadable, 3 incomplete."""
-    return _CODES.get(verdict_, 1)
+_SHOWN: Final = 300
+
+
+def printable(text: str) -> str:
+    """The text in one line, without control characters, cut after a few hundred characters."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:_SHOWN])
+
+
+class DiskError(Exception):
+    """A file is not what its name says, or cannot be read.
+
+    Parameters
+    ----------
+    file
+        As the caller named it.
+    offset
+        The byte at which reading failed, or -1 if that is not one byte.
+    reason
+        Why, for people. Text taken from the file is shown with its control characters escaped.
+    """
+
+    def __init__(self, file: str, offset: int, reason: str) -> None:
+        super().__init__(file, offset, reason)
+        self.file = printable(file)
+        self.offset = offset
+        self.reason = printable(reason)
+
+    def __str__(self) -> str:
+        """Say where and why, in one line."""
+        place = self.file if self.offset < 0 else f"{self.file}:{self.offset}"
+        return f"{place}: {self.reason}"

@@ -1,8 +1,7 @@
 """The tables of Aeron's file formats: which field stands where, from release 1.44 to 1.53.
 
 A `Layout` is a row of fixed-length fields, then strings with their lengths before them. All numbers
-are little endian. Fields that later schema versions added are absent from a shorter block. Nothing
-here opens a file or checks what it reads.
+are little endian. Nothing here opens a file or checks what it reads.
 
 Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, agrona's
 ``DistinctErrorLog.java`` and the SBE schemas 101 (archive), 110 (mark file), 111 (cluster) and 112
@@ -12,11 +11,10 @@ Source: ``RecordingLog.java``, ``Catalog.java``, ``DataHeaderFlyweight.java``, a
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from canvass.disks.errors import DiskError
+from canvass.disks.findings import DiskError
 
 NULL_VALUE: Final = -1
 """What Aeron writes for "none"."""
@@ -28,7 +26,7 @@ CLUSTER_SCHEMA_ID: Final = 111
 NODE_STATE_SCHEMA_ID: Final = 112
 MARK_SCHEMA_ID: Final = 110
 
-_CODES: Final = {"u8": "B", "i8": "b", "u16": "H", "i32": "i", "u32": "I", "i64": "q"}
+_CODES: Final = {"u16": "H", "i32": "i", "i64": "q"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,14 @@ class Layout:
     strings: tuple[str, ...] = ()
 
     @property
+    def codes(self) -> str:
+        """The fields as `struct` names them."""
+        return "<" + "".join(_CODES[kind] for _, kind in self.fields)
+
+    @property
     def length(self) -> int:
         """The bytes of all fields."""
-        return struct.calcsize("<" + "".join(_CODES[kind] for _, kind in self.fields))
+        return struct.calcsize(self.codes)
 
     def read(self, file: str, buffer: bytes | memoryview, offset: int) -> dict[str, int]:
         """Read all fields at an offset.
@@ -64,25 +67,8 @@ class Layout:
         """
         if offset < 0 or offset + self.length > len(buffer):
             raise DiskError(file, max(offset, 0), f"the file ends before the end of {self.name}")
-        codes = "<" + "".join(_CODES[kind] for _, kind in self.fields)
-        values = struct.unpack_from(codes, buffer, offset)
+        values = struct.unpack_from(self.codes, buffer, offset)
         return dict(zip((name for name, _ in self.fields), values, strict=True))
-
-    def read_block(
-        self, file: str, buffer: bytes | memoryview, offset: int, block_length: int
-    ) -> dict[str, int]:
-        """Read the fields that a block of that length has; the others are absent."""
-        found: dict[str, int] = {}
-        at = offset
-        for name, kind in self.fields:
-            size = struct.calcsize("<" + _CODES[kind])
-            if at + size > offset + block_length:
-                break
-            if at + size > len(buffer):
-                raise DiskError(file, at, f"the file ends before {name} of {self.name}")
-            (found[name],) = struct.unpack_from("<" + _CODES[kind], buffer, at)
-            at += size
-        return found
 
     def read_strings(
         self, file: str, buffer: bytes | memoryview, offset: int, end: int
@@ -105,16 +91,6 @@ class Layout:
             found[name] = bytes(buffer[offset + 4 : offset + 4 + length]).decode("latin-1")
             offset += 4 + length
         return found
-
-    def write(self, values: Mapping[str, int], strings: Mapping[str, str] | None = None) -> bytes:
-        """The bytes of those values; a field that is not named is -1."""
-        codes = "<" + "".join(_CODES[kind] for _, kind in self.fields)
-        block = struct.pack(codes, *(values.get(name, NULL_VALUE) for name, _ in self.fields))
-        given = strings or {}
-        for name in self.strings:
-            data = given.get(name, "").encode("latin-1")
-            block += struct.pack("<I", len(data)) + data
-        return block
 
 
 RECORDING_LOG_ENTRY: Final = Layout(
@@ -173,7 +149,6 @@ MARK_FILE_HEADER: Final = Layout(
     ),
     ("aeronDirectory", "controlChannel", "ingressChannel", "serviceName", "authenticator"),
 )
-MARK_FILE_BLOCK_LENGTH: Final = 128
 MARK_FILE_TEMPLATE: Final = 200
 CONSENSUS_MODULE: Final = 1
 """The component type of the mark file that this is about."""
@@ -221,102 +196,12 @@ RECORDING_DESCRIPTOR: Final = Layout(
     ("strippedChannel", "originalChannel", "sourceIdentity"),
 )
 
-DATA_HEADER: Final = Layout(
-    "a data frame header",
-    (
-        ("frameLength", "i32"),
-        ("version", "i8"),
-        ("flags", "u8"),
-        ("type", "u16"),
-        ("termOffset", "i32"),
-        ("sessionId", "i32"),
-        ("streamId", "i32"),
-        ("termId", "i32"),
-        ("reservedValue", "i64"),
-    ),
-)
+DATA_HEADER_LENGTH: Final = 32
+"""Bytes before the payload of a frame."""
 FRAME_ALIGNMENT: Final = 32
-PADDING_FRAME: Final = 0
-DATA_FRAME: Final = 1
-BEGIN_FLAG: Final = 0x80
-END_FLAG: Final = 0x40
 
-SESSION_MESSAGE: Final = 1
-TIMER_EVENT: Final = 20
-SESSION_OPEN_EVENT: Final = 21
-SESSION_CLOSE_EVENT: Final = 22
-CLUSTER_ACTION_REQUEST: Final = 23
 NEW_LEADERSHIP_TERM_EVENT: Final = 24
-MEMBERSHIP_CHANGE_EVENT: Final = 25
-
-LOG_MESSAGES: Final = {
-    SESSION_MESSAGE: Layout(
-        "SessionMessageHeader",
-        (("leadershipTermId", "i64"), ("clusterSessionId", "i64"), ("timestamp", "i64")),
-    ),
-    TIMER_EVENT: Layout(
-        "TimerEvent",
-        (("leadershipTermId", "i64"), ("correlationId", "i64"), ("timestamp", "i64")),
-    ),
-    SESSION_OPEN_EVENT: Layout(
-        "SessionOpenEvent",
-        (
-            ("leadershipTermId", "i64"),
-            ("correlationId", "i64"),
-            ("clusterSessionId", "i64"),
-            ("timestamp", "i64"),
-            ("responseStreamId", "i32"),
-        ),
-        ("responseChannel", "encodedPrincipal"),
-    ),
-    SESSION_CLOSE_EVENT: Layout(
-        "SessionCloseEvent",
-        (
-            ("leadershipTermId", "i64"),
-            ("clusterSessionId", "i64"),
-            ("timestamp", "i64"),
-            ("closeReason", "i32"),
-        ),
-    ),
-    CLUSTER_ACTION_REQUEST: Layout(
-        "ClusterActionRequest",
-        (
-            ("leadershipTermId", "i64"),
-            ("logPosition", "i64"),
-            ("timestamp", "i64"),
-            ("action", "i32"),
-            ("flags", "i32"),
-        ),
-    ),
-    NEW_LEADERSHIP_TERM_EVENT: Layout(
-        "NewLeadershipTermEvent",
-        (
-            ("leadershipTermId", "i64"),
-            ("logPosition", "i64"),
-            ("timestamp", "i64"),
-            ("termBaseLogPosition", "i64"),
-            ("leaderMemberId", "i32"),
-            ("logSessionId", "i32"),
-            ("timeUnit", "i32"),
-            ("appVersion", "i32"),
-        ),
-    ),
-    MEMBERSHIP_CHANGE_EVENT: Layout(
-        "MembershipChangeEvent",
-        (
-            ("leadershipTermId", "i64"),
-            ("logPosition", "i64"),
-            ("timestamp", "i64"),
-            ("leaderMemberId", "i32"),
-            ("clusterSize", "i32"),
-            ("changeType", "i32"),
-            ("memberId", "i32"),
-        ),
-        ("clusterMembers",),
-    ),
-}
-"""The messages of schema 111 that a log holds, by template id. The first field of each is the
-leadership term of the leader that appended it."""
+"""The template id of the first entry of a term."""
 
 SNAPSHOT_MARKER_TEMPLATE: Final = 100
 SNAPSHOT_MARKER: Final = Layout(

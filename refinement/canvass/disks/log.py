@@ -16,8 +16,8 @@ import numpy as np
 
 from canvass.disks import kernels
 from canvass.disks.catalog import Recording
-from canvass.disks.errors import DiskError
 from canvass.disks.files import Bytes, read_segment
+from canvass.disks.findings import DiskError
 from canvass.disks.kernels import Halves, Ints, Table, Words
 from canvass.disks.layouts import (
     CLUSTER_SCHEMA_ID,

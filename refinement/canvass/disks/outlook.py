@@ -72,12 +72,6 @@ class Leadership(msgspec.Struct, frozen=True, rename="camel"):
     refused: dict[str, str]
     truncations: list[Truncation]
     stuck: dict[int, str]
-    acknowledged_lost: int = 0
-
-    @property
-    def loses_committed(self) -> bool:
-        """Whether bytes are truncated that were committed."""
-        return any(one.committed_until > one.start for one in self.truncations)
 
     @property
     def may_lose(self) -> bool:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from canvass.disks import layouts
-from canvass.disks.errors import DiskError, printable
 from canvass.disks.files import Bytes
+from canvass.disks.findings import DiskError, printable
 from canvass.disks.layouts import NULL_VALUE, align
 
 MAX_ENTRIES: Final = 1_000_000
@@ -33,7 +33,6 @@ class LogEntry:
     service_id: int
     type: str
     is_valid: bool
-    archive_endpoint: str = ""
 
     @property
     def sort_key(self) -> tuple[int, int, int, int, int, int]:
@@ -69,12 +68,11 @@ def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
             raise DiskError(file, offset, f"more than {MAX_ENTRIES} entries")
         values = table.read(file, buffer, offset)
         kind = values["entryType"] & 0x7FFFFFFF
-        length, endpoint = table.length, ""
+        length = table.length
         if values["entryType"] != NULL_VALUE and kind not in layouts.ENTRY_TYPES:
             raise DiskError(file, offset, f"entry {index} is of no known type: {kind}")
         if kind == layouts.STANDBY_SNAPSHOT:
             found = table.read_strings(file, buffer, offset + length, len(buffer))
-            endpoint = printable(found.get("archiveEndpoint", ""))
             length += 4 + len(found.get("archiveEndpoint", ""))
         if values["entryType"] != NULL_VALUE:
             yield LogEntry(
@@ -88,7 +86,6 @@ def _entries(file: str, buffer: memoryview) -> Iterator[LogEntry]:
                 service_id=values["serviceId"],
                 type=layouts.ENTRY_TYPES[kind],
                 is_valid=values["entryType"] & layouts.INVALID_FLAG == 0,
-                archive_endpoint=endpoint,
             )
         offset += align(length, layouts.RECORDING_LOG_ALIGNMENT)
         index += 1
@@ -153,7 +150,6 @@ class ErrorRecord:
     offset: int
     count: int
     last_timestamp: int
-    first_timestamp: int
     text: str
 
 
@@ -164,10 +160,7 @@ class MarkFile:
     version: int
     component_type: int
     activity_timestamp: int
-    start_timestamp: int
-    candidate_term_id: int
     member_id: int
-    cluster_id: int
     errors: tuple[ErrorRecord, ...]
 
 
@@ -202,10 +195,7 @@ def read_mark_file(file: str, data: Bytes) -> MarkFile:
         version=version,
         component_type=values["componentType"],
         activity_timestamp=values["activityTimestamp"],
-        start_timestamp=values["startTimestamp"],
-        candidate_term_id=values["candidateTermId"],
         member_id=values["memberId"],
-        cluster_id=values["clusterId"],
         errors=tuple(_errors(file, buffer, start, start + max(length, 0))) if start >= 0 else (),
     )
 
@@ -226,7 +216,6 @@ def _errors(file: str, buffer: memoryview, start: int, end: int) -> Iterator[Err
             offset,
             values["observationCount"],
             values["lastObservationTimestamp"],
-            values["firstObservationTimestamp"],
             printable(text.partition("\n")[0]),
         )
         offset += align(length, 8)

@@ -1,26 +1,27 @@
 """Whether one disk is sound in itself: each file, and the files against each other.
 
 Every finding names the file, the byte and what follows. What the disks of several members say
-together is in `canvass.disks.comparison`.
+together is in `canvass.disks.comparison`. Of a snapshot only the frames and the marker at the
+beginning are looked at; a service's own data are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from canvass.disks.catalog import Recording
+from canvass.disks import layouts
+from canvass.disks.catalog import Catalog, Recording
 from canvass.disks.disk import CONSENSUS_MODULE_SERVICE_ID, MemberDisk
 from canvass.disks.files import CATALOG, MARK_FILE, RECORDING_LOG
-from canvass.disks.findings import Finding, Kind
+from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.layouts import NULL_VALUE, VERSION_FAILED
-from canvass.disks.log import RecordedLog
+from canvass.disks.log import RecordedLog, read_log
 from canvass.disks.small_files import LogEntry
-from canvass.disks.snapshots import check_snapshot
 
-NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
-
+_NO_RECORDING: Final = 'the member does not start: "unknown recording id"'
+_NOT_LOADED: Final = "the member cannot load its snapshot, and does not start"
 
 ACTIVE_MS: Final = 10_000
 """A mark file that was updated this recently counts as active, as for Aeron itself."""
@@ -49,8 +50,7 @@ def check(disk: MemberDisk, now_ms: int = NULL_VALUE) -> list[Finding]:
 
 
 def _at(disk: MemberDisk, kind: Kind, entry: LogEntry, text: str, consequence: str) -> Finding:
-    path = disk.path(RECORDING_LOG)
-    return Finding(kind, disk.member_id, path, entry.offset, text, consequence)
+    return disk.finding(kind, RECORDING_LOG, entry.offset, text, consequence)
 
 
 def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
@@ -58,20 +58,15 @@ def _recording_log(disk: MemberDisk) -> Iterator[Finding]:
     if entries is None:
         return
     if not entries:
-        yield Finding(
-            Kind.NOTE,
-            disk.member_id,
-            disk.path(RECORDING_LOG),
-            -1,
-            "the recording log is empty",
-            "the member has never joined an election, or its entries were removed",
-        )
+        consequence = "the member has never joined an election, or its entries were removed"
+        text = "the recording log is empty"
+        yield disk.finding(Kind.NOTE, RECORDING_LOG, -1, text, consequence)
     rest = disk.recording_log_rest
     if rest:
-        path, offset = disk.path(RECORDING_LOG), disk.recording_log_end
         text = f"the last {rest} bytes are no whole entry"
         consequence = "the member does not read them; what they said is gone"
-        yield Finding(Kind.DAMAGED, disk.member_id, path, offset, text, consequence)
+        offset = disk.recording_log_end
+        yield disk.finding(Kind.DAMAGED, RECORDING_LOG, offset, text, consequence)
     for entry in entries:
         if entry.type == "TERM" and not entry.is_valid:
             text = f"the entry of term {entry.leadership_term_id} is marked invalid"
@@ -126,7 +121,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
                 f"the snapshot of {_whose(entry)} at {entry.log_position:,} has recording id "
                 f"{entry.recording_id}"
             )
-            yield _at(disk, Kind.DAMAGED, entry, text, NO_RECORDING)
+            yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
     for entry in disk.snapshots:
         yield from _snapshot_against_terms(disk, entry)
     last = disk.snapshot
@@ -141,7 +136,7 @@ def _snapshots(disk: MemberDisk) -> Iterator[Finding]:
         yield _at(disk, Kind.DAMAGED, last, text, consequence)
     if disk.catalog is not None:
         known = [entry for entry in loaded if entry.recording_id >= 0]
-        yield from check_snapshot(disk, disk.catalog, known)
+        yield from _snapshot_recordings(disk, disk.catalog, known)
 
 
 def _whose(entry: LogEntry) -> str:
@@ -176,28 +171,99 @@ def _snapshot_against_terms(disk: MemberDisk, entry: LogEntry) -> Iterator[Findi
         yield _at(disk, Kind.DAMAGED, entry, text, consequence)
 
 
+def _snapshot_recordings(
+    disk: MemberDisk, catalog: Catalog, entries: Sequence[LogEntry]
+) -> Iterator[Finding]:
+    """Look at the recordings of the snapshot that the member loads when it starts."""
+    absent: list[tuple[LogEntry, Recording]] = []
+    for entry in entries:
+        recording = catalog.find(entry.recording_id)
+        whose = "consensus module" if entry.service_id < 0 else f"service {entry.service_id}"
+        what = f"the snapshot of the {whose} at {entry.log_position:,}"
+        if recording is None:
+            text = f"{what} is recording {entry.recording_id}, which the archive does not have"
+            yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
+        elif recording.stop_position == recording.start_position:
+            text = f"{what} (recording {recording.recording_id}) is empty"
+            yield disk.finding(Kind.DAMAGED, CATALOG, recording.offset, text, _NOT_LOADED)
+        elif not disk.files.segments.get(recording.recording_id):
+            absent.append((entry, recording))
+        else:
+            yield from _snapshot_content(disk, entry, recording, what)
+    if absent:
+        ids = ", ".join(str(recording.recording_id) for _, recording in absent)
+        entry, recording = absent[0]
+        text = (
+            f"no segment of recording {ids} is there: the snapshot at {entry.log_position:,} could "
+            "not be read"
+        )
+        consequence = "if the disk lacks it, too, and not only this copy: " + _NOT_LOADED
+        yield disk.finding(Kind.MISSING, CATALOG, recording.offset, text, consequence)
+
+
+def _snapshot_content(
+    disk: MemberDisk, entry: LogEntry, recording: Recording, what: str
+) -> Iterator[Finding]:
+    try:
+        log = read_log(recording, disk.files.segments[recording.recording_id], is_log=False)
+    except DiskError as error:
+        text = f"{what}: {error.reason}"
+        yield Finding(Kind.UNREADABLE, disk.member_id, error.file, error.offset, text, _NOT_LOADED)
+        return
+    for problem in log.problems[:1]:
+        text = f"{what}: {problem.reason}"
+        yield Finding(Kind.DAMAGED, disk.member_id, problem.file, problem.offset, text, _NOT_LOADED)
+    if not log.problems and entry.service_id == CONSENSUS_MODULE_SERVICE_ID:
+        yield from _snapshot_marker(disk, entry, log, what)
+
+
+def _snapshot_marker(
+    disk: MemberDisk, entry: LogEntry, log: RecordedLog, what: str
+) -> Iterator[Finding]:
+    """The marker with which a snapshot begins: it repeats position and term."""
+    for segment, offset, _ in log.parts(log.start, log.end):
+        buffer, file = segment.data.data, str(segment.path)
+        at = offset + layouts.DATA_HEADER_LENGTH
+        head = layouts.SBE_HEADER.read(file, buffer, at)
+        marker = layouts.SNAPSHOT_MARKER.read(file, buffer, at + layouts.SBE_HEADER.length)
+        if head["templateId"] != layouts.SNAPSHOT_MARKER_TEMPLATE or marker["mark"] != 0:
+            text = f"{what} does not begin with a snapshot marker"
+            yield Finding(Kind.DAMAGED, disk.member_id, file, at, text, _NOT_LOADED)
+        elif (marker["logPosition"], marker["leadershipTermId"]) != (
+            entry.log_position,
+            entry.leadership_term_id,
+        ):
+            text = (
+                f"{what} says that it is at {marker['logPosition']:,} of term "
+                f"{marker['leadershipTermId']}, the recording log {entry.log_position:,} of term "
+                f"{entry.leadership_term_id}"
+            )
+            yield Finding(Kind.DAMAGED, disk.member_id, file, at, text, _NOT_LOADED)
+        return
+
+
 def _catalog(disk: MemberDisk) -> Iterator[Finding]:
     if disk.catalog is None:
         return
-    path, seen = disk.path(CATALOG), set[int]()
+    seen = set[int]()
     for one in disk.catalog.recordings:
         if not one.checksum_matches:
             text = f"the checksum of recording {one.recording_id} is wrong"
             consequence = "its positions cannot be trusted; an archive that checks refuses to start"
-            yield Finding(Kind.DAMAGED, disk.member_id, path, one.offset, text, consequence)
+            yield disk.finding(Kind.DAMAGED, CATALOG, one.offset, text, consequence)
         if one.recording_id in seen:
             text = f"recording {one.recording_id} is there twice"
             consequence = "the archive uses the last one"
-            yield Finding(Kind.DAMAGED, disk.member_id, path, one.offset, text, consequence)
+            yield disk.finding(Kind.DAMAGED, CATALOG, one.offset, text, consequence)
         seen.add(one.recording_id)
     if seen and 0 != disk.catalog.next_recording_id <= max(seen):
         text = f"the next recording id is {disk.catalog.next_recording_id}, {max(seen)} is in use"
         consequence = 'the archive refuses to start: "invalid nextRecordingId"'
-        yield Finding(Kind.DAMAGED, disk.member_id, path, 8, text, consequence)
+        yield disk.finding(Kind.DAMAGED, CATALOG, 8, text, consequence)
     for entry in disk.terms[-1:]:
         if disk.catalog.find(entry.recording_id) is None:
             text = f"the log is recording {entry.recording_id}, which the archive does not have"
-            yield _at(disk, Kind.DAMAGED, entry, text, NO_RECORDING)
+            yield _at(disk, Kind.DAMAGED, entry, text, _NO_RECORDING)
 
 
 def _log(disk: MemberDisk) -> Iterator[Finding]:
@@ -218,9 +284,7 @@ def _log(disk: MemberDisk) -> Iterator[Finding]:
     if not log.segments and log.end > log.start:
         text = f"no segment of the log (recording {log.recording.recording_id}) is there"
         consequence = "what the log holds could not be checked"
-        path = disk.path(CATALOG)
-        offset = log.recording.offset
-        yield Finding(Kind.MISSING, disk.member_id, path, offset, text, consequence)
+        yield disk.finding(Kind.MISSING, CATALOG, log.recording.offset, text, consequence)
         return
     for problem in log.problems:
         missing = problem.reason == "the segment is missing"
@@ -251,8 +315,7 @@ def _purged(disk: MemberDisk, recording: Recording) -> Iterator[Finding]:
             'the member cannot replay: "requested replay start position is less than recording '
             'start position"'
         )
-        path = disk.path(CATALOG)
-        yield Finding(Kind.DAMAGED, disk.member_id, path, recording.offset, text, consequence)
+        yield disk.finding(Kind.DAMAGED, CATALOG, recording.offset, text, consequence)
 
 
 def _terms_against_log(disk: MemberDisk) -> Iterator[Finding]:
@@ -320,16 +383,15 @@ def _mark_file(disk: MemberDisk, now_ms: int) -> Iterator[Finding]:
     mark = disk.mark
     if mark is None:
         return
-    path = disk.path(MARK_FILE)
     if mark.activity_timestamp > 0 and 0 <= now_ms - mark.activity_timestamp < ACTIVE_MS:
         text = "the mark file was updated within the last 10 s: the member seems to run"
         consequence = "what is read here may not be of one moment; stop the member first"
-        yield Finding(Kind.NOTE, disk.member_id, path, 0, text, consequence)
+        yield disk.finding(Kind.NOTE, MARK_FILE, 0, text, consequence)
     if mark.version == VERSION_FAILED:
         text = "the mark file says that the last start failed"
-        yield Finding(Kind.NOTE, disk.member_id, path, 0, text, "see the errors in it")
+        yield disk.finding(Kind.NOTE, MARK_FILE, 0, text, "see the errors in it")
     if mark.errors:
         latest = max(mark.errors, key=lambda record: record.last_timestamp)
         total = sum(record.count for record in mark.errors)
         text = f"{len(mark.errors)} distinct errors, {total:,} in all; the latest: {latest.text}"
-        yield Finding(Kind.NOTE, disk.member_id, path, latest.offset, text)
+        yield disk.finding(Kind.NOTE, MARK_FILE, latest.offset, text)

@@ -10,28 +10,22 @@ from pathlib import Path
 
 import msgspec
 
-from canvass.disks import comparison as comparing
-from canvass.disks import findings as finding
 from canvass.disks.acknowledged import check_acknowledgements, read_acknowledgements
-from canvass.disks.comparison import Comparison, MemberLog
+from canvass.disks.comparison import (
+    MemberLog,
+    Proof,
+    common_position,
+    compare,
+    differences,
+    member_logs,
+)
 from canvass.disks.disk import MemberDisk, load
-from canvass.disks.errors import DiskError
 from canvass.disks.files import find_members
-from canvass.disks.findings import Finding
+from canvass.disks.findings import INCOMPLETE, SOUND, DiskError, Finding, Kind, verdict_of
 from canvass.disks.layouts import FIRST_150_SCHEMA, NULL_VALUE, RELEASES
 from canvass.disks.options import Option, options
 from canvass.disks.outlook import Outlook, explore
 from canvass.disks.soundness import check
-
-
-class CommittedPosition(msgspec.Struct, frozen=True, rename="camel"):
-    """A position up to which the log was committed for certain, and the place that proves it."""
-
-    position: int
-    member_id: int
-    file: str
-    offset: int
-    text: str
 
 
 class Verdict(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,7 +41,8 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel"):
     findings: list[Finding]
     logs: list[MemberLog]
     common_position: int
-    committed: CommittedPosition | None
+    committed: Proof | None
+    """How far the log was committed for certain."""
     outlook: Outlook
     with_empty: Outlook | None
     options: list[Option]
@@ -55,7 +50,8 @@ class Verdict(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def exit_code(self) -> int:
         """0 sound, 1 something lost, diverged or damaged, 2 unreadable, 3 incomplete."""
-        return finding.exit_code(self.verdict)
+        codes = {SOUND: 0, Kind.UNREADABLE.value: 2, INCOMPLETE: 3}
+        return codes.get(self.verdict, 1)
 
 
 def load_disks(folders: Sequence[Path]) -> list[MemberDisk]:
@@ -113,10 +109,10 @@ def assess(
     if not disks:
         raise DiskError(str(folders[0]) if folders else "", -1, "there is no disk to assess")
     member_ids = _member_ids(disks, lost, member_count)
-    comparison = comparing.compare(disks)
+    comparison = compare(disks)
     found = [one for disk in disks for one in check(disk, now_ms)]
     found += _absent(disks, member_ids, lost)
-    found += comparing.differences(disks, comparison, len(member_ids))
+    found += differences(disks, comparison, len(member_ids))
     if client is not None:
         given = read_acknowledgements(client)
         found += check_acknowledgements(given, comparison, len(member_ids), len(disks))
@@ -124,9 +120,8 @@ def assess(
     rules = revision or ("1.49" if NULL_VALUE < version < FIRST_150_SCHEMA else "1.50")
     outlook = explore(disks, comparison, member_ids, rules)
     with_empty = explore(disks, comparison, member_ids, rules, lost) if lost else None
-    floor = comparison.floor
     return Verdict(
-        verdict=finding.verdict(found),
+        verdict=verdict_of(found),
         member_ids=[disk.member_id for disk in disks],
         without_disk=[i for i in member_ids if i not in {disk.member_id for disk in disks}],
         member_count=len(member_ids),
@@ -134,13 +129,9 @@ def assess(
         schema_version=version,
         releases=RELEASES.get(version, "unknown"),
         findings=found,
-        logs=comparing.member_logs(disks, comparison),
-        common_position=comparing.common_position(comparison),
-        committed=None
-        if floor is None
-        else CommittedPosition(
-            floor.position, floor.member_id, floor.file, floor.offset, floor.text
-        ),
+        logs=member_logs(disks, comparison),
+        common_position=common_position(comparison),
+        committed=comparison.floor,
         outlook=outlook,
         with_empty=with_empty,
         options=options(disks, comparison, outlook, with_empty),
@@ -171,7 +162,7 @@ def _absent(
     there = {disk.member_id for disk in disks}
     return [
         Finding(
-            finding.Kind.MISSING,
+            Kind.MISSING,
             i,
             str(disks[0].files.folder.parent),
             -1,
@@ -181,6 +172,3 @@ def _absent(
         for i in member_ids
         if i not in there and i not in lost
     ]
-
-
-__all__ = ["Comparison", "Verdict", "assess", "load_disks"]

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from canvass.disks.errors import DiskError
 from canvass.disks.files import NAMES
-from canvass.disks.findings import Finding, Kind
+from canvass.disks.findings import DiskError, Finding, Kind
 from canvass.disks.verdict import assess
 from support.aeron_disk_captures import COMMITTED
 

@@ -13,8 +13,7 @@ from random import Random
 import pytest
 
 from canvass.cluster.quorum import quorum_size
-from canvass.disks.errors import DiskError
-from canvass.disks.findings import Kind
+from canvass.disks.findings import DiskError, Kind
 from canvass.disks.verdict import Verdict, assess
 from support.aeron_disk_captures import (
     COMMITTED,

@@ -16,9 +16,9 @@ from random import Random
 
 import pytest
 
-from canvass.disks.errors import DiskError
+from canvass.cli.disks import lines
 from canvass.disks.files import NAMES
-from canvass.disks.text import lines
+from canvass.disks.findings import DiskError
 from canvass.disks.verdict import assess
 from support import aeron_disks
 from support.aeron_disk_captures import COMMITTED

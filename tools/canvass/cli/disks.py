@@ -1,20 +1,31 @@
 """``canvass disks``: what the members' directories say when there are no event logs.
 
-The command line only; the verdict is made in `canvass.disks.verdict`.
+The command line, and the verdict as a person reads it: one screen, question by question. The verdict
+is made in `canvass.disks.verdict`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from canvass.cli.options import Output
 from canvass.cli.output import CommandError, Format, emit, result_console
+from canvass.disks.findings import ALL_MEMBERS, Finding, Kind, verdict_of
+from canvass.disks.layouts import NULL_VALUE
 
-REVISIONS = ("1.49", "1.50")
+if TYPE_CHECKING:
+    from canvass.disks.comparison import MemberLog
+    from canvass.disks.outlook import Leadership, Outlook
+    from canvass.disks.verdict import Verdict
+
+REVISIONS: Final = ("1.49", "1.50")
+SHOWN: Final = 6
+"""Findings of a member, tails of a log, or quorums, that a person is shown; JSON has all."""
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +69,6 @@ def disks(
 
     canvass disks /data/member-0 /data/member-1 /data/member-2
     """
-    from canvass.disks.text import lines
     from canvass.disks.verdict import assess
 
     if revision is not None and revision not in REVISIONS:
@@ -73,3 +83,142 @@ def disks(
     )
     emit(output, verdict, lambda: result_console().print("\n".join(lines(verdict))))
     raise typer.Exit(verdict.exit_code)
+
+
+def lines(verdict: Verdict) -> Iterator[str]:
+    """The lines of a report."""
+    yield from _head(verdict)
+    yield "1. Is each disk sound in itself?"
+    for log in verdict.logs:
+        yield from _disk(log, [one for one in verdict.findings if one.member_id == log.member_id])
+    for i in verdict.without_disk:
+        yield f"  member {i}: no disk"
+        yield from _findings([one for one in verdict.findings if one.member_id == i])
+    yield ""
+    yield "2. Where do the logs agree and differ?"
+    yield from _logs(verdict)
+    yield ""
+    yield "3. Who can lead?"
+    yield from _outlook(verdict.outlook)
+    if verdict.with_empty is not None:
+        empty = ", ".join(map(str, verdict.with_empty.started_empty))
+        yield f"  If member {empty} is started with an empty disk:"
+        yield from ("  " + line for line in _outlook(verdict.with_empty))
+    yield f"  ({verdict.outlook.bounds})"
+    yield ""
+    yield "4. What can be done? (nothing is done by itself)"
+    for option in verdict.options:
+        yield f"  * {option.action}:"
+        yield f"      {option.consequence}"
+    yield ""
+    yield _last(verdict)
+
+
+def _head(verdict: Verdict) -> Iterator[str]:
+    there = ", ".join(map(str, verdict.member_ids))
+    yield (
+        f"disks of {len(verdict.member_ids)} of {verdict.member_count} members ({there}); a quorum "
+        f"is {verdict.outlook.quorum}"
+    )
+    if verdict.schema_version == NULL_VALUE:
+        yield f"no entry of a log was found; the protocol is taken to be that of {verdict.revision}"
+    else:
+        yield (
+            f"the logs were written by release {verdict.releases} (schema version "
+            f"{verdict.schema_version}); protocol of {verdict.revision}"
+        )
+    yield ""
+
+
+def _disk(log: MemberLog, findings: Sequence[Finding]) -> Iterator[str]:
+    gravest = verdict_of(findings)
+    term = (
+        "no term"
+        if log.log_leadership_term_id == NULL_VALUE
+        else (f"term {log.log_leadership_term_id}")
+    )
+    snapshot = f"snapshot {log.snapshot_position:,}" if log.snapshot_position else "no snapshot"
+    yield (
+        f"  member {log.member_id}: log {log.start:,} to {log.end:,}, {term}, {snapshot}, "
+        f"candidate term {log.candidate_term_id}: {gravest.lower()}"
+    )
+    yield from _findings(findings)
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    order = list(Kind)
+    ranked = sorted(findings, key=lambda one: order.index(one.kind))
+    for one in ranked[:SHOWN]:
+        yield f"    {one.kind.value} {one.place}"
+        yield f"      {one.text}"
+        if one.consequence:
+            yield f"      then: {one.consequence}"
+    if len(ranked) > SHOWN:
+        yield f"    {len(ranked) - SHOWN} more (--format json has all)"
+
+
+def _logs(verdict: Verdict) -> Iterator[str]:
+    if len(verdict.logs) > 1:
+        yield f"  All logs are the same up to {verdict.common_position:,}."
+    for log in verdict.logs:
+        for tail in log.beyond_common[-SHOWN:]:
+            led = f", led by member {tail.leader_member_id}" if tail.leader_member_id >= 0 else ""
+            yield (
+                f"  Beyond that member {log.member_id} holds {tail.start:,} to {tail.end:,} of "
+                f"term {tail.leadership_term_id}{led}."
+            )
+    if verdict.committed is not None:
+        one = verdict.committed
+        place = one.file if one.offset < 0 else f"{one.file}:{one.offset}"
+        yield (
+            f"  Committed for certain, in the log of member {one.member_id}: "
+            f"up to {one.position:,}."
+        )
+        yield f"    {one.text} ({place})"
+    yield from _findings([one for one in verdict.findings if one.member_id == ALL_MEMBERS])
+
+
+def _outlook(outlook: Outlook) -> Iterator[str]:
+    for i, why in outlook.cannot_start.items():
+        yield f"  member {i} does not start: {why}"
+    for one in outlook.leaderships:
+        yield from _leadership(one, outlook)
+    for i, why in outlook.never_join.items():
+        yield f"  member {i} can never join: {why}"
+    if not any(one.quorums for one in outlook.leaderships):
+        yield "  Nobody can lead with these disks."
+
+
+def _leadership(one: Leadership, outlook: Outlook) -> Iterator[str]:
+    i = one.leader_member_id
+    if not one.quorums:
+        why = next(iter(one.refused.values()), "there is no quorum with it")
+        yield f"  member {i} cannot lead: {why}"
+        return
+    smallest = min(len(members) for members in one.quorums)
+    sets = ["{" + ", ".join(map(str, members)) + "}" for members in one.quorums]
+    shown = " or ".join(sets[:SHOWN]) + (" ..." if len(sets) > SHOWN else "")
+    with_ = shown if one.refused else f"any {smallest} or more of the members that start"
+    yield f"  member {i} can lead, with {with_}"
+    if one.refused:
+        members, why = next(iter(one.refused.items()))
+        yield f"    not in {{{members}}}: {why}"
+    for cut in one.truncations:
+        what = "never on a quorum"
+        if cut.committed_until > cut.start:
+            what = f"COMMITTED up to {cut.committed_until:,}"
+        elif cut.possible_until > cut.start:
+            what = f"may have been committed up to {cut.possible_until:,}"
+        yield f"    then member {cut.member_id} truncates {cut.start:,} to {cut.end:,}: {what}"
+    for j, why in one.stuck.items():
+        if j not in outlook.never_join:
+            yield f"    then member {j} does not join: {why}"
+
+
+def _last(verdict: Verdict) -> str:
+    counts = [
+        f"{sum(one.kind is kind for one in verdict.findings)} {kind.value.lower()}"
+        for kind in Kind
+        if kind is not Kind.NOTE and any(one.kind is kind for one in verdict.findings)
+    ]
+    return f"{verdict.verdict}: " + (", ".join(counts) if counts else "no contradiction found")
