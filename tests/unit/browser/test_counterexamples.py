@@ -43,7 +43,7 @@ def test_what_canvass_check_exports_is_read(tmp_path: Path, violation: Violation
     one, two = violation.states
     changes = tuple(state_changes(one.values, two.values))
     reported = Counterexample(
-        "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None
+        "MCSmall", violation, (Step(one, None), Step(two, changes)), ("why",), None, "MCSmall.tla"
     )
     view = OpenCounterexample(write(tmp_path / "c.json", reported.document())).view("c")
 

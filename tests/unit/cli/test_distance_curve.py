@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 from msgspec.structs import replace
 
-from canvass.cli.distance import MomentReport
-from canvass.cli.distance_curve import curve
+from canvass.cli.distance import MomentReport, curve
 
 SVG = "{http://www.w3.org/2000/svg}"
 

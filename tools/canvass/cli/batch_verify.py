@@ -57,7 +57,7 @@ class Report:
         """Write summary, pages of examples and the page that shows all."""
         import msgspec
 
-        from canvass.cli.given import make_lookup
+        from canvass.conformance.lookup_sources import make_lookup
         from canvass.corpus.examples import write_examples
         from canvass.corpus.report import REPORT_FILE, render
         from canvass.corpus.storage import UrlPath
@@ -176,7 +176,7 @@ def _causes(counts: dict[str, int]) -> str:
 
 def check_request(request: Request) -> None:
     """Refuse what excludes itself, and a graph of another spec."""
-    from canvass.cli.given import make_lookup
+    from canvass.conformance.lookup_sources import make_lookup
     from canvass.corpus.storage import local_folder
 
     if request.engine is EngineName.PROCESS and request.master is not None:

@@ -31,59 +31,6 @@ from canvass.spec import Manifest, Mode, ModelEntry, ModelSet, load_manifest, sp
 if TYPE_CHECKING:
     from canvass.cli.models import ModelReport, ModelRun
 
-JSON: Final = ".json"
-ITF: Final = ".itf.json"
-
-
-def export(runs: Sequence[ModelRun], target: Path) -> list[Path]:
-    """Write counterexamples to files.
-
-    Parameters
-    ----------
-    runs
-        The models that were run.
-    target
-        A file ``*.itf.json`` (Informal Trace Format) or ``*.json`` for the only counterexample
-        there is, or a folder for both forms of each.
-
-    Returns
-    -------
-    list of Path
-        What was written; empty when there is no counterexample.
-
-    Raises
-    ------
-    CommandError
-        If there are several counterexamples for one file.
-    """
-    violated = [run for run in runs if run.counterexample is not None]
-    if target.suffix != JSON:
-        target.mkdir(parents=True, exist_ok=True)
-        return [
-            _write(target / f"{run.entry.name}{form}", _document(run, form))
-            for run in violated
-            for form in (JSON, ITF)
-        ]
-    if len(violated) > 1:
-        raise CommandError(
-            f"{len(violated)} models have a counterexample: name one model, or export to a folder"
-        )
-    form = ITF if target.name.endswith(ITF) else JSON
-    return [_write(target, _document(run, form)) for run in violated]
-
-
-def _document(run: ModelRun, form: str) -> dict[str, Any]:
-    assert run.counterexample is not None
-    if form == ITF:
-        return run.counterexample.violation.to_itf(f"{run.entry.module}.tla")
-    return run.counterexample.document()
-
-
-def _write(path: Path, document: dict[str, Any]) -> Path:
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-    return path
-
-
 _HEAP: Final = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
 _MARK: Final = {
     Standing.AS_EXPECTED: ("ok", "green"),
@@ -249,6 +196,7 @@ def register(app: typer.Typer) -> None:
 
         With --from, 0: no violation within the bounds. 1: one was found.
         """
+        from canvass.cli.counterexample import export
         from canvass.cli.models import Settings, run_model, select
         from canvass.cli.progress import CheckProgress
 
@@ -307,7 +255,7 @@ def register(app: typer.Typer) -> None:
             reports = [run.report(coverage=coverage) for run in runs]
             write_json(CheckReport(code == EXIT_OK, reports))
         if export_to is not None:
-            _export(runs, export_to)
+            export([run.counterexample for run in runs if run.counterexample], export_to)
         raise typer.Exit(code)
 
 
@@ -355,12 +303,3 @@ def _explain_error(run: ModelRun) -> list[str]:
     if run.comparison.standing is not Standing.NOT_CHECKED:
         return []
     return [f"{run.entry.name}: {run.result.outcome.value}: {run.comparison.reason}"]
-
-
-def _export(runs: Sequence[ModelRun], target: Path) -> None:
-
-    written = export(runs, target)
-    if not written:
-        complain("there is no counterexample to export")
-    for path in written:
-        complain(f"wrote {path}")

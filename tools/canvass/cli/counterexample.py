@@ -14,7 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from canvass.cli.output import CommandError
+import msgspec
+
+from canvass.cli.output import CommandError, complain
 from canvass.cluster import messages
 from canvass.simulation.scenario.language import said, span
 from canvass.spec.source import find_definition
@@ -31,6 +33,9 @@ from canvass.tlc.changes import Change, changes, state_changes
 from canvass.tlc.convert import to_itf_value
 
 SCHEMA: Final = "canvass.counterexample/1"
+
+_JSON: Final = ".json"
+_ITF: Final = ".itf.json"
 
 _WIDTH: Final = 100
 _NEARLY: Final = 12
@@ -88,6 +93,8 @@ class Counterexample:
         The comment box above the violated property, as lines; empty when there is none.
     place
         File and line of the violated property; null when it is not known.
+    source
+        Name of the model's TLA+ file.
     """
 
     model: str
@@ -95,6 +102,7 @@ class Counterexample:
     steps: tuple[Step, ...]
     explanation: tuple[str, ...]
     place: str | None
+    source: str
 
     @property
     def claim(self) -> str:
@@ -149,8 +157,47 @@ def counterexample(root: Path, module: Path, model: str, violation: Violation) -
         file = found.module.relative_to(root) if found.module.is_relative_to(root) else found.module
         place = f"{file}:{found.line}"
     return Counterexample(
-        model, violation, _steps(violation.states), found.comment if found else (), place
+        model,
+        violation,
+        _steps(violation.states),
+        found.comment if found else (),
+        place,
+        module.name,
     )
+
+
+def export(found: Sequence[Counterexample], target: Path) -> None:
+    """Write counterexamples to files, and say on stderr which.
+
+    Parameters
+    ----------
+    found
+        What is written; without any, only that is said.
+    target
+        A file ``*.itf.json`` (Informal Trace Format) or ``*.json`` for the only counterexample
+        there is, or a folder for both forms of each.
+
+    Raises
+    ------
+    CommandError
+        If there are several counterexamples for one file.
+    """
+    if not found:
+        complain("there is no counterexample to export")
+    if target.suffix != _JSON:
+        target.mkdir(parents=True, exist_ok=True)
+        files = [(target / f"{one.model}{form}", one) for one in found for form in (_JSON, _ITF)]
+    elif len(found) > 1:
+        raise CommandError(
+            f"{len(found)} models have a counterexample: name one model, or export to a folder"
+        )
+    else:
+        files = [(target, one) for one in found]
+    for path, one in files:
+        is_itf = path.name.endswith(_ITF)
+        document = one.violation.to_itf(one.source) if is_itf else one.document()
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+        complain(f"wrote {path}")
 
 
 def _steps(states: Sequence[TraceState]) -> tuple[Step, ...]:

@@ -1,7 +1,7 @@
 """``canvass disks``: what the members' directories say when there are no event logs.
 
-The command line, and the verdict as a person reads it: one screen, question by question. The verdict
-is made in `canvass.disks.verdict`.
+The command line, and the verdict as a person reads it: one screen, question by question. It is made
+in `canvass.disks.verdict`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,9 @@ from canvass.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from canvass.cli.counterexample import Counterexample
     from canvass.distance.moment import Moment
+    from canvass.distance.of_run import RunMoments
     from canvass.distance.search import Bounds, Distance
     from canvass.tlc import TlcOptions
 
@@ -88,11 +91,6 @@ def span_ns(text: str) -> int:
     return length
 
 
-def is_run(path: Path) -> bool:
-    """Whether a folder is a run; else it is taken for members' disks."""
-    return (path / "run.json").is_file()
-
-
 def given_moments(source: str, every: str | None) -> Iterator[_At]:
     """Give the moments that ``--from`` and ``--every`` name.
 
@@ -108,7 +106,7 @@ def given_moments(source: str, every: str | None) -> Iterator[_At]:
     which = which if folder == Path(path) and path else ""
     if not folder.exists():
         raise CommandError(f"{folder} does not exist")
-    if not is_run(folder):
+    if not (folder / "run.json").is_file():
         if which or every:
             raise CommandError(f"{folder} is not a run; --every and EVENT require one")
         from canvass.distance.of_disks import moment_of_disks
@@ -132,10 +130,7 @@ def _of_run(folder: Path, which: str, every: str | None) -> Iterator[_At]:
         yield _At(moment, place, run.time_ns(place) - begun, too_far.get(place))
 
 
-def _place(run: object, which: str) -> int:
-    from canvass.distance.of_run import RunMoments
-
-    assert isinstance(run, RunMoments)
+def _place(run: RunMoments, which: str) -> int:
     step = _STEP.fullmatch(which)
     if not which:
         return run.total - 1
@@ -171,6 +166,7 @@ def check_from(
     CommandError, DiskError, TraceError, TlcError
         If there is no such moment, or the search cannot be done.
     """
+    from canvass.cli.counterexample import export
     from canvass.distance.search import search
 
     _check_words(wanted, every, export_to)
@@ -216,7 +212,9 @@ def check_from(
     if export_to is not None and _is_picture(export_to):
         _draw(reports, wanted, export_to)
     elif export_to is not None:
-        _export(root, list(known.values()), export_to)
+        violating = [one for one in known.values() if one.violation is not None]
+        nearest = min(violating, key=lambda one: one.steps or 0, default=None)
+        export([_counterexample(root, nearest)] if nearest else [], export_to)
     if failed:
         return EXIT_ERROR
     return EXIT_UNEXPECTED if any(one.steps is not None for one in reports) else EXIT_OK
@@ -231,6 +229,10 @@ def _check_words(wanted: str, every: str | None, export_to: Path | None) -> None
         raise CommandError(f"{export_to}: a picture is of a run over time; add --every")
 
 
+def _time(report: MomentReport) -> str:
+    return "" if report.time_ns is None else f"{report.time_ns / 1e9:9.3f} s  "
+
+
 def _faults(report: MomentReport) -> str:
     named = {"crash": "crashes", "lost leader": "lost leaders"}
     parts = [f"{n} {kind if n == 1 else named[kind]}" for kind, n in sorted(report.faults.items())]
@@ -238,7 +240,6 @@ def _faults(report: MomentReport) -> str:
 
 
 def _line(report: MomentReport, wanted: str) -> str:
-    at = "" if report.time_ns is None else f"{report.time_ns / 1e9:9.3f} s  "
     if report.steps == 0:
         said = f"{wanted} is violated here already"
     elif report.steps is not None:
@@ -248,7 +249,8 @@ def _line(report: MomentReport, wanted: str) -> str:
         stopped = "" if report.complete else ", stopped by the time limit"
         said = f"no violation of {wanted} within {report.searched} steps{stopped}"
     said += _counted(report)
-    return f"{at}{report.moment}: {said}; {report.states:,} states, {report.seconds:.1f} s"
+    counts = f"{report.states:,} states, {report.seconds:.1f} s"
+    return f"{_time(report)}{report.moment}: {said}; {counts}"
 
 
 def _counted(report: MomentReport) -> str:
@@ -272,20 +274,25 @@ def _nearest(reports: Sequence[MomentReport]) -> Iterator[str]:
     )
     yield f"{len(reports)} moments, {len(near)} with a violation in reach" + (":" if near else "")
     for one in near[:5]:
-        at = "" if one.time_ns is None else f"{one.time_ns / 1e9:9.3f} s  "
-        yield f"  {at}{one.moment}: {one.steps} steps{_faults(one)}{_counted(one)}"
+        yield f"  {_time(one)}{one.moment}: {one.steps} steps{_faults(one)}{_counted(one)}"
     for one in exposed[:5]:
-        at = "" if one.time_ns is None else f"{one.time_ns / 1e9:9.3f} s  "
-        yield f"  {at}{one.moment}: more than {one.searched} steps{_counted(one)}"
+        yield f"  {_time(one)}{one.moment}: more than {one.searched} steps{_counted(one)}"
+
+
+def _counterexample(root: Path, found: Distance) -> Counterexample:
+    from canvass.cli.counterexample import counterexample
+    from canvass.distance.search import MODULE
+
+    assert found.violation is not None
+    return counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)
 
 
 def _show(root: Path, found: Distance, positions: Sequence[int], *, diagram: bool) -> None:
-    from canvass.cli.counterexample import counterexample, swim_lanes
-    from canvass.distance.search import MODULE
+    from canvass.cli.counterexample import swim_lanes
 
     if found.violation is None:
         return
-    shown = counterexample(root, root / f"{MODULE}.tla", MODULE, found.violation)
+    shown = _counterexample(root, found)
     named = ", ".join(f"{rank} = {position:,}" for rank, position in enumerate(positions))
     print(f"positions: {named}; larger ones are behind all of these")
     for line in swim_lanes(shown) if diagram else shown.lines():
@@ -297,8 +304,6 @@ def _is_picture(target: Path) -> bool:
 
 
 def _draw(reports: Sequence[MomentReport], wanted: str, target: Path) -> None:
-    from canvass.cli.distance_curve import curve
-
     if not reports:
         complain("there is nothing to draw")
         return
@@ -306,16 +311,74 @@ def _draw(reports: Sequence[MomentReport], wanted: str, target: Path) -> None:
     complain(f"wrote {target}")
 
 
-def _export(root: Path, found: Sequence[Distance], target: Path) -> None:
-    from canvass.cli.counterexample import counterexample
-    from canvass.distance.search import MODULE
+_WIDTH: Final = 720
+_LEFT: Final = 76
+_RIGHT: Final = 16
+_TOP: Final = 34
+_ROW: Final = 16
+_STYLE: Final = """
+text { font: 12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #5c5f66; }
+.axis { stroke: #b9bcc4; stroke-dasharray: 2 4; } .stem { stroke: #b3261e; stroke-width: 2; }
+.far { fill: none; stroke: #5c5f66; } .exposed { fill: none; stroke: #b36b00; stroke-width: 2; }
+.near { fill: #b3261e; } text.said { fill: #b3261e; }
+"""
 
-    violating = [one for one in found if one.violation is not None]
-    if not violating:
-        complain("there is no counterexample to export")
-        return
-    nearest = min(violating, key=lambda one: one.steps or 0)
-    assert nearest.violation is not None
-    document = counterexample(root, root / f"{MODULE}.tla", MODULE, nearest.violation).document()
-    target.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-    complain(f"wrote {target}")
+
+def curve(reports: Sequence[MomentReport], title: str) -> str:
+    """Draw the distance of each moment: SVG without scripts or links.
+
+    Time goes to the right. The lower a mark, the nearer the loss; one on the ground has happened.
+    Where none was found the mark is hollow and stands one step above the depth that was searched.
+
+    Parameters
+    ----------
+    reports
+        Moments with a time, in the order of time; at least one.
+    title
+        What stands above the picture.
+    """
+    depth = max(one.searched for one in reports)
+    end_ns = max(one.time_ns or 0 for one in reports)
+    height = _TOP + _ROW * (depth + 1) + 34
+    right = _WIDTH - _RIGHT
+
+    def level(steps: int) -> int:
+        return _TOP + _ROW * (depth + 1 - steps)
+
+    def mark(one: MomentReport) -> Iterator[str]:
+        time_ns = one.time_ns or 0
+        x = round(_LEFT + (right - _LEFT) * time_ns / (end_ns or 1), 1)
+        if one.steps is None:
+            kind = "exposed" if one.counted_too_far else "far"
+            yield f'<circle class="{kind}" cx="{x}" cy="{level(one.searched + 1)}" r="4"/>'
+            return
+        y = level(one.steps)
+        yield f'<line class="stem" x1="{x}" y1="{_TOP}" x2="{x}" y2="{y}"/>'
+        yield f'<circle class="near" cx="{x}" cy="{y}" r="5"/>'
+        anchor, shift = ("end", -8) if x > _WIDTH / 2 else ("start", 8)
+        yield (
+            f'<text class="said" x="{x + shift}" y="{y - 6}" text-anchor="{anchor}">'
+            f"{time_ns / 1e9:.3f} s</text>"
+        )
+
+    rows = []
+    for steps, name in {0: "0 steps", depth: f"{depth} steps"}.items():
+        y = level(steps)
+        rows += [
+            f'<text x="8" y="{y + 4}">{name}</text>',
+            f'<line class="axis" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>',
+        ]
+    ground = level(0) + 24
+    size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
+            f"<title>{escape(title)}</title><style>{_STYLE}</style>",
+            f'<text x="8" y="16">{escape(title)}</text>',
+            *rows,
+            f'<text x="{_LEFT}" y="{ground}">0 s</text>',
+            f'<text x="{right}" y="{ground}" text-anchor="end">{end_ns / 1e9:.1f} s</text>',
+            *(row for one in reports for row in mark(one)),
+            "</svg>\n",
+        ]
+    )

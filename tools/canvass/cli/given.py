@@ -6,51 +6,59 @@ No file is opened here. A path that a command cannot take is refused with the co
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum, auto
+from collections.abc import Collection, Iterable
+from enum import Enum
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from canvass.cli.output import CommandError
 from canvass.traces.aeron_log.source import is_log_name
 
-if TYPE_CHECKING:
-    from canvass.conformance.step_lookup import StepLookup
-
-
-def make_lookup(graphs: Sequence[Path], cache: Path | None, *, keep: bool = True) -> StepLookup:
-    """See `canvass.conformance.lookup_sources`."""
-    from canvass.conformance import lookup_sources
-
-    return lookup_sources.make_lookup(graphs, cache, keep=keep)
+_IMPORT: Final = (
+    "event logs of Aeron, not a run: `canvass import aeron {} --out my-run` makes one,"
+    " then `canvass verify my-run` checks it"
+)
 
 
 class Kind(Enum):
-    """What is at a path."""
+    """What is at a path; the value says why a command refuses it, and which command is meant."""
 
-    ABSENT = auto()
-    BROKEN_LINK = auto()
-    SPECIAL = auto()
-    """A named pipe, a socket or a device."""
-    RUN = auto()
-    RUN_FILE = auto()
-    """A file of a run folder."""
-    LOGS = auto()
+    ABSENT = "there is no such file or folder"
+    BROKEN_LINK = "a link to {link}, which cannot be opened"
+    SPECIAL = "neither a file nor a folder, but a named pipe, a socket or a device"
+    RUN = "a run, not event logs: `canvass verify {path}` checks it"
+    RUN_FILE = "a file of a run: name its folder, `{command} {folder}`"
+    LOGS = _IMPORT.format("{path}")
     """A folder of event logs of one cluster."""
-    LOG_FILE = auto()
-    LOG_FOLDERS = auto()
+    LOG_FILE = _IMPORT.format("{folder}")
+    LOG_FOLDERS = (
+        "folders of event logs of Aeron: `canvass batch verify {path} --out my-report` imports and"
+        " checks all of them, `canvass import aeron {first} --out my-run` imports one"
+    )
     """A folder of which each subfolder has event logs."""
-    DATA_SET = auto()
-    REPORT = auto()
-    GRAPH = auto()
-    FOLDER = auto()
-    FILE = auto()
+    DATA_SET = "a Parquet file of runs: `canvass verify {path}` checks it"
+    REPORT = "a report of `canvass batch verify`, not a run: `canvass browse {path}` shows it"
+    GRAPH = (
+        "a state graph, not a run: `canvass verify RUN --graph {path}` uses it,"
+        " `canvass graph stats {path}` describes it"
+    )
+    FOLDER = "a folder"
+    FILE = "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
 
 
-_RUN_FILE: Final = "run.json"
-_REPORT_FILE: Final = "summary.json"
-_GRAPH_FILE: Final = "manifest.json"
+_FILE_OF: Final = {
+    "run.json": Kind.RUN,
+    "manifest.json": Kind.GRAPH,
+    "summary.json": Kind.REPORT,
+}
+"""The file by which a folder is known."""
+_NEITHER: Final = {
+    *(Kind.ABSENT, Kind.BROKEN_LINK, Kind.SPECIAL, Kind.REPORT, Kind.GRAPH, Kind.LOG_FOLDERS),
+    Kind.RUN_FILE,
+}
+_NO_RUN: Final = _NEITHER | {Kind.LOGS, Kind.LOG_FILE, Kind.FILE}
+_NO_LOG: Final = _NEITHER | {Kind.RUN, Kind.DATA_SET}
 
 
 def kind_of(path: Path) -> Kind:
@@ -65,23 +73,19 @@ def kind_of(path: Path) -> Kind:
         return Kind.SPECIAL
     if is_log_name(path.name):
         return Kind.LOG_FILE
-    if path.name == _RUN_FILE or (path.name.startswith("member-") and ".ndjson" in path.name):
+    if path.name == "run.json" or (path.name.startswith("member-") and ".ndjson" in path.name):
         return Kind.RUN_FILE
     return Kind.DATA_SET if path.suffix == ".parquet" else Kind.FILE
 
 
 def _folder_kind(path: Path) -> Kind:
     names = _names(path)
-    for name, kind in (
-        (_RUN_FILE, Kind.RUN),
-        (_GRAPH_FILE, Kind.GRAPH),
-        (_REPORT_FILE, Kind.REPORT),
-    ):
-        if name in names:
-            return kind
+    known = next((kind for name, kind in _FILE_OF.items() if name in names), None)
+    if known is not None:
+        return known
     if any(map(is_log_name, names)):
         return Kind.LOGS
-    folders = [path / name for name in sorted(names) if (path / name).is_dir()]
+    folders = _folders(path)
     if folders and all(any(map(is_log_name, _names(folder))) for folder in folders):
         return Kind.LOG_FOLDERS
     return Kind.FOLDER
@@ -92,6 +96,10 @@ def _names(folder: Path) -> set[str]:
         return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError:
         return set()  # Its reader says what is wrong with it.
+
+
+def _folders(path: Path) -> list[Path]:
+    return [path / name for name in sorted(_names(path)) if (path / name).is_dir()]
 
 
 def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> None:
@@ -111,13 +119,7 @@ def need_runs(paths: Iterable[Path], command: str, *, logs: bool = False) -> Non
     CommandError
         For the first path that cannot hold runs, with the command that is meant for it.
     """
-    for path in paths:
-        kind = kind_of(path)
-        if logs and kind in (Kind.LOGS, Kind.LOG_FOLDERS):
-            continue
-        hint = _NO_RUN.get(kind)
-        if hint is not None:
-            raise CommandError(f"{path}: {hint(path, command)}")
+    _refuse(paths, _NO_RUN - ({Kind.LOGS, Kind.LOG_FOLDERS} if logs else set()), command)
 
 
 def need_logs(paths: Iterable[Path]) -> None:
@@ -128,101 +130,18 @@ def need_logs(paths: Iterable[Path]) -> None:
     CommandError
         For the first path that cannot, with the command that is meant for it.
     """
+    _refuse(paths, _NO_LOG, "canvass verify")
+
+
+def _refuse(paths: Iterable[Path], kinds: Collection[Kind], command: str) -> None:
     for path in paths:
-        hint = _NO_LOG.get(kind_of(path))
-        if hint is not None:
-            raise CommandError(f"{path}: {hint(path, 'canvass import aeron')}")
-
-
-_Hint = Callable[[Path, str], str]
-
-
-def _absent(_: Path, __: str) -> str:
-    return "there is no such file or folder"
-
-
-def _broken_link(path: Path, _: str) -> str:
-    return f"a link to {path.readlink()}, which cannot be opened"
-
-
-def _special(_: Path, __: str) -> str:
-    return "neither a file nor a folder, but a named pipe, a socket or a device"
-
-
-def _run(path: Path, _: str) -> str:
-    return f"a run, not event logs: `canvass verify {quote(str(path))}` checks it"
-
-
-def _run_file(path: Path, command: str) -> str:
-    return f"a file of a run: name its folder, `{command} {quote(str(path.parent))}`"
-
-
-def _run_file_of_verify(path: Path, _: str) -> str:
-    return _run_file(path, "canvass verify")
-
-
-def _logs(path: Path, _: str) -> str:
-    given = quote(str(path))
-    return (
-        f"event logs of Aeron, not a run: `canvass import aeron {given} --out my-run` makes one,"
-        " then `canvass verify my-run` checks it"
-    )
-
-
-def _log_file(path: Path, command: str) -> str:
-    return _logs(path.parent, command)
-
-
-def _log_folders(path: Path, _: str) -> str:
-    first = next(name for name in sorted(_names(path)) if (path / name).is_dir())
-    return (
-        f"folders of event logs of Aeron: `canvass batch verify {quote(str(path))} --out my-report`"
-        f" imports and checks all of them, `canvass import aeron {quote(str(path / first))}"
-        " --out my-run` imports one"
-    )
-
-
-def _data_set(path: Path, _: str) -> str:
-    return f"a Parquet file of runs: `canvass verify {quote(str(path))}` checks it"
-
-
-def _report(path: Path, _: str) -> str:
-    return (
-        f"a report of `canvass batch verify`, not a run: `canvass browse {quote(str(path))}`"
-        " shows it"
-    )
-
-
-def _graph(path: Path, _: str) -> str:
-    given = quote(str(path))
-    return (
-        f"a state graph, not a run: `canvass verify RUN --graph {given}` uses it,"
-        f" `canvass graph stats {given}` describes it"
-    )
-
-
-def _file(_: Path, __: str) -> str:
-    return "a file that is no Parquet data set: name a run folder, a folder of run folders, or one"
-
-
-_MISSING: Final[dict[Kind, _Hint]] = {
-    Kind.ABSENT: _absent,
-    Kind.BROKEN_LINK: _broken_link,
-    Kind.SPECIAL: _special,
-    Kind.REPORT: _report,
-    Kind.GRAPH: _graph,
-    Kind.LOG_FOLDERS: _log_folders,
-}
-_NO_RUN: Final[dict[Kind, _Hint]] = {
-    **_MISSING,
-    Kind.RUN_FILE: _run_file,
-    Kind.LOGS: _logs,
-    Kind.LOG_FILE: _log_file,
-    Kind.FILE: _file,
-}
-_NO_LOG: Final[dict[Kind, _Hint]] = {
-    **_MISSING,
-    Kind.RUN: _run,
-    Kind.RUN_FILE: _run_file_of_verify,
-    Kind.DATA_SET: _data_set,
-}
+        kind = kind_of(path)
+        if kind in kinds:
+            reason = kind.value.format(
+                path=quote(str(path)),
+                folder=quote(str(path.parent)),
+                first=quote(str(_folders(path)[0])) if kind is Kind.LOG_FOLDERS else "",
+                link=path.readlink() if path.is_symlink() else path,
+                command=command,
+            )
+            raise CommandError(f"{path}: {reason}")

@@ -6,6 +6,7 @@ a minute; between that only the clock moves.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Final, Self
@@ -15,15 +16,12 @@ from canvass.cli.output import complain, progress_console
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.progress import Progress as Bar
-    from rich.progress import TaskID
     from rich.status import Status
 
     from canvass.tlc import Event
     from canvass.tlc.events import Progress
 
 _LOOK_S: Final = 1.0
-_PLAIN_PERIOD_S: Final = 10.0
 
 
 class Stages:
@@ -35,6 +33,8 @@ class Stages:
         Whether each stage has a line where there is no terminal. Without it, a command that is done
         within ten seconds writes nothing.
     """
+
+    _plain_period_s = 10.0
 
     def __init__(self, *, each: bool = False) -> None:
         self._each = each
@@ -74,7 +74,7 @@ class Stages:
     def _look(self) -> None:
         while not self._ended.wait(_LOOK_S):
             now = time.monotonic()
-            if self._status is not None or now - self._shown_s >= _PLAIN_PERIOD_S:
+            if self._status is not None or now - self._shown_s >= self._plain_period_s:
                 self._shown_s = now
                 detail = self._detail
                 words = detail if isinstance(detail, str) else detail(now - self._began_s)
@@ -90,8 +90,10 @@ class Stages:
             self._status.update(escape(line))
 
 
-class CheckProgress:
+class CheckProgress(Stages):
     """Shows how far TLC is with one model, from entering to leaving the ``with`` block.
+
+    Where there is no terminal, each figure that TLC gives is a line.
 
     Parameters
     ----------
@@ -101,32 +103,12 @@ class CheckProgress:
         Its name.
     """
 
+    _plain_period_s = math.inf
+
     def __init__(self, number: int, total: int, model: str) -> None:
-        self._title = f"[{number}/{total}] {model}"
-        self._began_s = time.monotonic()
-        self._console = progress_console()
+        super().__init__()
+        self.stage(f"[{number}/{total}] {model}")
         self._last: Progress | None = None
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                TimeElapsedColumn(),
-                console=self._console,
-                transient=True,
-            )
-            self._task = self._bar.add_task(f"{self._title}: starting", total=None)
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def on_event(self, event: Event) -> None:
         """Show what TLC says about how far it is; pass over everything else."""
@@ -134,16 +116,11 @@ class CheckProgress:
 
         if isinstance(event, Progress) and event != self._last:
             self._last = event  # TLC says the last one twice.
-            self._show(self._numbers(event))
-        elif isinstance(event, InitialStates) and self._bar is not None:
-            self._show(f"{event.distinct:,} initial states, searching")
-
-    def _show(self, text: str) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=f"{self._title}: {text}")
-        else:
-            line = f"canvass: {self._title}: {text}"
-            self._console.print(line, markup=False, soft_wrap=True)
+            self.detail(self._numbers(event))
+            if self._status is None:
+                complain(f"{self._stage}: {self._detail}")
+        elif isinstance(event, InitialStates):
+            self.detail(f"{event.distinct:,} initial states, searching")
 
     def _numbers(self, event: Progress) -> str:
         parts = [f"{event.generated:,} states"]

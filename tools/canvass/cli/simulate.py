@@ -1,14 +1,10 @@
 """``canvass simulate``: run clusters with faults in virtual time, seed after seed.
 
-The command line and what is shown are here; `canvass.cli.simulate_runs` does the runs, in the
-simulator of `canvass.simulation`.
+The command line and what is shown are here; `canvass.cli.simulate_runs` does the runs.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,14 +24,6 @@ from canvass.cli.progress import Stages
 if TYPE_CHECKING:
     from canvass.cli.simulate_runs import SimulationReport
     from canvass.simulation.options import Options
-
-
-@contextmanager
-def progress(total: int) -> Iterator[Callable[[int, str], None]]:
-    """Show on stderr how many seeds are done, and what they came to."""
-    with Stages() as stages:
-        stages.stage("simulating")
-        yield lambda done, summary: stages.detail(f"{done:,} of {total:,} seeds, {summary}")
 
 
 def show(report: SimulationReport, out: Path | None) -> None:
@@ -74,8 +62,6 @@ def show(report: SimulationReport, out: Path | None) -> None:
         say(f"recorded in {out}")
 
 
-SWARM = "swarm"
-"""The profile that is none: the seed chooses among all faults."""
 NO_RECORD = "the spec has no member that loses its disk, so there is nothing to verify"
 
 
@@ -111,7 +97,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
         profile: Annotated[
             str, typer.Option(help="Faults that make one kind of situation likely.")
-        ] = SWARM,
+        ] = "swarm",
         disk_loss: Annotated[
             bool,
             typer.Option("--disk-loss", help="Let a member lose its disk; nothing is recorded."),
@@ -138,7 +124,8 @@ def register(app: typer.Typer) -> None:
 
         canvass simulate --revision 1.50 --seeds 1 --seed-start 42 --out CORPUS
         """
-        from canvass.simulation.options import Options
+        from canvass.cli.simulate_runs import CoverageMeter, Drawing, simulate_series
+        from canvass.simulation.options import PROFILES, Options
 
         if out is not None and out.exists() and any(out.iterdir()):
             raise CommandError(f"{out} is not empty; runs are recorded in a folder of their own")
@@ -146,111 +133,38 @@ def register(app: typer.Typer) -> None:
             raise CommandError(
                 f"--disk-loss excludes --out, --options and all about coverage: {NO_RECORD}"
             )
-        _known(profile)
-        if profile != SWARM and (coverage_guided or options):
+        if profile not in PROFILES:
+            raise CommandError(f"--profile: there is no {profile!r}, but {', '.join(PROFILES)}")
+        if profile != "swarm" and (coverage_guided or options):
             raise CommandError(
                 "--profile excludes --coverage-guided and --options: these choose the faults"
             )
-        if options:
-            if coverage_guided or seeds != 100:
-                raise CommandError("--options is one run: leave out --coverage-guided and --seeds")
-            report = _run_one(_options_of(options), out)
-        elif coverage_guided or coverage or graph:
-            base = Options(seed_start, members, revision.value, steps)
-            drawn = None if coverage_guided else profile
-            report = _run_covered(base, seeds, graph or [], out, drawn)
-        else:
-            base = Options(seed_start, members, revision.value, steps)
-            report = _run(base, seeds, out, profile, disk_loss=disk_loss)
+        if options and (coverage_guided or seeds != 100):
+            raise CommandError("--options is one run: leave out --coverage-guided and --seeds")
+        fixed = _options_of(options, out) if options else None
+        base = fixed or Options(seed_start, members, revision.value, steps)
+        drawing = Drawing(fixed, None if coverage_guided else profile, disk_loss=disk_loss)
+        meter = None
+        if not options and (coverage or coverage_guided or graph):
+            meter = CoverageMeter(graph or [], out)
+        with Stages() as stages:
+            stages.stage("simulating")
+            count = 1 if fixed else seeds
+            report = simulate_series(base, count, drawing, out, meter, stages.detail)
         emit(output, report, lambda: show(report, out))
         raise typer.Exit(EXIT_OK if report.ok else EXIT_UNEXPECTED)
 
 
-def _known(profile: str) -> None:
-    """Refuse a profile that there is not."""
-    from canvass.simulation.options import PROFILES
-
-    if profile not in PROFILES:
-        raise CommandError(f"--profile: there is no {profile!r}, but {', '.join(PROFILES)}")
-
-
-def _options_of(text: str) -> Options:
+def _options_of(text: str, out: Path | None) -> Options:
     """Read options as JSON."""
     import msgspec
 
     from canvass.simulation.options import Options
 
     try:
-        return msgspec.json.decode(text, type=Options)
+        options = msgspec.json.decode(text, type=Options)
     except (msgspec.DecodeError, ValueError) as error:
         raise CommandError(f"--options: {error}") from None
-
-
-def _coverage_guided_replay(options: Options) -> str:
-    from dataclasses import asdict
-
-    import msgspec
-
-    encoded = msgspec.json.encode(asdict(options)).decode()
-    return f"canvass simulate --options {shlex.quote(encoded)} --out CORPUS"
-
-
-def _run_one(options: Options, out: Path | None) -> SimulationReport:
-    from canvass.cli.simulate_runs import Tally
-    from canvass.selftest.simulated import record_run
-    from canvass.simulation.simulator import Simulator
-
     if out is not None and options.faults.disk_loss_mean:
         raise CommandError(f"--options: a run with losses of disks is not recorded: {NO_RECORD}")
-    tally = Tally()
-    result = Simulator(options).run() if out is None else record_run(options, out)
-    tally.add(result, _coverage_guided_replay(options))
-    return tally.report(options)
-
-
-def _run(
-    base: Options, seeds: int, out: Path | None, profile: str, *, disk_loss: bool
-) -> SimulationReport:
-    from dataclasses import replace
-
-    from canvass.cli.simulate_runs import Tally
-    from canvass.selftest.simulated import record_run, replay_command
-    from canvass.simulation.options import PROFILES, with_disk_loss
-    from canvass.simulation.simulator import Simulator
-
-    tally = Tally()
-    with progress(seeds) as show:
-        for done in range(seeds):
-            options = PROFILES[profile](replace(base, seed=base.seed + done))
-            options = with_disk_loss(options) if disk_loss else options
-            result = Simulator(options).run() if out is None else record_run(options, out)
-            show(done + 1, tally.add(result, replay_command(options, profile)))
-    return tally.report(base)
-
-
-def _run_covered(
-    base: Options, seeds: int, graphs: list[Path], out: Path | None, profile: str | None
-) -> SimulationReport:
-    """Do runs and count what they cover: those of a profile, or guided ones."""
-    from dataclasses import replace
-
-    from canvass.cli.simulate_coverage import CoverageMeter
-    from canvass.cli.simulate_runs import Tally
-    from canvass.selftest.simulated import replay_command
-    from canvass.simulation.coverage_guidance import CoverageGuidance
-    from canvass.simulation.options import PROFILES
-
-    tally, meter, guidance = Tally(), CoverageMeter(graphs, out), CoverageGuidance(base)
-    with progress(seeds) as show:
-        for done in range(seeds):
-            if profile is None:
-                options = guidance.next()
-                again = _coverage_guided_replay(options)
-            else:
-                options = PROFILES[profile](replace(base, seed=base.seed + done))
-                again = replay_command(options, profile)
-            result, news = meter.run(options)
-            if profile is None:
-                guidance.reward(news, result.steps)
-            show(done + 1, f"{tally.add(result, again)}, {meter.distinct_steps:,} distinct")
-    return tally.report(base, meter.distinct_steps, meter.report())
+    return options

@@ -1,21 +1,27 @@
-"""Series of simulated runs for ``canvass simulate``: count and report.
+"""Series of simulated runs for ``canvass simulate``: draw, run, count and report.
 
-The command line is in `canvass.cli.simulate`, what is printed in `canvass.cli.simulate`; the
-simulator is in `canvass.simulation`.
+The command line and what is printed are in `canvass.cli.simulate`. Coverage is measured as `canvass
+verify` looks at runs, without asking TLC: causality and the monitors come for nothing.
 """
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
+import numpy as np
 
-from canvass.selftest.simulated import replay_command
-from canvass.simulation.options import Options
-from canvass.simulation.simulator import RunResult
+from canvass.selftest.simulated import record_run, replay_command, run_id_of
+from canvass.simulation.coverage_guidance import CoverageGuidance
+from canvass.simulation.options import PROFILES, Options, with_disk_loss
+from canvass.simulation.simulator import RunResult, Simulator
 
 STUCK = "Stuck"
 
@@ -101,9 +107,8 @@ class Tally:
         self._findings: list[SimulationFinding] = []
         self._left_out: list[LeftOut] = []
 
-    def add(self, result: RunResult, replay: str = "") -> str:
+    def add(self, result: RunResult, replay: str) -> str:
         """Count one more in; give what there is to tell of all so far."""
-        replay = replay or replay_command(result.options)
         self._runs += 1
         self._steps += result.steps
         self._simulated_ns += result.time_ns
@@ -118,9 +123,7 @@ class Tally:
         per_s = self._steps / max(time.monotonic() - self._began_s, 0.001)
         return f"{self._steps:,} steps, {per_s:,.0f}/s, {len(self._findings)} findings"
 
-    def report(
-        self, base: Options, distinct_steps: int = -1, coverage: list[GraphSteps] | None = None
-    ) -> SimulationReport:
+    def report(self, base: Options, meter: CoverageMeter | None = None) -> SimulationReport:
         """Give the report of the series, which began with the options ``base``."""
         seconds = time.monotonic() - self._began_s
         return SimulationReport(
@@ -139,6 +142,140 @@ class Tally:
             digest=self._digest.hexdigest(),
             findings=self._findings,
             left_out=self._left_out,
-            distinct_steps=distinct_steps,
-            coverage=coverage or [],
+            distinct_steps=-1 if meter is None else meter.distinct_steps,
+            coverage=[] if meter is None else meter.report(),
         )
+
+
+class CoverageMeter:
+    """Counts what runs cover.
+
+    Parameters
+    ----------
+    graphs
+        Folders of state graphs; without any, distinct canonical steps alone are counted.
+    out
+        Where runs are recorded; None keeps none of them.
+    """
+
+    def __init__(self, graphs: Sequence[Path], out: Path | None) -> None:
+        from canvass.conformance.lookup_sources import make_lookup
+        from canvass.conformance.screen import Screening
+        from canvass.corpus.edges import EdgeCounter
+
+        self._screening = Screening(make_lookup(graphs, None, keep=False))
+        self._edges = {str(folder): EdgeCounter(str(folder)) for folder in graphs}
+        self._out = out
+        self._known = 0
+
+    @property
+    def distinct_steps(self) -> int:
+        """How many distinct canonical steps there were."""
+        return self._screening.distinct
+
+    def run(self, options: Options) -> tuple[RunResult, int]:
+        """Do a run; give its result, and how many steps it took that no run before took.
+
+        With graphs, only steps that they have are counted.
+        """
+        with TemporaryDirectory() as place:
+            folder = self._out or Path(place)
+            result = record_run(options, folder)
+            self._screening.add(folder / run_id_of(options))
+            self._screening.flush()
+        fresh = self._screening.keys[self._known :]
+        self._known = len(self._screening.keys)
+        if not self._edges:
+            return result, len(fresh)
+        news = 0
+        for graph, table in self._screening.lookup.graphs.items():
+            found = table.lookup(fresh)
+            met = np.unique(found[found >= 0])
+            news += len(met)
+            self._edges[graph].add([met.astype("<i8").tobytes()])
+        return result, news
+
+    def report(self) -> list[GraphSteps]:
+        """Give what was covered of each graph."""
+        rows = []
+        for counter in self._edges.values():
+            found = counter.result()
+            actions = {one.action: [one.covered, one.steps] for one in found.actions}
+            rows.append(GraphSteps(found.graph, found.steps, found.covered, actions))
+        return rows
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What the options of runs are drawn from.
+
+    Parameters
+    ----------
+    fixed
+        The options of the only run.
+    profile
+        Else one of `PROFILES`, for the seed; null for options that are guided by coverage.
+    disk_loss
+        Whether members lose their disks.
+    """
+
+    fixed: Options | None
+    profile: str | None
+    disk_loss: bool
+
+    def options(self, base: Options, guidance: CoverageGuidance) -> Options:
+        """Give the options of the run with the seed of ``base``."""
+        if self.fixed is not None:
+            return self.fixed
+        if self.profile is None:
+            return guidance.next()
+        drawn = PROFILES[self.profile](base)
+        return with_disk_loss(drawn) if self.disk_loss else drawn
+
+    def replay(self, options: Options) -> str:
+        """Give the command that does a run again."""
+        if self.fixed is None and self.profile is not None:
+            return replay_command(options, self.profile)
+        encoded = msgspec.json.encode(asdict(options)).decode()
+        return f"canvass simulate --options {shlex.quote(encoded)} --out CORPUS"
+
+
+def simulate_series(
+    base: Options,
+    seeds: int,
+    drawing: Drawing,
+    out: Path | None,
+    meter: CoverageMeter | None,
+    say: Callable[[str], object],
+) -> SimulationReport:
+    """Do runs, one after the other.
+
+    Parameters
+    ----------
+    base
+        Options of all, with the first seed.
+    seeds
+        How many runs there are.
+    drawing
+        Chooses the other options of each.
+    out
+        Where runs are recorded; null keeps none.
+    meter
+        Measures what they cover, if that is asked for.
+    say
+        Shows how far the series is.
+    """
+    tally, guidance = Tally(), CoverageGuidance(base)
+    for done in range(seeds):
+        options = drawing.options(replace(base, seed=base.seed + done), guidance)
+        if meter is not None:
+            result, news = meter.run(options)
+            if drawing.profile is None:
+                guidance.reward(news, result.steps)
+        else:
+            result = Simulator(options).run() if out is None else record_run(options, out)
+        said = tally.add(result, drawing.replay(options))
+        if meter is not None:
+            said = f"{said}, {meter.distinct_steps:,} distinct"
+        say(f"{done + 1:,} of {seeds:,} seeds, {said}")
+    return tally.report(base, meter)

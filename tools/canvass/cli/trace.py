@@ -159,10 +159,10 @@ def shrink(
 
     canvass trace shrink RUN --out small && canvass trace show small
     """
-    from canvass.cli.given import make_lookup
     from canvass.cli.progress import Stages
     from canvass.conformance.check import check_units
     from canvass.conformance.diagnose import load
+    from canvass.conformance.lookup_sources import make_lookup
     from canvass.conformance.shrink import Shrinker, write_run
     from canvass.traces.run import Corpus
 

@@ -173,9 +173,10 @@ def register(app: typer.Typer) -> None:
         """
         from msgspec.structs import replace
 
-        from canvass.cli.given import make_lookup, need_runs
+        from canvass.cli.given import need_runs
         from canvass.cli.progress import Stages
         from canvass.conformance.check import check_in_processes, check_units, units_of
+        from canvass.conformance.lookup_sources import make_lookup
         from canvass.conformance.machine_reports import to_junit, to_sarif
         from canvass.conformance.report import to_report
         from canvass.conformance.run_timing import TimingOptions
