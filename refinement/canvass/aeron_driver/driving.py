@@ -27,6 +27,7 @@ from canvass.aeron_driver.compilation import Driver
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import (
     DISABLED_OBSTACLES,
+    ELECTION_ACTIONS,
     OBSTACLES,
     Obstacle,
     Requests,
@@ -46,41 +47,26 @@ from canvass.aeron_driver.report import (
 from canvass.aeron_driver.steps import DrivableSteps, GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
 from canvass.conformance.equivalence import operator_place
-from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 
-_CONSENSUS: Final = "ConsensusAdapter.onFragment -> ConsensusModuleAgent"
-_ELECTION: Final = "Election.doWork -> Election"
+
+def _java_name(action: Action) -> str:
+    return action.value[0].lower() + action.value[1:]
+
 
 JAVA_METHODS: Final[Mapping[Action, str]] = MappingProxyType(
     {
-        Action.ON_CANVASS_POSITION: f"{_CONSENSUS}.onCanvassPosition",
-        Action.ON_REQUEST_VOTE: f"{_CONSENSUS}.onRequestVote",
-        Action.ON_VOTE: f"{_CONSENSUS}.onVote",
-        Action.ON_NEW_LEADERSHIP_TERM: f"{_CONSENSUS}.onNewLeadershipTerm",
-        Action.ON_APPEND_POSITION: f"{_CONSENSUS}.onAppendPosition",
-        Action.ON_COMMIT_POSITION: f"{_CONSENSUS}.onCommitPosition",
-        Action.ON_CATCHUP_POSITION: f"{_CONSENSUS}.onCatchupPosition",
-        Action.ON_STOP_CATCHUP: f"{_CONSENSUS}.onStopCatchup",
-        Action.ON_TERMINATION_POSITION: f"{_CONSENSUS}.onTerminationPosition",
-        Action.ON_TERMINATION_ACK: f"{_CONSENSUS}.onTerminationAck",
-        Action.ELECTION_INIT: f"{_ELECTION}.init",
-        Action.CANVASS: f"{_ELECTION}.canvass",
-        Action.NOMINATE: f"{_ELECTION}.nominate",
-        Action.CANDIDATE_BALLOT: f"{_ELECTION}.candidateBallot",
-        Action.FOLLOWER_BALLOT: f"{_ELECTION}.followerBallot",
-        Action.LEADER_LOG_REPLICATION: f"{_ELECTION}.leaderLogReplication",
-        Action.LEADER_REPLAY: f"{_ELECTION}.leaderReplay",
-        Action.LEADER_INIT: f"{_ELECTION}.leaderInit",
-        Action.LEADER_READY: f"{_ELECTION}.leaderReady",
-        Action.FOLLOWER_LOG_REPLICATION: f"{_ELECTION}.followerLogReplication",
-        Action.FOLLOWER_REPLAY: f"{_ELECTION}.followerReplay",
-        Action.FOLLOWER_CATCHUP_INIT: f"{_ELECTION}.followerCatchupInit",
-        Action.FOLLOWER_CATCHUP_AWAIT: f"{_ELECTION}.followerCatchupAwait",
-        Action.FOLLOWER_CATCHUP: f"{_ELECTION}.followerCatchup",
-        Action.FOLLOWER_LOG_INIT: f"{_ELECTION}.followerLogInit",
-        Action.FOLLOWER_LOG_AWAIT: f"{_ELECTION}.followerLogAwait",
-        Action.FOLLOWER_READY: f"{_ELECTION}.followerReady",
+        **{
+            action: f"ConsensusAdapter.onFragment -> ConsensusModuleAgent.{_java_name(action)}"
+            for action in ACTIONS
+            if ACTION_INPUTS[action].message is not None
+        },
+        **{
+            action: f"Election.doWork -> Election.{_java_name(action)}"
+            for action in ELECTION_ACTIONS
+        },
+        Action.ELECTION_INIT: "Election.doWork -> Election.init",
         Action.ENTER_ELECTION: "ConsensusModuleAgent.enterElection",
         Action.ELECTION_ERROR: "Election.handleError",
         Action.CONSUME_LOG: "ConsensusModuleAgent.consensusWork, catchupPoll; LogReplay.doWork",
@@ -248,7 +234,9 @@ class Collector:
     driven: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     different: NDArray[Any] = field(default_factory=lambda: np.zeros(len(ACTIONS), dtype=np.int64))
     explained: int = 0
-    groups: dict[tuple[str, str, tuple[str, ...], str, str], _Group] = field(default_factory=dict)
+    groups: dict[tuple[Action, str, tuple[str, ...], str, str], _Group] = field(
+        default_factory=dict
+    )
 
     def add(self, outcomes: Outcomes) -> None:
         """Count a batch."""
@@ -281,7 +269,7 @@ class Collector:
             for name in ("election_state", "role")
         )
         hidden = ", ".join(names_of(int(request[1])))
-        key = (ACTIONS[request[0]].value, place, tuple(kinds), known, hidden)
+        key = (ACTIONS[request[0]], place, tuple(kinds), known, hidden)
         group = self.groups.setdefault(key, _Group())
         group.count += 1
         size = float(np.abs(request[2:]).sum())
@@ -324,13 +312,13 @@ class Collector:
         ]
         groups = [
             Group(
-                action=action,
+                action=action.value,
                 place=place,
                 fields=list(kinds),
                 count=group.count,
                 known=known,
-                java=JAVA_METHODS[next(a for a in ACTIONS if a.value == action)],
-                operator=operator_place(next(a for a in ACTIONS if a.value == action)),
+                java=JAVA_METHODS[action],
+                operator=operator_place(action),
                 example=group.example,
                 hidden=hidden.split(", ") if hidden else [],
             )

@@ -259,12 +259,6 @@ class Session:
         return content
 
 
-def batches(rows: NDArray[Any], size: int = BATCH_ROWS) -> Iterator[NDArray[Any]]:
-    """Split rows into batches."""
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
-
-
 def state_cells(
     layout: StreamLayout,
     state: NDArray[Any],

@@ -27,8 +27,6 @@ from canvass.disks.log import RecordedLog, session_messages
 MAX_LINE: Final = 10_000
 """Bytes of one line."""
 
-SHOWN: Final = 3
-
 Key = tuple[int, int, int]
 """Session, timestamp, and the first eight bytes of the payload, or 0 where they are not given."""
 

@@ -1,12 +1,12 @@
 """The pytest plugin: what an implementation under test does is recorded and checked.
 
-Only hooks and fixtures are here, and nothing heavy is imported before a run is to be checked:
-numpy, pyarrow and Java wait until then. `docs/guide/pytest.md` tells how to use it.
+Hooks, fixtures and the tests of run folders are here. Nothing heavy is imported before a run is
+checked: numpy, pyarrow and Java wait until then. `docs/guide/pytest.md` has examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,10 +102,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("canvass_runs")
     if marker is None or "canvass_run" not in metafunc.fixturenames:
         return
-    from canvass.pytest_plugin.collected import runs_named
-
     expect = marker.kwargs.get("expect", "CONFORMS")
-    runs = runs_named(metafunc.config.rootpath, marker.args)
+    runs = _runs_named(metafunc.config.rootpath, marker.args)
     metafunc.parametrize(
         "canvass_run",
         [(path, expect) for path in runs],
@@ -114,17 +112,80 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
+def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
+    """Give the run folders of the corpora that a marker names, relative to the root folder.
+
+    Raises
+    ------
+    pytest.UsageError
+        If one is no corpus of run folders, or none is named.
+    """
+    from canvass.traces.errors import TraceError
+    from canvass.traces.run import Corpus
+
+    if not paths:
+        raise pytest.UsageError("canvass_runs names no folder of runs")
+    found: list[Path] = []
+    for path in paths:
+        try:
+            corpus = Corpus(root / path)
+            corpus.need_paths()
+        except TraceError as error:
+            raise pytest.UsageError(f"canvass_runs: {error}") from None
+        if corpus.files:
+            raise pytest.UsageError(f"canvass_runs: {path}: a data set; run folders are due")
+        found += corpus.folders
+    return found
+
+
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a run folder as a test, if that is asked for."""
     config = parent.config
     wanted = config.getoption("canvass_collect") or config.getini("canvass_collect")
     if not wanted or not (path / "run.json").is_file():
         return None
-    from canvass.pytest_plugin.collected import RunDirectory
-
     folder: RunDirectory = RunDirectory.from_parent(parent, path=path)
     folder.checks = config.stash[_SESSION]
     return folder
+
+
+class RunDirectory(pytest.Directory):
+    """A run folder that is collected."""
+
+    checks: Session
+
+    def collect(self) -> Iterator[RunItem]:
+        """Give the one test that the folder is."""
+        item: RunItem = RunItem.from_parent(self, name="conforms")
+        item.checks = self.checks
+        yield item
+
+
+class RunItem(pytest.Item):
+    """The test that a run on disk conforms."""
+
+    checks: Session
+
+    def runtest(self) -> None:
+        """Check it."""
+        checked = self.checks.check(self.path)
+        self.user_properties.append(("canvass.verdict", checked.verdict))
+        if checked.verdict != "CONFORMS":
+            raise NotConforming(self.checks.failure_text(checked, self.path))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """Show what is wrong with the run, without a traceback."""
+        if isinstance(excinfo.value, NotConforming):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Name the test in reports."""
+        return self.path, None, f"{self.path.name}: conforms"
+
+
+class NotConforming(Exception):
+    """A run on disk has another verdict than ``CONFORMS``."""
 
 
 # --- what was covered -----------------------------------------------------------------------------
