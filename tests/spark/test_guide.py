@@ -44,11 +44,7 @@ def test_commands_and_python_of_the_guide_print_what_it_says(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "answers"))
     (tmp_path / "samples").symlink_to(ROOT / "samples")
-    steps = [
-        step
-        for block in PLAIN.findall(text)
-        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)
-    ]
+    steps = [step for block in PLAIN.findall(text) for step in STEP.split(block)]
     assert sum(step.startswith("canvass batch ") for step in steps) == 6
     with object_store() as store:
         upload(ROOT / "samples" / "aeron", store / "runs")

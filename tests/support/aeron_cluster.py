@@ -62,7 +62,6 @@ class Node:
     leader_heard: int = 0
     restart_at: int = 0
     reported: int = -1
-    archived: int = 0
 
 
 class AeronCluster:

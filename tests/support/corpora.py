@@ -9,14 +9,13 @@ corpus of copies has no more distinct canonical steps than the runs that it is m
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from canvass.cluster.rules import Rules
@@ -179,8 +178,3 @@ def copy_folders(corpus: Path, root: Path, times: int) -> Path:
             assert old in text
             run_file.write_text(text.replace(old, f'"runId":"{folder.name}.{number}"'))
     return root
-
-
-def shuffled(table: Any, order: Iterable[int]) -> Any:
-    """Give the rows of a table in another order."""
-    return table.take(pa.array(list(order)))

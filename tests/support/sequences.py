@@ -14,15 +14,6 @@ from canvass.traces.layout import ACTION_NAMES
 
 CLOSED = "CLOSED"
 LEADER = "LEADER"
-_NULL = {
-    "module_leadership_term_id",
-    "leadership_term_id",
-    "candidate_term_id",
-    "persisted_candidate_term_id",
-    "leader_member_id",
-    "publication_position",
-    "append_position",
-}
 
 
 @dataclass

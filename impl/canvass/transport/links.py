@@ -26,16 +26,9 @@ def framed(message: bytes) -> bytes:
 
 
 class MessageReader:
-    """Puts together the messages of one connection.
+    """Puts together the messages of one connection."""
 
-    Parameters
-    ----------
-    max_length
-        Of a message; a longer one is an error.
-    """
-
-    def __init__(self, max_length: int = MAX_MESSAGE_LENGTH) -> None:
-        self._max_length = max_length
+    def __init__(self) -> None:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -51,7 +44,7 @@ class MessageReader:
         try:
             while len(self._data) >= offset + _LENGTH.size:
                 (length,) = _LENGTH.unpack_from(self._data, offset)
-                if length > self._max_length:
+                if length > MAX_MESSAGE_LENGTH:
                     raise FramingError(f"a message of {length} bytes is too long")
                 start = offset + _LENGTH.size
                 if len(self._data) < start + length:

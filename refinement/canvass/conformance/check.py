@@ -122,9 +122,7 @@ def check_run(path: Path, lookup: StepLookup | None = None) -> RunVerdict:
     return verdict
 
 
-def check_corpus(
-    paths: Iterable[Path], lookup: StepLookup | None = None, progress: Progress | None = None
-) -> CorpusVerdict:
+def check_corpus(paths: Iterable[Path], lookup: StepLookup | None = None) -> CorpusVerdict:
     """Check all runs of some corpora: run folders, folders of them, data sets or their files.
 
     Raises
@@ -134,7 +132,7 @@ def check_corpus(
     TlcError
         If the oracle is needed and cannot run.
     """
-    return check_units(list(units_of(paths)), lookup or StepLookup(), progress)
+    return check_units(list(units_of(paths)), lookup or StepLookup())
 
 
 def units_of(paths: Iterable[Path]) -> Iterator[Unit]:

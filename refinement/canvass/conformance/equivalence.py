@@ -117,10 +117,8 @@ class Equivalence:
     """Those of them that the spec enables."""
 
 
-def mismatches(
-    graph: Graph, core: Core, counts: Equivalence | None = None, member: int = 0
-) -> Iterator[Mismatch]:
-    """Execute a graph against a core and give the steps in which they differ.
+def mismatches(graph: Graph, core: Core, counts: Equivalence | None = None) -> Iterator[Mismatch]:
+    """Execute the graph of member 0 against a core and give the steps in which they differ.
 
     Parameters
     ----------
@@ -130,8 +128,6 @@ def mismatches(
         What is executed.
     counts
         Is counted up.
-    member
-        The member whose steps the graph has: 0, as ``MemberGraph.tla`` says.
     """
     counts = Equivalence() if counts is None else counts
     rules = graph.rules
@@ -146,7 +142,7 @@ def mismatches(
     def compare(row: int, action: Action, value: Input, expected: Expected) -> Iterator[Mismatch]:
         counts.tried += 1
         counts.edges += expected is not None
-        actual, error = _taken(handlers[action], rules, member, states[row], value)
+        actual, error = _taken(handlers[action], rules, 0, states[row], value)
         if error is not None or not _same(expected, actual):
             yield Mismatch(
                 rules, states[row], action, value, expected, actual, error, handlers[action]

@@ -171,8 +171,6 @@ class Rows:
     append_position: Ints
     notified_commit_position: Ints
     log_replication: Flags
-    commit_after: Ints
-    """The commit position after the step."""
     sent_commit: Ints
     """The position of the CommitPosition that the step sends, -1 for none."""
     why: NDArray[Any] = field(repr=False)
@@ -328,7 +326,6 @@ def rows_of_batch(columns: EventColumns, sources: Sequence[Source | None] | None
         append_position=old[:, STATE_INDEX["append_position"]],
         notified_commit_position=old[:, STATE_INDEX["notified_commit_position"]],
         log_replication=old[:, STATE_INDEX["log_replication"]] != 0,
-        commit_after=new[:, STATE_INDEX["commit_position"]],
         sent_commit=_sent_commit(columns)[own],
         why=np.array([source.reason if source else "" for source in given], dtype=object),
     )

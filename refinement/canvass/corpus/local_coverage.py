@@ -5,7 +5,7 @@ Only steps are looked up; whether the runs conform is for `canvass.conformance` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +42,7 @@ class Covered:
     events: int
 
 
-def covered_by(
-    graph: Path,
-    corpora: Iterable[Path],
-    on_progress: Callable[[int, int, int], object] | None = None,
-) -> Covered:
+def covered_by(graph: Path, corpora: Iterable[Path]) -> Covered:
     """Look the steps of runs up in a graph.
 
     Parameters
@@ -55,8 +51,6 @@ def covered_by(
         The folder of a member's graph.
     corpora
         Run folders, folders of them, or data sets.
-    on_progress
-        Called after each unit that was read: units read, units in all, events so far.
 
     Raises
     ------
@@ -67,11 +61,8 @@ def covered_by(
     """
     table = open_keys(graph)
     screening = Screening(StepLookup(graphs={str(graph): table}))
-    units = list(units_of(corpora))
-    for number, unit in enumerate(units, 1):
+    for unit in units_of(corpora):
         screening.add(unit)
-        if on_progress is not None:
-            on_progress(number, len(units), screening.events)
     screening.flush()
     met = np.unique(table.lookup(screening.seen_keys()))
     met = met[met >= 0]

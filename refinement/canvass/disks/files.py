@@ -156,14 +156,14 @@ def read_bytes(path: Path, limit: int = MAX_SMALL) -> Bytes:
         raise DiskError(str(path), -1, reason) from None
 
 
-def read_segment(path: Path, length: int) -> tuple[Bytes, int]:
-    """The bytes of a segment, and how many of them the file has.
+def read_segment(path: Path, length: int) -> Bytes:
+    """The bytes of a segment.
 
-    What the file is shorter than a segment counts as zeros: copies are often made without them.
+    A file that is shorter ends in zeros: copies are often made without them.
     """
     data = read_bytes(path, MAX_SEGMENT)
     if len(data) >= length:
-        return data[:length], len(data)
+        return data[:length]
     padded = np.zeros(length, np.uint8)
     padded[: len(data)] = data
-    return padded, len(data)
+    return padded

@@ -54,14 +54,13 @@ _CHAIN_IS_INTACT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SegmentData:
-    """One segment in memory; ``file_length`` bytes of it are in the file, the others are zeros."""
+    """One segment in memory."""
 
     path: Path
     position: int
     data: Bytes
     words: Words
     halves: Halves
-    file_length: int
 
 
 REPLAY_BLOCK: Final = 1 << 20
@@ -203,9 +202,9 @@ def _load(recording: Recording, paths: dict[int, Path]) -> dict[int, SegmentData
         off_grid = (position - recording.first_segment) % length
         if position < recording.first_segment or off_grid:
             continue
-        data, file_length = read_segment(paths[position], length)
+        data = read_segment(paths[position], length)
         loaded[position] = SegmentData(
-            paths[position], position, data, data.view("<i8"), data.view("<i4"), file_length
+            paths[position], position, data, data.view("<i8"), data.view("<i4")
         )
     return loaded
 

@@ -15,20 +15,14 @@ from canvass.distance.moment import Moment
 from canvass.simulation.scenario.contents import Log, cut, length
 
 
-def moment_of_disks(
-    folders: Sequence[Path],
-    *,
-    lost: Sequence[int] = (),
-    member_count: int | None = None,
-    revision: str | None = None,
-) -> Moment:
+def moment_of_disks(folders: Sequence[Path], *, lost: Sequence[int] = ()) -> Moment:
     """Give the moment after all members that can start have started.
 
     Committed is what the disks prove to have been; see `canvass.disks.comparison`.
 
     Parameters
     ----------
-    folders, lost, member_count, revision
+    folders, lost
         As in `canvass.disks.verdict.assess`.
 
     Raises
@@ -36,7 +30,7 @@ def moment_of_disks(
     DiskError
         If a folder cannot be used at all.
     """
-    verdict = assess(folders, lost=lost, member_count=member_count, revision=revision)
+    verdict = assess(folders, lost=lost)
     disks = {disk.member_id: disk for disk in load_disks(folders) if disk.member_id not in lost}
     rules = Rules.of(verdict.revision, verdict.member_count)
     ids = sorted({*verdict.member_ids, *verdict.without_disk})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from canvass.distance.moment import Moment
-from canvass.tlc import CheckResult, Event, Outcome, TlcOptions, Violation, check
+from canvass.tlc import CheckResult, Outcome, TlcOptions, Violation, check
 from canvass.tlc.config import TlcConfig, parse_config
 
 MODULE: Final = "MCFrom"
@@ -98,7 +97,6 @@ def search(
     options: TlcOptions,
     bounds: Bounds,
     wanted: str = PROPERTIES[0],
-    on_event: Callable[[Event], object] | None = None,
 ) -> Distance:
     """Search from a moment for the nearest violation.
 
@@ -117,7 +115,6 @@ def search(
         root / f"{MODULE}.tla",
         configuration(root, wanted),
         constants=constants,
-        on_event=on_event,
         jar=options.jar,
         java=options.java,
         workers=bounds.workers,

@@ -190,11 +190,6 @@ class Graph(StepArrays):
             sends=self.sends_of(int(self.sent[edge])),
         )
 
-    def edges_of(self, row: int) -> range:
-        """Give the rows of the edges that leave a state."""
-        first, last = np.searchsorted(self.source, (row, row + 1))
-        return range(int(first), int(last))
-
     def find(self, state_id: str) -> int | None:
         """Give the row of the state with a hexadecimal id, or with an id that begins so.
 

@@ -30,24 +30,22 @@ _NO_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010
 Label = Callable[[int], str]
 
 
-def rows_to_export(
-    graph: StateGraph, rows: Iterable[int] | None, *, limit: int = MAX_STATES
-) -> Rows:
+def rows_to_export(graph: StateGraph, rows: Iterable[int] | None) -> Rows:
     """Give the states of an export, ascending: those named, or all.
 
     Raises
     ------
     GraphError
-        If there are more than the limit.
+        If there are more than `MAX_STATES`.
     """
     found: Rows = (
         np.arange(graph.state_count, dtype=np.int32)
         if rows is None
         else np.unique(np.array(list(rows), dtype=np.int32))
     )
-    if len(found) > limit:
+    if len(found) > MAX_STATES:
         raise GraphError(
-            f"{len(found):,} states are more than the {limit:,} that may be exported;"
+            f"{len(found):,} states are more than the {MAX_STATES:,} that may be exported;"
             " choose fewer, or project the graph"
         )
     return found

@@ -11,8 +11,6 @@ import msgspec
 from canvass.lanes.model import Diagram, Fate, Index, LaneEvent, shortened
 from canvass.lanes.of_run import RunLanes, value_text
 
-SHIVIZ_PATTERN: Final = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
-
 
 def vector_clocks(lanes: RunLanes) -> dict[int, tuple[int, ...]]:
     """Give for each row the vector clock after its event: per member, its events known here."""

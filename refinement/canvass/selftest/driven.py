@@ -192,7 +192,6 @@ def record_run(
     *,
     faults: float = 0.01,
     run_id: str | None = None,
-    suffix: str = "",
     step: StepFunction = core.step,
     cluster: type[DrivenCluster] = DrivenCluster,
 ) -> Run:
@@ -208,13 +207,11 @@ def record_run(
         About how many are recorded.
     run_id
         Of the run; else it follows from the seed.
-    suffix
-        Of the streams' files: ``.gz`` and ``.zst`` compress.
     cluster
         What is driven.
     """
     run = Run.of(rules, run_id or f"driven-{seed}", {"kind": "driven", "seed": seed})
-    with RunRecorder(folder, run, suffix=suffix, flush=False) as recorder:
+    with RunRecorder(folder, run, flush=False) as recorder:
         driven = cluster(rules, recorder, seed, faults=faults, step=step)
         driven.run(steps)
     return run

@@ -53,12 +53,12 @@ class EdgeKill:
 
 
 class Trials:
-    """The trials of a graph by action, in an order that a seed shuffles."""
+    """The trials of a graph by action, in a random order that is always the same."""
 
-    def __init__(self, graph: Graph, seed: int = 0) -> None:
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.rules = graph.rules
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(0)
         self._by_action: dict[Action, list[Trial]] = {}
 
     @cached_property

@@ -112,9 +112,7 @@ ASKED: Final = 20
 _NUMBERS: Final = (-1, 0, 1, 2, 3, 4)
 
 
-def find_unreachable_kill(
-    trials: Trials, core: Any, actions: Iterable[Action], seed: int = 0
-) -> EdgeKill | None:
+def find_unreachable_kill(trials: Trials, core: Any, actions: Iterable[Action]) -> EdgeKill | None:
     """Find a step of a mutant that the oracle refuses.
 
     Parameters
@@ -125,10 +123,8 @@ def find_unreachable_kill(
         A module with ``ACTIONS``, as `canvass.cluster.core` has it.
     actions
         Those that are tried.
-    seed
-        Chooses states, inputs and changes.
     """
-    rng = random.Random(seed)
+    rng = random.Random(0)
     steps: list[Step] = []
     tried = 0
     for action in actions:

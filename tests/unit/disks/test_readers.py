@@ -24,7 +24,6 @@ from support.aeron_disks import Term
 
 LAYOUTS = [value for value in vars(layouts).values() if isinstance(value, Layout)]
 i64 = st.integers(-(1 << 63), (1 << 63) - 1)
-Reader = Callable[[str, object], object]
 
 
 def array(data: bytes) -> np.ndarray:

@@ -47,11 +47,6 @@ class EventSources:
     def __init__(self, path: Path, run_id: str, logs: Path | None = None) -> None:
         found = _of_folder(path) if path.is_dir() else _of_data_set(path, run_id)
         self._sources = {(member, step): source for member, step, source in found}
-        self._places = {
-            (source.file, line): place
-            for place, source in self._sources.items()
-            for line in source.lines
-        }
         self._folders = (path, path.parent) if logs is None else (logs, logs.parent)
 
     def __bool__(self) -> bool:
@@ -61,10 +56,6 @@ class EventSources:
     def of(self, member: int, step: int) -> Source | None:
         """Give the source of a step; None if no line shows it."""
         return self._sources.get((member, step))
-
-    def step_of(self, file: str, line: int) -> tuple[int, int] | None:
-        """Give the member and the step that a line of a log shows."""
-        return self._places.get((file, line))
 
     def lines(self, source: Source) -> tuple[str, ...]:
         """Give the lines themselves; none if the log is not found."""

@@ -74,9 +74,9 @@ def not_found(what: str) -> Refusal:
     return Refusal(404, "not-found", what)
 
 
-def bad_request(message: str, column: int | None = None) -> Refusal:
+def bad_request(message: str) -> Refusal:
     """Say what is wrong with a request."""
-    return Refusal(400, "bad-request", message, column)
+    return Refusal(400, "bad-request", message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class DumpEdge:
 Dump: TypeAlias = Iterator[DumpState | DumpEdge]
 
 
-def read_dump(path: str | os.PathLike[str], values: ValueReader | None = None) -> Dump:
+def read_dump(path: str | os.PathLike[str]) -> Dump:
     """Yield the states and edges of a dot file in the order of the file.
 
     Every edge line is an edge, so parallel edges are kept, although the file calls the graph
@@ -81,8 +81,6 @@ def read_dump(path: str | os.PathLike[str], values: ValueReader | None = None) -
     ----------
     path
         Of the file.
-    values
-        Reader to be used for the values of states; share one to share its memory.
 
     Raises
     ------
@@ -90,7 +88,7 @@ def read_dump(path: str | os.PathLike[str], values: ValueReader | None = None) -
         When the file cannot be read, a line has another form, or the end of the graph is missing,
         as it is when TLC was killed while it wrote.
     """
-    reader = values or ValueReader()
+    reader = ValueReader()
     name = Path(path).name
     try:
         with Path(path).open(encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
