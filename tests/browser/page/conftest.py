@@ -25,6 +25,7 @@ from playwright.sync_api import (
 )
 
 from canvass.browser.page_files import PageError, page_files
+from canvass.traces.alignment.importer import import_logs
 from support.browse import Asked, serving
 from support.chromium import UNBUILT, WITHOUT, chromium
 from support.cluster_graph import write_cluster_graph
@@ -32,7 +33,8 @@ from support.grid_graph import write_grid
 from support.page_material import write_counterexample
 from support.page_report import write_report
 
-SAMPLE: Final = Path(__file__).resolve().parents[3] / "samples" / "aeron" / "b-leader-killed"
+SAMPLES: Final = Path(__file__).resolve().parents[3] / "samples"
+SAMPLE: Final = SAMPLES / "aeron" / "b-leader-killed"
 GRID: Final = 320
 """Side of the large graph: 102,400 states."""
 FLAGS: Final = (
@@ -182,6 +184,16 @@ def open_page(new_context: Any, server: Asked, problems: list[str]) -> Open:
         return page
 
     return opened
+
+
+@pytest.fixture(scope="package")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """Two captured clusters that lost what was committed: the first by HZ1, the second by HZ6."""
+    runs = [tmp_path_factory.mktemp("captured") / name for name in ("aeron-hz1", "aeron-hz6")]
+    for run in runs:
+        import_logs([SAMPLES / run.name], run)
+    with serving(runs, files=page_files()) as running:
+        yield running
 
 
 @pytest.fixture(scope="package")

@@ -6,7 +6,7 @@ The actions are those of the table in ``docs/guide/browse.md``; each press and c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from canvass.browser import api
-from canvass.browser.page_files import page_files
-from canvass.traces.alignment.importer import import_logs
-from support.browse import Asked, serving
+from support.browse import Asked
 
 pytestmark = pytest.mark.browser
 
@@ -59,14 +57,6 @@ def reader(open_page: Open) -> Callable[..., Reader]:
         return Reader(page)
 
     return read
-
-
-@pytest.fixture(scope="module")
-def hazardous(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    run = tmp_path_factory.mktemp("questions") / "hz6"
-    import_logs([ROOT / "samples" / "aeron-hz6"], run)
-    with serving([run], files=page_files()) as running:
-        yield running
 
 
 Read = Callable[..., Reader]
@@ -187,8 +177,8 @@ def test_where_does_this_field_change_next(reader: Read, server: Asked, ids: Ids
     expect(one.page.locator('[data-path="electionState"]')).to_contain_text("CLOSED")
 
 
-def test_which_logs_have_what_was_committed(reader: Read, hazardous: Asked) -> None:
-    one = reader(f"/run/{hazardous.ids[0]}", hazardous)
+def test_which_logs_have_what_was_committed(reader: Read, captured: Asked) -> None:
+    one = reader(f"/run/{captured.ids[1]}", captured)
     expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
     levels = one.page.locator("[data-level]")
     expect(levels).to_have_count(3)
@@ -196,8 +186,8 @@ def test_which_logs_have_what_was_committed(reader: Read, hazardous: Asked) -> N
     assert ends.count(max(ends)) == 1
 
 
-def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, hazardous: Asked) -> None:
-    one = reader(f"/run/{hazardous.ids[0]}", hazardous)
+def test_which_hazard_of_the_protocol_is_behind_it(reader: Read, captured: Asked) -> None:
+    one = reader(f"/run/{captured.ids[1]}", captured)
     expect(one.page.locator(".head .verdict")).to_contain_text("DIVERGES")
     story = one.page.locator('[data-hazard="HZ6"]')
     one.click(story.get_by_role("button"))

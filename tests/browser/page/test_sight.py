@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from canvass.browser.page_files import page_files
-from canvass.traces.alignment.importer import import_logs
-from support.browse import Asked, serving
+from support.browse import Asked
 
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Ids = dict[str, str]
-ROOT = Path(__file__).resolve().parents[3]
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 COVERING = """(texts) => {
@@ -36,19 +32,11 @@ AT_THE_EDGE = """(canvas) => {
 """Whether something is drawn in the first two columns of a canvas."""
 
 
-@pytest.fixture(scope="module")
-def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """A captured run in which a leader is cut off: it leads on while the next one is elected."""
-    run = tmp_path_factory.mktemp("sight") / "isolated"
-    import_logs([ROOT / "samples" / "aeron-hz1"], run)
-    with serving([run], files=page_files()) as running:
-        yield running
-
-
 def test_two_leaders_are_found_and_stand_beside_each_other(
-    open_page: Open, isolated: Asked
+    open_page: Open, captured: Asked
 ) -> None:
-    page = open_page(f"/run/{isolated.ids[0]}?view=find", at=isolated)
+    """A leader that is cut off leads on while the next one is elected."""
+    page = open_page(f"/run/{captured.ids[0]}?view=find", at=captured)
     page.get_by_role("button", name="two leaders").click()
     found = page.locator("[data-found]")
     expect(found).not_to_have_count(0)
@@ -61,8 +49,8 @@ def test_two_leaders_are_found_and_stand_beside_each_other(
     assert terms.evaluate_all(COVERING) == []
 
 
-def test_a_leader_that_leads_on_hides_no_election(open_page: Open, isolated: Asked) -> None:
-    page = open_page(f"/run/{isolated.ids[0]}", at=isolated)
+def test_a_leader_that_leads_on_hides_no_election(open_page: Open, captured: Asked) -> None:
+    page = open_page(f"/run/{captured.ids[0]}", at=captured)
     bands = page.locator(".strip-bands text")
     expect(bands.first).to_be_visible()
     assert bands.evaluate_all(COVERING) == []
