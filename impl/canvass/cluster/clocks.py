@@ -94,10 +94,10 @@ class Clocks:
                 self.replication_deadline_ns = self.now_ns + timeout_ns
 
     def _would_follow(self, s: Member, m: NewLeadershipTerm | CommitPosition) -> bool:
-        """Whether a leader keeps a member that canvasses from standing: not one it must not follow.
+        """Whether a message of a leader keeps a member that canvasses from becoming a candidate.
 
-        With HZ3 hardened it may have promised more. If so many have that no quorum follows, they
-        would wait for ever for a leader that does nothing but answer them.
+        With HZ3 hardened a member does not follow a leader of an older term than it has voted in.
+        If the leader lacked a quorum for that reason, such members would wait for it for ever.
         """
         canvasses = is_at(s, ElectionState.CANVASS) and self._rules.is_hardened("HZ3")
         return not canvasses or m.leadership_term_id >= s.candidate_term_id

@@ -118,7 +118,7 @@ class DutyCycle(ElectionWork):
         return worked
 
     def _leader_slow_tick(self, s: Member) -> bool:
-        """Terminate if that is asked for; a leader that does looks for no quorum any more."""
+        """Terminate if that is asked for; a leader that terminates no longer needs a quorum."""
         term, now_ns = s.module_leadership_term_id, self.clocks.now_ns
         if self._termination is not None and self._termination.term == term:
             return self._termination.is_complete(now_ns) and self._take("Terminate")

@@ -2,7 +2,7 @@
 
 Each effect is a frozen value; none of them does anything here. The order of a step's effects is the
 contract: each must be complete before the next begins, and everything durable comes before the
-first `Send`, because a message that tells of what is not on disk can be contradicted after a crash.
+first `Send`. After a crash a member could contradict a message about what was not on disk yet.
 
 The state that a step yields holds once its effects are done. If one cannot be done (the log
 publication refuses an entry, the transport a message), the module does not adopt the outcome but
@@ -35,7 +35,7 @@ class UpdateRecordingLog:
 
 @dataclass(frozen=True, slots=True)
 class TruncateLog:
-    """Cut the recording of the log off at a position."""
+    """Truncate the recording of the log at a position."""
 
     position: int
 
@@ -79,17 +79,17 @@ class CloseLogSubscription:
 
 @dataclass(frozen=True, slots=True)
 class AddCatchupDestination:
-    """Let the log subscription take a catch-up replay of the leader, too."""
+    """Add the leader's catch-up replay to the log subscription."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveCatchupDestination:
-    """Let the log subscription take the live log alone."""
+    """Remove the catch-up replay from the log subscription; the live log stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinLog:
-    """Let the services follow the log stream from a position on, and await that they do."""
+    """Let the services follow the log stream from a position on, and wait until they do."""
 
     position: int
 
@@ -161,14 +161,14 @@ class AdvanceCommit:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Undo what the module's state owes to entries beyond a position: they may never commit."""
+    """Undo what entries beyond a position did to the module's state: they may never commit."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class CompleteElection:
-    """The election is over: connect the ingress and serve in the role that was found."""
+    """The election is over: connect the ingress and serve in the new role."""
 
     leadership_term_id: int
     leader_member_id: int

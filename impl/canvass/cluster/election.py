@@ -126,8 +126,8 @@ def nominate(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
 
     Notes
     -----
-    The term is on disk before anybody hears of it. Whether the member is still a good candidate is
-    not asked again. It goes on canvassing while it waits, for those that start late. Source:
+    The term is on disk before a message names it. Nothing asks again whether the member is still a
+    good candidate. It keeps canvassing while it waits, for members that start late. Source:
     ``Election.nominate``, ``ClusterMember.becomeCandidate``.
     """
     # Refuse.
@@ -146,9 +146,8 @@ def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
     Notes
     -----
-    All votes win at once. A quorum wins only when the ballot has timed out, and only without a
-    single vote against: one NO vetoes, however many are in favour. Source:
-    ``Election.candidateBallot``.
+    The votes of all win at once. A quorum wins only when the ballot has timed out, and only without
+    a vote against: one NO vetoes. Source: ``Election.candidateBallot``.
     """
     # Refuse.
     if not is_at(s, ElectionState.CANDIDATE_BALLOT):
@@ -171,7 +170,7 @@ def candidate_ballot(rules: Rules, i: int, s: Member, x: Input) -> Outcome | Non
 
 
 def follower_ballot(_rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Await the result of the ballot voted in; back to canvassing when it does not come.
+    """Wait for the result of the ballot voted in; canvass again if it does not come in time.
 
     Notes
     -----
@@ -228,19 +227,19 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
     The commit position is not on disk. It begins at the snapshot, and everything after it is
     replayed once a leader says that it is committed. The log's last term is what the recording log
     says, its length what the archive has recorded. The recording log also says which recording is
-    the log. While it holds no term nothing does: what was recorded is forgotten, though it may have
-    been reported to a leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``,
+    the log. While it holds no term, no recording is: what was recorded is forgotten, though it may
+    have been reported to a leader (hazard HZ2). Source: ``ConsensusModuleAgent.onStart``,
     ``recoverFromSnapshotAndLog``, ``startLogRecording``, ``RecordingLog.planRecovery``.
     """
     # Decide.
     found = disk(rules, s)
     term = last_term(found.recording_log)
-    cut: Effects = ()
+    truncated: Effects = ()
     if not found.recording_log:
         term = s.snapshot_leadership_term_id
         if s.recorded_position > s.snapshot_log_position:
             found = replace(found, recorded_position=s.snapshot_log_position)
-            cut = (TruncateLog(s.snapshot_log_position),)
+            truncated = (TruncateLog(s.snapshot_log_position),)
 
     # Effects.
     started = replace(
@@ -252,4 +251,4 @@ def restart(rules: Rules, i: int, s: Member, _x: Input) -> Outcome | None:
         leadership_term_id=term,
     )
     begun = begin_election(rules, i, started)
-    return begun.after(*cut, AdvanceCommit(s.snapshot_log_position))
+    return begun.after(*truncated, AdvanceCommit(s.snapshot_log_position))

@@ -1,7 +1,7 @@
 """The consensus messages that elections turn on, and what a member does on receiving each.
 
-A handler is enabled in every state; what it does not act on it ignores. In INIT everything that
-concerns the election is ignored. The messages about catch-up and termination are in
+A handler is enabled in every state, and ignores what does not concern it. In INIT it ignores
+everything about the election. The messages about catch-up and termination are in
 `canvass.cluster.replication`, NewLeadershipTerm in `canvass.cluster.new_leadership_term`.
 """
 
@@ -90,11 +90,12 @@ def on_canvass_position(rules: Rules, i: int, s: Member, x: Input) -> Outcome | 
 
     Notes
     -----
-    In an election a log term above the leader's own means that a newer leader has been: give up.
-    Outside one such a canvass is not answered (L-C). From 1.50 a leader notes the sender's position
-    outside elections too, whatever its term: half of hazard HZ1. The sender has just been heard of:
-    it is active when the quorum is computed for the answer. Source: ``Election.onCanvassPosition``,
-    ``ConsensusModuleAgent.onCanvassPosition``, ``updateMemberLogPosition``.
+    In an election a log term above the leader's own means that there was a newer leader: this one
+    gives up. Outside elections it does not answer then (L-C). From 1.50 it notes the sender's
+    position outside elections too, whatever its term: half of hazard HZ1. The sender has just been
+    heard of: it is active when the quorum is computed for the answer. Source:
+    ``Election.onCanvassPosition``, ``ConsensusModuleAgent.onCanvassPosition``,
+    ``updateMemberLogPosition``.
     """
     m = received(x, CanvassPosition)
     j, log_term = m.follower_member_id, m.log_leadership_term_id

@@ -86,7 +86,7 @@ class MemberRecord(_Record, frozen=True):
 NULL_RECORD: Final = MemberRecord(
     NULL_VALUE, NULL_VALUE, NULL_VALUE, NULL_VALUE, ballot_sent=False, catchup_replay=False
 )
-"""What a member believes of one that it heard nothing from."""
+"""What a member believes of a member that it has heard nothing from."""
 
 
 class TermEntry(_Record, frozen=True):

@@ -1,7 +1,7 @@
 """A leader's announcement of itself, and what a member does on receiving it.
 
 The message says what follows one term in the leader's log. A member whose own log ends with that
-term learns from it whether to cut its log, to copy a term, or to follow.
+term learns from it whether to truncate its log, to copy a term, or to follow.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from canvass.cluster.transitions import (
 
 
 def _truncate_log(rules: Rules, s: Member, position: int) -> Outcome:
-    """Cut the own log off where the leader's next term begins, and begin anew.
+    """Truncate the own log where the leader's next term begins, and start the election again.
 
-    Nothing compares the cut with the own commit position. Hardened against HZ5, a term that was
-    opened beyond the cut, by a leader that never had a quorum, is cut off as well. 1.49 reads the
+    Nothing compares that position with the own commit position. Hardened against HZ5, the recording
+    log loses the terms that begin beyond it: leaders without a quorum opened them. 1.49 reads the
     append position again in INIT only.
     """
     if rules.is_hardened("HZ5"):
@@ -56,8 +56,8 @@ def _follow_leader(s: Member, m: NewLeadershipTerm) -> Member:
 def _join_term(rules: Rules, s: Member, m: NewLeadershipTerm) -> Outcome:
     """Follow in the leader's term.
 
-    Hardened against HZ5, a member that stands where the term begins opens it before it tells
-    anybody so. In 1.49 nothing is known to be committed then.
+    Hardened against HZ5, a member whose log ends where the term begins opens the term before it
+    reports that. In 1.49 nothing is known to be committed then.
     """
     after = replace(s, notified_commit_position=0) if rules.is_149 else s
     if rules.is_hardened("HZ5") and s.append_position == m.term_base_log_position:
@@ -146,16 +146,16 @@ def _on_new_leadership_term_in_election(
 
 
 def on_new_leadership_term(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-    """Follow the leader that announces itself, or find out what is lacking to do so.
+    """Follow the leader that announces itself, or first fetch what the own log lacks.
 
     Notes
     -----
     It is accepted in CANVASS whatever its term (hazard HZ3), and in a ballot if it is of the term
     voted in. It must be about the term that the own log ends with: then one log is a prefix of the
-    other, up to where the leader's next term begins. What lies beyond that is cut off. Otherwise
-    the member follows: it replays if it lacks only the current term, else it copies one older term
-    and comes back for the next. A closed follower of 1.49 takes the end of its leader's log, which
-    need not be committed, for the commit position. Source: ``Election.onNewLeadershipTerm``,
+    other, up to where the leader's next term begins. A longer log is truncated there. Otherwise the
+    member follows: it replays if it lacks only the current term, else it copies one older term and
+    canvasses again. A closed follower of 1.49 takes the end of its leader's log, which need not be
+    committed, for the commit position. Source: ``Election.onNewLeadershipTerm``,
     ``ConsensusModuleAgent.onNewLeadershipTerm``.
     """
     m = received(x, NewLeadershipTerm)

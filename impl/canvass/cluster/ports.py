@@ -1,7 +1,7 @@
 """What the duty cycle needs of the world: messages, the archive, the log, clients, chance.
 
-Here are the doors alone. The duty cycle opens no file and no socket and reads no clock; a real
-cluster and the simulation each stand behind these in their own way.
+Only interfaces are here. The duty cycle opens no file and no socket and reads no clock; a real
+cluster and the simulation each implement these.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Port(Protocol):
         ...
 
     def add_live_destination(self) -> None:
-        """Let the log subscription take the live log, too."""
+        """Add the live log to the log subscription."""
         ...
 
     def poll_ingress(self) -> Offer | None:
@@ -158,7 +158,7 @@ class Port(Protocol):
         ...
 
     def nomination_delay_ns(self, limit_ns: int) -> int:
-        """Draw how long to wait before standing: from 0 up to a limit, which is left out."""
+        """Draw how long to wait before the ballot: from 0 up to a limit, exclusive."""
         ...
 
     def adopt(

@@ -56,7 +56,7 @@ def current_term(s: Member) -> int:
 
 
 def is_electing(s: Member) -> bool:
-    """Whether an election runs that takes in messages: in INIT none is."""
+    """Whether an election runs and handles messages; in INIT it ignores all."""
     return in_election(s) and s.election_state is not _INIT
 
 

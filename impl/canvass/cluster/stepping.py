@@ -62,8 +62,8 @@ class Stepping:
     def take_up_recording(self) -> bool:
         """Take note of what the archive has recorded; false if there is nothing new.
 
-        Every step that may begin an election comes after this: what the archive has recorded and
-        the module has not noted is cut off then.
+        Every step that may begin an election comes after this. It would truncate what the archive
+        has recorded and the module has not noted.
         """
         position = self._port.recorded_position()
         if position <= self.member.recorded_position:
@@ -88,7 +88,7 @@ class Stepping:
         return True
 
     def _take_unless_idle(self, action: str, x: Input) -> bool:
-        """Take a step, unless it was of no use just now and nothing has changed since."""
+        """Take a step, unless the same one did nothing just now and nothing has changed since."""
         if self._idle is not None:
             state, last_action, last_input = self._idle
             if state is self.member and last_action == action and last_input == x:
@@ -139,7 +139,7 @@ ACTION_OF: Final[Mapping[ElectionState, str]] = {
 """The step of each election state."""
 
 _LEADER_WAITS: Final = (ElectionState.LEADER_LOG_REPLICATION, ElectionState.LEADER_READY)
-"""The election states in which a leader waits for a quorum to get on."""
+"""The election states in which a leader waits for a quorum."""
 
 
 class ElectionWork(Stepping):
@@ -202,7 +202,7 @@ class ElectionWork(Stepping):
         return taken or worked
 
     def _report(self) -> bool:
-        """Take the step of a state that reports what is recorded when that has changed, too."""
+        """Take the step of a state that reports what is recorded: at intervals and on changes."""
         position = self.member.recorded_position
         due = self.clocks.append_interval(position)
         worked = self._tick(interval=due, timeout=False)
@@ -234,7 +234,7 @@ class ElectionWork(Stepping):
         return self._report() or worked
 
     def _follower_sends(self) -> bool:
-        """Take a step that goes on once its message is accepted: not for longer than allowed."""
+        """Take a step once the transport accepts its message; fail if that takes too long."""
         if self._port.accepts(self.member.leader_member_id):
             return self._tick(interval=False, timeout=False)
         return self.clocks.is_overdue() and self._take("ElectionError")
@@ -249,7 +249,7 @@ class ElectionWork(Stepping):
         return self._tick(interval=False, timeout=False)
 
     def _follower_catchup(self) -> bool:
-        self._port.add_live_destination()  # A term buffer's quarter is never far in these logs.
+        self._port.add_live_destination()  # Aeron waits until that is near; here it always is.
         worked = self._poll_log()
         stalled = self.clocks.has_stalled(self.member.commit_position)
         if not worked and (stalled or self._port.log_closed() is not None):

@@ -275,7 +275,7 @@ def begin_election(rules: Rules, i: int, s: Member) -> Outcome:
 
     Notes
     -----
-    What has to be torn down is the caller's business. Source: ``Election.init``.
+    The caller tears down what belongs to the old term. Source: ``Election.init``.
     """
     prepared = prepare_for_new_leadership(s)
     if rules.member_count > 1:

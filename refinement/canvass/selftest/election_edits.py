@@ -395,8 +395,8 @@ ELECTION_EDITS: Final = (
         "restart_keeps_a_recording_without_a_term",
         _ELECTION,
         "            found = replace(found, recorded_position=s.snapshot_log_position)\n"
-        "            cut = (TruncateLog(s.snapshot_log_position),)\n",
-        "            cut = ()\n",
+        "            truncated = (TruncateLog(s.snapshot_log_position),)\n",
+        "            truncated = ()\n",
     ),
     Mutant(
         "commit_position_in_the_term_of_the_election",
