@@ -42,6 +42,10 @@ class Clocks:
         The member's own id.
     draw
         Draws the nomination delay, see `canvass.cluster.ports.Port.nomination_delay_ns`.
+
+    Notes
+    -----
+    Source: the times that ``ConsensusModuleAgent``, ``Election`` and ``ClusterMember`` keep.
     """
 
     def __init__(self, rules: Rules, timing: Timing, i: int, draw: Callable[[int], int]) -> None:
@@ -63,7 +67,7 @@ class Clocks:
         self._progress_ns = 0
 
     def active(self) -> frozenset[int]:
-        """The members heard of within the heartbeat timeout."""
+        """The members heard of within the heartbeat timeout (``ClusterMember.isActive``)."""
         since = self.now_ns - self._timing.leader_heartbeat_timeout_ns
         return frozenset(j for j, heard in enumerate(self.heard_ns) if heard > since)
 
@@ -145,7 +149,7 @@ class Clocks:
                 pass
 
     def state_timeout(self, s: Member) -> bool:
-        """Whether the deadline of the election state has passed, for those that read it."""
+        """Whether the deadline of the election state has passed, for states that read it."""
         now_ns, timing, entered_ns = self.now_ns, self._timing, self.last_state_change_ns
         match s.election_state:
             case ElectionState.CANVASS:
@@ -194,16 +198,31 @@ class Clocks:
         return self.now_ns >= self._progress_ns + self._timing.leader_heartbeat_timeout_ns
 
     def has_lost_leader(self) -> bool:
-        """Whether a follower has not heard of its leader for the heartbeat timeout."""
+        """Whether a follower has not heard of its leader for the heartbeat timeout.
+
+        Notes
+        -----
+        Source: ``ConsensusModuleAgent.slowTickWork``.
+        """
         timeout_ns = self._timing.leader_heartbeat_timeout_ns
         return self.now_ns >= self.last_log_update_ns + timeout_ns
 
     def commit_is_due(self) -> bool:
-        """Whether a leader repeats its commit position."""
+        """Whether a leader repeats its commit position.
+
+        Notes
+        -----
+        Source: ``ConsensusModuleAgent.updateLeaderPosition``.
+        """
         return self.now_ns >= self.last_commit_ns + self._timing.leader_heartbeat_interval_ns
 
     def append_is_due(self, position: int) -> bool:
-        """Whether a follower reports what it has recorded."""
+        """Whether a follower reports what it has recorded.
+
+        Notes
+        -----
+        Source: ``ConsensusModuleAgent.updateFollowerPosition``.
+        """
         if position > self.last_published_append_position:
             return True
         return self.now_ns >= self.last_append_send_ns + self._timing.leader_heartbeat_interval_ns

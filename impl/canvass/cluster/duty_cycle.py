@@ -81,7 +81,12 @@ class DutyCycle(ElectionWork):
         self.slow_tick_deadline_ns = now_ns + SLOW_TICK_NS
 
     def do_work(self, now_ns: int) -> bool:
-        """Do one cycle; say whether there was anything to do."""
+        """Do one cycle; say whether there was anything to do.
+
+        Notes
+        -----
+        Source: ``ConsensusModuleAgent.doWork``, ``slowTickWork``, ``consensusWork``.
+        """
         self.clocks.now_ns = now_ns
         worked = False
         if now_ns >= self.slow_tick_deadline_ns:
@@ -101,7 +106,12 @@ class DutyCycle(ElectionWork):
         return worked
 
     def fail(self, now_ns: int) -> bool:
-        """Let the election that runs fail with an error; false if none does."""
+        """Let the election that runs fail with an error; false if none runs.
+
+        Notes
+        -----
+        Source: ``Election.handleError``.
+        """
         self.clocks.now_ns = now_ns
         self.take_up_recording()
         return self._take("ElectionError")

@@ -146,7 +146,12 @@ class ElectionWork(Stepping):
     """The part of a duty cycle that is done while an election runs."""
 
     def election_work(self) -> bool:
-        """Do the work of the election state; say whether there was anything to do."""
+        """Do the work of the election state; say whether there was anything to do.
+
+        Notes
+        -----
+        Source: ``Election.doWork``.
+        """
         work = _WORK_OF.get(self.member.election_state, ElectionWork._tick)
         return work(self)
 

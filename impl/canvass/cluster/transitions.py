@@ -104,7 +104,12 @@ def update_member_log_position(
 
 
 def open_term(s: Member, term: int, base: int) -> tuple[TermEntry, ...]:
-    """The recording log with a term opened at ``base``, if it is not there yet."""
+    """The recording log with a term opened at ``base``, if it is not there yet.
+
+    Notes
+    -----
+    Source: ``Election.ensureRecordingLogCoherent``.
+    """
     return ensure_coherent(
         s.recording_log,
         s.snapshot_leadership_term_id,
@@ -240,7 +245,12 @@ def tear_down(s: Member) -> Effects:
 
 
 def stop_catchup_replays(s: Member) -> Outcome:
-    """Stop every catch-up replay that this member serves."""
+    """Stop every catch-up replay that this member serves.
+
+    Notes
+    -----
+    Source: ``ConsensusModuleAgent.stopAllCatchups``.
+    """
     serving = [j for j, record in enumerate(s.members) if record.catchup_replay]
     after = replace(s, members=tuple(replace(record, catchup_replay=False) for record in s.members))
     return Outcome(after, tuple(StopCatchupReplay(j) for j in serving))
