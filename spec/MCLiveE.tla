@@ -9,13 +9,13 @@
 (***************************************************************************)
 EXTENDS MCLive
 
-StandsInVain(i, j) ==
+StandsUnelected(i, j) ==
     Repeats(j, "Canvass", {}) \o Arrival(j, i) \o Expires(i, "Canvass") \o Expires(i, "Nominate")
     \o Expires(i, "CandidateBallot") \o Silence
 
 MCBefore(n) ==
     Elected(0, <<1, 2>>, 0) \o Records(0) \o EnterElections(<<1, 2>>)
-    \o StandsInVain(2, 1) \o StandsInVain(2, 1) \o Does(0, "EnterElection")
+    \o StandsUnelected(2, 1) \o StandsUnelected(2, 1) \o Does(0, "EnterElection")
 
 MCScript(n) == <<>>
 

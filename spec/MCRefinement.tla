@@ -6,8 +6,8 @@
 (*                                                                         *)
 (* The first leadership is scripted: member 0 leads term 0 with others,    *)
 (* whose logs are empty (MCElection.tla explores what elections of equal   *)
-(* logs can do), and writes the first entry.  If Told is "lost", members 1 *)
-(* and 2 have lost it before they record anything.  If Told is "won",      *)
+(* logs can do), and writes the first entry.  If Stage is "lost", the      *)
+(* others have lost it before they record anything.  If Stage is "won",    *)
 (* member 2 has recorded the entry, both have lost member 0, and member 2  *)
 (* has won term 1 with the vote of member 1, which lacks it.               *)
 (*                                                                         *)
@@ -24,7 +24,7 @@
 (***************************************************************************)
 EXTENDS MCBounds
 
-CONSTANTS Told, Candidates, Impatient, Fragile
+CONSTANTS Stage, Candidates, Impatient, Fragile
 
 (***************************************************************************)
 (* Hardened, the followers come before the leader: it waits until a quorum *)
@@ -42,7 +42,7 @@ LosesItsFollowers == FirstLeadership \o EnterElections(<<1, 2>>)
 SecondLeadership ==
     FirstLeadership \o Records(0) \o Records(2) \o EnterElections(<<1, 2>>) \o Stands(2, 1) \o Silence
 
-MCInit == Starts(After(IF Told = "lost" THEN LosesItsFollowers ELSE SecondLeadership))
+MCInit == Starts(After(IF Stage = "lost" THEN LosesItsFollowers ELSE SecondLeadership))
 
 MCBoundTerm(i, term) == term <= MaxTerm /\ i \in Candidates
 MCBoundRestart(i) == i \in Fragile

@@ -239,7 +239,7 @@ RestartsKeepTheLog ==
             /\ log'[i] = log[i]
             /\ log[i] # <<>> => member'[i].logLeadershipTermId >= log[i][Len(log[i])]
 
-ToldToBeCommitted(s) ==
+KnownCommitted(s) ==
     IF s.electionState = "CLOSED" THEN s.moduleNotifiedCommitPosition
     ELSE IF Rev149 /\ At(s, "FOLLOWER_REPLAY") THEN s.appendPosition
     ELSE s.notifiedCommitPosition
@@ -250,7 +250,7 @@ ServicesFollow ==
             p == member'[i].commitPosition
         IN  IF Restarted(i) THEN p = s.snapshotLogPosition
             ELSE p > s.commitPosition /\ s.role = "FOLLOWER" =>
-                    p = s.commitPosition + 1 /\ p <= ToldToBeCommitted(s)
+                    p = s.commitPosition + 1 /\ p <= KnownCommitted(s)
 
 CommitMonotonic == [][CommitRises]_vars
 

@@ -131,8 +131,8 @@ MutLeaderLogReplication(i, s, x) ==
                      PublishLeadership(i, t, x, x.interval, q))
 
 (***************************************************************************)
-(* MUT_WritesUnheard: a leader does not wait until a quorum has joined it  *)
-(* before it writes the first entry of its term.                           *)
+(* MUT_WritesWithoutQuorum: a leader writes the first entry of its term    *)
+(* and does not wait until a quorum has joined it.                         *)
 (***************************************************************************)
 MutHasQuorumAtPosition(s, term, position, active) == TRUE
 

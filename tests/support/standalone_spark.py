@@ -26,7 +26,7 @@ from canvass.conformance.step_lookup import StepLookup
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0
 TASKS_BEFORE_THE_KILL = 3
-LOST = "Telling app of lost executor"
+LOST = "app of lost executor"
 """What the master's log says when an application loses an executor with its worker."""
 
 Results = tuple[set[tuple[object, ...]], set[tuple[object, ...]]]

@@ -356,12 +356,10 @@ Take1(i) ==
 (* and its leader; and for a step that is none where the spec's own        *)
 (* outcomes differ.                                                        *)
 (***************************************************************************)
-Told(b) == IF b THEN 1 ELSE 0
-
 Standing(i) ==
     IF ~next[i].some THEN <<0, 0, 0, 0, NULL_VALUE>>
-    ELSE <<1, Told(next[i].allowed), Told(MessageIsThere(i)),
-           IF next[i].allowed /\ LogIsThere(i) THEN 1 ELSE 0, member[i].leaderMemberId>>
+    ELSE <<1, Bit(next[i].allowed), Bit(MessageIsThere(i)),
+           Bit(next[i].allowed /\ LogIsThere(i)), member[i].leaderMemberId>>
 
 Refused(i) ==
     IF ~next[i].some THEN FALSE
@@ -370,7 +368,7 @@ Refused(i) ==
 Outcomes(i) ==
     LET e == next[i]
     IN  {<<{<<f, o.next[f], e.state[f]>> : f \in {f \in DOMAIN o.next : o.next[f] # e.state[f]}},
-           Told(SameSends(o.sends, Plain(e.sends)))>> :
+           Bit(SameSends(o.sends, Plain(e.sends)))>> :
              o \in Step(i, member[i], e.action, e.input)}
 
 Stuck ==
