@@ -1,7 +1,7 @@
 """Arrays as long as a run: large ones are files, so that a run of any length can be checked.
 
-What is kept for each event is looked at in windows, mostly one after the other. The kernel writes
-the pages of such a file back when memory is short; no other process sees the file.
+Their rows are processed in windows, mostly one after the other. The kernel writes the pages of such
+a file back when memory is short; no other process sees the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 FILE_BYTES: Final = 1 << 24
 """Arrays of this size or more are files."""
 WINDOW: Final = 1 << 20
-"""Rows that are looked at together."""
+"""Rows of one window."""
 
 
 def long_array(shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def long_array(shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     """
     lengths = (shape,) if isinstance(shape, int) else shape
     size = prod(lengths) * np.dtype(kind).itemsize
-    if size < max(FILE_BYTES, 1):
+    if size < FILE_BYTES or not size:
         return np.zeros(lengths, dtype=kind)
     with tempfile.TemporaryFile(prefix="canvass-run-") as file:
         file.truncate(size)
@@ -40,6 +40,6 @@ def long_array(shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
 
 
 def windows(count: int) -> Iterator[slice]:
-    """Give spans of rows that follow each other: all of so many."""
+    """Split ``count`` rows into consecutive windows."""
     for first in range(0, count, WINDOW):
         yield slice(first, min(first + WINDOW, count))

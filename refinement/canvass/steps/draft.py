@@ -52,7 +52,7 @@ class Draft:
 
     def __init__(self, step: Step, rules: Rules) -> None:
         self.step = step
-        self.old = rules.is_149
+        self.is_149 = rules.is_149
         self.before, self.after = _fields(step.before), _fields(step.after)
         self.records_before = [asdict(record) for record in step.before.members]
         self.records_after = [asdict(record) for record in step.after.members]

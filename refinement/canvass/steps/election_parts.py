@@ -8,10 +8,10 @@ from canvass.steps.draft import LARGE, Draft
 
 POSITION: Final = "leadership_term_id log_position"
 VOTE: Final = "candidate_term_id vote ballot_sent"
-ENTER_INIT: Final = (
-    "log_replication replication_leadership_term_id replication_stop_position"
-    " replication_term_base_log_position catchup_join_position replay_stop_position"
+REPLICATION: Final = (
+    "replication_leadership_term_id replication_term_base_log_position replication_stop_position"
 )
+ENTER_INIT: Final = f"log_replication {REPLICATION} catchup_join_position replay_stop_position"
 ENTER_CANVASS: Final = f"{ENTER_INIT} leader_member_id"
 
 

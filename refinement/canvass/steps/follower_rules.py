@@ -6,10 +6,11 @@ from typing import Final
 
 from canvass.cluster.member import ElectionState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE
-from canvass.steps.draft import LARGE, SELF, Draft, must
+from canvass.steps.draft import LARGE, SELF, Cells, Draft, must
 from canvass.steps.election_parts import (
     ENTER_INIT,
     POSITION,
+    REPLICATION,
     VOTE,
     canvassing,
     newer,
@@ -60,7 +61,7 @@ def _notice_leader(draft: Draft, leader: int) -> None:
         draft.fields(f"module_leadership_term_id leader_member_id {noted}", noted)
         draft.records()
         draft.log()
-        read = "log_position" if draft.old else "commit_position"
+        read = "log_position" if draft.is_149 else "commit_position"
         draft.given("", f"leadership_term_id {read}")
     elif not newer(draft, "leadership_term_id"):
         draft.nothing()
@@ -84,65 +85,66 @@ def _follow(draft: Draft) -> None:
     """Follow a leader whose message is about the term that the own log ends with."""
     s, m, after = draft.before, draft.message, draft.after
     own, base = s["append_position"], m["next_term_base_log_position"]
-    log_terms = [(s, "log_leadership_term_id"), (after, "log_leadership_term_id")]
-    log_terms.append((m, "log_leadership_term_id"))
+    log_terms = [(cells, "log_leadership_term_id") for cells in (s, after, m)]
     must(own >= 0 and (base == NULL_VALUE or base >= own))
     draft.terms_by_order = True
-    known = "candidate_term_id notified_commit_position append_position log_leadership_term_id"
     ends = [(s, "append_position"), (after, "append_position")]
-    far = LARGE * 9
-    if own >= m["term_base_log_position"]:
-        draft.fields(known, _FOLLOWED)
-        draft.records("", f"{POSITION} {VOTE}")
-        draft.log()
+    joins = own >= m["term_base_log_position"]
+    draft.fields(
+        "candidate_term_id notified_commit_position append_position log_leadership_term_id",
+        _FOLLOWED if joins else f"{_FOLLOWED} {REPLICATION}",
+    )
+    draft.records("", f"{POSITION} {VOTE}")
+    draft.log()
+    if joins:
         draft.same(*log_terms)
         for name in _NEXT_TERM:
             m[name] = NULL_VALUE
         draft.put(0, *log_terms, *ends)
     else:
-        stop = m["next_log_position"]
-        must(NULL_VALUE not in (m["next_leadership_term_id"], base))
-        replication = (
-            "replication_leadership_term_id replication_term_base_log_position"
-            " replication_stop_position"
-        )
-        begins = own < base or stop != NULL_VALUE
-        must(begins)
-        draft.fields(known, f"{_FOLLOWED} {replication}")
-        draft.records("", f"{POSITION} {VOTE}")
-        draft.log()
-        stops = [(after, "replication_stop_position")]
-        next_terms = [(m, "next_leadership_term_id")]
-        if own < base:
-            stops.append((m, "next_term_base_log_position"))
-            log_terms.append((after, "replication_leadership_term_id"))
-            m["next_log_position"] = NULL_VALUE
-        else:
-            stops.append((m, "next_log_position"))
-            ends.append((after, "replication_term_base_log_position"))
-            ends.append((m, "next_term_base_log_position"))
-            next_terms.append((after, "replication_leadership_term_id"))
-        for cells in (stops, ends, log_terms, next_terms):
-            draft.same(*cells)
-        draft.put(LARGE * 8, *stops)
-        draft.put(0, *ends, *log_terms, *next_terms)
-        m["term_base_log_position"] = LARGE * 10
+        _replicate_older_terms(draft, log_terms, ends)
     # Where the leader's log ends counts only if that is beyond the own end.
     if own < m["log_position"]:
         draft.same((m, "log_position"), (after, "catchup_join_position"))
-        draft.put(far, (m, "log_position"), (after, "catchup_join_position"))
+        draft.put(LARGE * 9, (m, "log_position"), (after, "catchup_join_position"))
     else:
         m["log_position"] = NULL_VALUE
     name = "notified_commit_position"
     draft.apart([(s, name), (after, name), (m, "commit_position")])
 
 
+def _replicate_older_terms(
+    draft: Draft, log_terms: list[tuple[Cells, str]], ends: list[tuple[Cells, str]]
+) -> None:
+    """Begin to copy a term: of the message only which term, and from where to where."""
+    m, after = draft.message, draft.after
+    own, base = draft.before["append_position"], m["next_term_base_log_position"]
+    must(NULL_VALUE not in (m["next_leadership_term_id"], base))
+    must(own < base or m["next_log_position"] != NULL_VALUE)
+    stops = [(after, "replication_stop_position")]
+    next_terms = [(m, "next_leadership_term_id")]
+    if own < base:
+        stops.append((m, "next_term_base_log_position"))
+        log_terms.append((after, "replication_leadership_term_id"))
+        m["next_log_position"] = NULL_VALUE
+    else:
+        stops.append((m, "next_log_position"))
+        ends.append((after, "replication_term_base_log_position"))
+        ends.append((m, "next_term_base_log_position"))
+        next_terms.append((after, "replication_leadership_term_id"))
+    for cells in (stops, ends, log_terms, next_terms):
+        draft.same(*cells)
+    draft.put(LARGE * 8, *stops)
+    draft.put(0, *ends, *log_terms, *next_terms)
+    m["term_base_log_position"] = LARGE * 10
+
+
 def _truncate(draft: Draft, *, ballot: bool) -> None:
-    """Cut the log off where the leader's next term begins."""
+    """Truncate the log where the leader's next term begins."""
     s, m, after = draft.before, draft.message, draft.after
     term, base = s["log_leadership_term_id"], m["next_term_base_log_position"]
     draft.terms_by_order = True
-    ends = "recorded_position" if draft.old else "recorded_position append_position"
+    ends = "recorded_position" if draft.is_149 else "recorded_position append_position"
     voted = "candidate_term_id" if ballot else ""
     draft.fields(f"log_leadership_term_id append_position {voted}", f"{ENTER_INIT} {ends}")
     draft.records("", f"{POSITION} {VOTE}")
@@ -159,7 +161,7 @@ def _truncate(draft: Draft, *, ballot: bool) -> None:
     if ballot:
         m["leadership_term_id"] = s["candidate_term_id"]
     s["append_position"] = LARGE
-    if draft.old:
+    if draft.is_149:
         after["append_position"] = LARGE
 
 
@@ -178,7 +180,7 @@ def on_commit_position(draft: Draft) -> None:
             draft.nothing()
             return
         noted, term = "module_notified_commit_position", "module_leadership_term_id"
-        draft.fields(f"{term} leader_member_id {'' if draft.old else noted}", noted)
+        draft.fields(f"{term} leader_member_id {'' if draft.is_149 else noted}", noted)
     else:
         must(state is not ElectionState.LEADER_READY or ours)
         copies = state is ElectionState.FOLLOWER_LOG_REPLICATION
@@ -186,7 +188,8 @@ def on_commit_position(draft: Draft) -> None:
             state is ElectionState.FOLLOWER_CATCHUP
             and m["leadership_term_id"] == s["leadership_term_id"]
         )
-        if not ours or state is ElectionState.INIT or (draft.old and not copies and not catches_up):
+        ignored = draft.is_149 and not copies and not catches_up
+        if not ours or state is ElectionState.INIT or ignored:
             draft.nothing()
             return
         noted, term = "notified_commit_position", "leadership_term_id"
@@ -203,7 +206,7 @@ def follower_ready(draft: Draft) -> None:
     must(draft.before["role"] is not Role.LEADER)
     noted = "module_notified_commit_position"
     draft.fields(
-        f"leader_member_id leadership_term_id commit_position {'' if draft.old else noted}",
+        f"leader_member_id leadership_term_id commit_position {'' if draft.is_149 else noted}",
         f"module_leadership_term_id {noted} log_leadership_term_id leadership_term_id"
         " candidate_term_id append_position notified_commit_position catchup_join_position"
         " graceful_closed_leader_id",
@@ -238,18 +241,14 @@ def follower_log_replication(draft: Draft) -> None:
         draft.put(LARGE, (s, name), (after, name))
         return
     must(bool(draft.log_before))
-    replication = (
-        "replication_leadership_term_id replication_term_base_log_position"
-        " replication_stop_position"
-    )
     canvassing(
         draft,
-        f"leader_member_id log_replication recorded_position {replication} {reads}",
-        f"append_position log_leadership_term_id {notified if draft.old else ''}",
+        f"leader_member_id log_replication recorded_position {REPLICATION} {reads}",
+        f"append_position log_leadership_term_id {notified if draft.is_149 else ''}",
         log=True,
     )
-    draft.before["append_position"] = NULL_VALUE
-    if draft.old:
+    s["append_position"] = NULL_VALUE
+    if draft.is_149:
         s[notified] = LARGE
     else:
         draft.put(LARGE, (s, notified), (after, notified))

@@ -18,7 +18,7 @@ def _counted(draft: Draft, own: int | None, active: Iterable[int], bound: int | 
     positions = [record["log_position"] for record in draft.records_before]
     if own is not None:
         positions[SELF] = own
-    members = range(draft.count) if draft.old else active
+    members = range(draft.count) if draft.is_149 else active
     found = quorum_position((positions[member] for member in members), draft.count)
     return found if bound is None else min(found, bound)
 
@@ -55,7 +55,7 @@ def _announcements_apart(
     stops: list[tuple[Cells, str]] = []
     for sent in draft.sends_of(NewLeadershipTerm):
         ends += [(sent, last), (sent, "term_base_log_position")]
-        if not draft.old:
+        if not draft.is_149:
             quorums.append((sent, "commit_position"))
         (ends if entry is None else bases).append((sent, "next_term_base_log_position"))
         if entry is not None:
@@ -86,12 +86,12 @@ def leader_log_replication(draft: Draft) -> None:
     draft.at(ElectionState.LEADER_LOG_REPLICATION)
     s, x = draft.before, draft.input
     own = s["append_position"]
-    quorum = _counted(draft, own, x["active"] | {SELF}, None if draft.old else own)
+    quorum = _counted(draft, own, x["active"] | {SELF}, None if draft.is_149 else own)
     announces = x["interval"]
     term = _announced(draft, s["log_leadership_term_id"], announces)
     if announces or x["commit_interval"]:
         term += " leadership_term_id"
-    if draft.old and x["commit_interval"]:
+    if draft.is_149 and x["commit_interval"]:
         term += " module_leadership_term_id"
     draft.fields(f"append_position {term}")
     draft.one_record(SELF, "", "log_position")
@@ -110,7 +110,7 @@ def update_leader_position(draft: Draft) -> None:
     s, x = draft.before, draft.input
     must(draft.state is ElectionState.CLOSED and s["role"] is Role.LEADER)
     own = s["recorded_position"]
-    quorum = _counted(draft, own if draft.old else None, x["active"], own)
+    quorum = _counted(draft, own if draft.is_149 else None, x["active"], own)
     must(quorum >= 0)
     due = quorum > s["commit_position"] or x["commit_interval"]
     term = "module_leadership_term_id" if due else ""
@@ -137,15 +137,15 @@ def leader_replay(draft: Draft) -> None:
     starts = s["replay_stop_position"] == NULL_VALUE
     announces = x["interval"] or s["commit_position"] >= own
     publishes = announces or x["commit_interval"]
-    forgets = starts and draft.old
+    forgets = starts and draft.is_149
     quorum = 0
     if publishes and not forgets:
         active = x["active"] | {SELF} if starts else x["active"]
-        quorum = _counted(draft, own if starts else None, active, None if draft.old else own)
+        quorum = _counted(draft, own if starts else None, active, None if draft.is_149 else own)
     term = _announced(draft, s["log_leadership_term_id"], announces)
     if starts or publishes:
         term += " leadership_term_id"
-    if draft.old and x["commit_interval"]:
+    if draft.is_149 and x["commit_interval"]:
         term += " module_leadership_term_id"
     draft.fields(
         f"append_position commit_position replay_stop_position {term}", "replay_stop_position"
@@ -195,9 +195,9 @@ def _is_ready(draft: Draft) -> bool:
         position = own if member == SELF else records[member]["log_position"]
         return bool(records[member]["leadership_term_id"] == term and position >= own)
 
-    counted = range(draft.count) if draft.old else sorted(x["active"] | {SELF})
+    counted = range(draft.count) if draft.is_149 else sorted(x["active"] | {SELF})
     ready = is_quorum(sum(map(stands, counted)), draft.count)
-    if draft.old:
+    if draft.is_149:
         voters = all(stands(j) for j in range(draft.count) if records[j]["vote"] != NULL_VALUE)
         return voters or (bool(x["timeout"]) and ready)
     return ready
@@ -209,12 +209,12 @@ def leader_ready(draft: Draft) -> None:
     s, x = draft.before, draft.input
     own, term = s["append_position"], s["leadership_term_id"]
     must(own >= 0 and term >= 0 and s["role"] is Role.LEADER)
-    quorum = _counted(draft, own if draft.old else None, x["active"], own)
+    quorum = _counted(draft, own if draft.is_149 else None, x["active"], own)
     ready = _is_ready(draft)
     opens = ready and x["position"] > s["publication_position"]
     must(opens or x["position"] == NULL_VALUE)
     reads = "append_position commit_position publication_position leadership_term_id"
-    if (draft.old and (x["commit_interval"] or quorum > s["commit_position"])) or not draft.old:
+    if not draft.is_149 or x["commit_interval"] or quorum > s["commit_position"]:
         reads += " module_leadership_term_id"
     reads += " " + _announced(draft, s["log_leadership_term_id"], x["interval"])
     writes = "commit_position"
@@ -234,7 +234,7 @@ def leader_ready(draft: Draft) -> None:
     before, after = draft.records_before, draft.records_after
     _reach(draft, quorum, own=False)
     before[SELF]["log_position"] = quorum
-    if draft.old:
+    if draft.is_149:
         # A vote of a member that has not reached the term keeps the leader waiting.
         if not ready:
             for member in range(draft.count):
@@ -271,14 +271,14 @@ def on_canvass_position(draft: Draft) -> None:
         must(state in RECORDS_READ and state not in BALLOT_OPEN)
         positions = [record["log_position"] for record in draft.records_before]
         positions[sender] = m["log_position"]
-        members = range(draft.count) if draft.old else draft.input["active"] | {sender}
+        members = range(draft.count) if draft.is_149 else draft.input["active"] | {sender}
         quorum = quorum_position((positions[member] for member in members), draft.count)
-        if not draft.old:
+        if not draft.is_149:
             quorum = min(quorum, s["append_position"])
         draft.log(m["log_leadership_term_id"] + 1)
         draft.fields(f"append_position leadership_term_id {gracefully}", gracefully)
         draft.one_record(sender, "", POSITION)
-        draft.input["active"] = frozenset() if draft.old else frozenset(range(draft.count))
+        draft.input["active"] = frozenset() if draft.is_149 else frozenset(range(draft.count))
         _reach(draft, quorum, own=True, but=sender)
         noted = draft.records_after[sender]
         log_term = m["log_leadership_term_id"]
@@ -302,7 +302,7 @@ def _answer_as_leader(draft: Draft, sender: int) -> None:
     known = [asked + 1] if asked < own else []
     draft.log(own, *known)
     draft.fields("module_leadership_term_id publication_position commit_position")
-    draft.one_record(sender, "", "catchup_replay" if draft.old else f"{POSITION} catchup_replay")
+    draft.one_record(sender, "", "catchup_replay" if draft.is_149 else f"{POSITION} catchup_replay")
     answers = draft.sends_of(NewLeadershipTerm)
     must(len(answers) == len(draft.sends) == 1)
     sent = answers[0]
@@ -316,7 +316,7 @@ def _answer_as_leader(draft: Draft, sender: int) -> None:
         ],
         [(m, "log_position"), (noted, "log_position")],
     ]
-    if not draft.old:
+    if not draft.is_149:
         commits = [(s, "commit_position"), (draft.after, "commit_position")]
         groups.append([*commits, (sent, "commit_position")])
     else:
@@ -333,18 +333,17 @@ def on_append_position(draft: Draft) -> None:
     closed = state is ElectionState.CLOSED
     current = "module_leadership_term_id" if closed else "leadership_term_id"
     ignored = state is ElectionState.INIT or m["leadership_term_id"] > s[current]
-    if ignored or (closed and s["role"] is not Role.LEADER):
+    leads = s["role"] is Role.LEADER
+    if ignored or (closed and not leads):
         must(closed or state is ElectionState.INIT)
-        if closed and s["role"] is Role.LEADER:
-            draft.nothing()
+        draft.nothing()
+        if closed and leads:
             m["leadership_term_id"] = 0
-        else:
-            draft.nothing()
         return
     record = draft.records_before[sender]
     catches_up = record["catchup_replay"] or m["flags"] == 1
     caught = catches_up and m["log_position"] >= s["publication_position"]
-    noted = "log_position" if closed and draft.old else POSITION
+    noted = "log_position" if closed and draft.is_149 else POSITION
     if not closed and state not in RECORDS_READ:
         noted = ""
     draft.fields(f"{current} publication_position")
