@@ -29,6 +29,7 @@ CONSTANTS
     Seed,
     Walks,     \* Walks numbered from 1.
     Length,    \* The steps of each.
+    ShortCopies,   \* May the archive that a member copies from be lost?
     Course     \* What all walks have in common, as a sequence of <<walk, until>>: the dice
                \* of that walk are rolled until that step.
 
@@ -125,8 +126,9 @@ Ticks(i, flip, late, a) ==
         ELSE Try(OwnAction[s.electionState],
                  [x EXCEPT !.accepted = Members \ {i},
                            !.timeout = late /\ (s.role # "LEADER" \/ Rev149),
-                           !.position = IF s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition
-                                        THEN k ELSE NULL_POSITION])
+                           !.position = CASE s.electionState = "LEADER_READY" /\ flip /\ k <= MaxPosition -> k
+                                          [] ShortCopies /\ late /\ s.logReplication -> s.recordedPosition
+                                          [] OTHER -> NULL_POSITION])
 
 (***************************************************************************)
 (* A member that is cut off loses its leader, and so does one that the     *)
@@ -184,6 +186,10 @@ TerminatesLater(i, try) ==
     /\ try.action = "Terminate" /\ member[i].role = "FOLLOWER"
     /\ member[i].terminationLeadershipTermId # member[i].moduleLeadershipTermId
 
+EndsCopyShort(i, try) ==
+    /\ try.action = "FollowerLogReplication" /\ At(member'[i], "CANVASS")
+    /\ LastEntry(member'[i].recordingLog).logPosition > Len(log'[i])
+
 (***************************************************************************)
 (* Raft's figure 8: a leader has brought an entry of an older term to a    *)
 (* quorum and has not opened its own term there, while another member,     *)
@@ -213,7 +219,7 @@ HoldsOtherReport(i) ==
               IN  p > 0 /\ p <= Len(log'[i]) /\ ~IsPrefix(SubSeq(log'[i], 1, p), log'[j])
 
 Sightings(i, try) ==
-    {n \in {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "Lost", "Replaced",
+    {n \in {"HZ1", "HZ2", "HZ3", "HZ5", "HZ6", "HZ7", "HZ8", "HZ9", "HZ10", "Lost", "Replaced",
             "Figure8", "OtherReport", "ThirdTerm", "CommittedInThirdTerm", "CutsLog"} :
         CASE n = "HZ1" -> ~CountedHaveTheLog
           [] n = "HZ2" -> ~RecordedTermIsKnown'
@@ -223,6 +229,7 @@ Sightings(i, try) ==
           [] n = "HZ7" -> ~TermOpenedByQuorum'
           [] n = "HZ8" -> CutsOwnTerm(i, try)
           [] n = "HZ9" -> TerminatesLater(i, try)
+          [] n = "HZ10" -> EndsCopyShort(i, try)
           [] n = "Lost" -> ~CommittedIsDurable'
           [] n = "Replaced" -> ~StateMachineSafety'
           [] n = "Figure8" -> IsFigure8
@@ -276,6 +283,41 @@ TowardsHZ6(step) ==
         \cup (IF replays # {} THEN {"ReplaysTwo"} ELSE {})
         \cup (IF short # {} THEN {"ReplaysLess"} ELSE {})
         \cup (IF lowered # {} THEN {"Lowered"} ELSE {})
+
+(***************************************************************************)
+(* Towards HZ8: a leader's announcement of its term is under way to a      *)
+(* member that has recorded entries of that term; the member canvasses.    *)
+(***************************************************************************)
+AnnouncedLate(i, j) ==
+    \E k \in DOMAIN channel'[j][i] :
+        LET m == channel'[j][i][k]
+        IN  /\ m.type = "NewLeadershipTerm" /\ m.logLeadershipTermId = m.leadershipTermId
+            /\ m.nextTermBaseLogPosition \in 0 .. (Len(log'[i]) - 1)
+            /\ log'[i][Len(log'[i])] = m.leadershipTermId
+
+TowardsHZ8(step) ==
+    LET late == {i \in Members : \E j \in Members : AnnouncedLate(i, j)}
+    IN  (IF late # {} THEN {"AnnouncedLate"} ELSE {})
+        \cup (IF \E i \in late : At(member'[i], "CANVASS") THEN {"CanvassesLate"} ELSE {})
+
+(***************************************************************************)
+(* Towards HZ9: a member that elects takes note of a termination; it has   *)
+(* that note as a closed follower of a newer term.                         *)
+(***************************************************************************)
+TowardsHZ9(step) ==
+    LET noted == {i \in Members : /\ member'[i].terminationPosition # NULL_POSITION
+                                  /\ member'[i].role = "FOLLOWER"}
+        kept  == {i \in noted : member'[i].terminationLeadershipTermId < member'[i].moduleLeadershipTermId}
+    IN  (IF \E i \in noted : member'[i].electionState # "CLOSED" THEN {"Noted"} ELSE {})
+        \cup (IF \E i \in kept : member'[i].electionState = "CLOSED" THEN {"Kept"} ELSE {})
+
+(***************************************************************************)
+(* Towards HZ10: a member copies what ends more than one entry later.      *)
+(***************************************************************************)
+TowardsHZ10(step) ==
+    IF \E i \in Members : /\ At(member'[i], "FOLLOWER_LOG_REPLICATION") /\ member'[i].logReplication
+                          /\ member'[i].replicationStopPosition > member'[i].recordedPosition
+    THEN {"Copies"} ELSE {}
 
 (***************************************************************************)
 (* Walks begin at the first start, or where a script ends.  NearFigure8:   *)

@@ -90,6 +90,22 @@ def test_there_are_enough_mutants_to_mean_something() -> None:
     assert len(MUTANTS) >= 60
 
 
+@pytest.mark.parametrize(
+    ("mistake", "name", "violated"),
+    [
+        ("inactive members count in a quorum", "MUT_SilentMembersCount", "QuorumIsHeardOf"),
+        ("a commit position falls", "MUT_CommitFalls", "CommitMonotonic"),
+        ("what was committed is replaced", "MUT_CommittedIsReplaced", "StateMachineSafety"),
+        ("snapshots disagree with the log", "MUT_SnapshotOfOtherTerm", "SnapshotAgreement"),
+        ("figure 8 of Raft's paper", "MUT_Figure8", "CommittedIsDurable"),
+    ],
+)
+def test_a_mistake_that_papers_warn_of_has_its_mutant(
+    mistake: str, name: str, violated: str
+) -> None:
+    assert [mutant.violates for mutant in MUTANTS if mutant.name == name] == [violated], mistake
+
+
 @each_mutant
 def test_a_mutant_is_expected_to_die_of_the_one_property_that_it_claims(mutant: ModelEntry) -> None:
     assert mutant.expected is Expected.SAFETY

@@ -62,6 +62,14 @@ def test_every_election_state_has_its_operator_in_the_module_that_is_named() -> 
         assert named[0] in {operator_of(state), "ElectionInit"}, state
 
 
+def test_a_search_for_an_election_state_finds_one_line() -> None:
+    lines = [line for path in spec_root().glob("*.tla") for line in path.read_text().splitlines()]
+
+    for state, operators, _ in table("## The election states"):
+        name = quoted(operators)[0]
+        assert len([line for line in lines if line.startswith(f"{name}(")]) == 1, state
+
+
 @pytest.mark.parametrize(
     "title",
     ["## Where each rule is", "## The hardenings", "## The reference, row by row"],

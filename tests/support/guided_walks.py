@@ -27,12 +27,24 @@ class Aim:
     operator: str
     goals: tuple[str, ...]
     model: str = "MCWalk"
+    short_copies: bool = False
+    """Whether copies may end short."""
 
 
 AIMS: Final = {
     "Figure8": Aim("TowardsFigure8", ("HasMore", "OpenedApart", "IsCandidate", "Wins", "Figure8")),
     "HZ6": Aim("TowardsHZ6", ("Committed", "TwoTerms", "ReplaysTwo", "ReplaysLess", "HZ6")),
     "HZ6-1.49": Aim("TowardsHZ6", ("Committed", "TwoTerms", "Lowered", "HZ6"), "MCWalk149"),
+    "HZ6-fix": Aim("TowardsHZ6", ("Committed", "TwoTerms", "Lowered", "HZ6"), "MCWalkUpstreamFix"),
+    "HZ8": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8")),
+    "HZ8-1.49": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8"), "MCWalk149"),
+    "HZ8-fix": Aim("TowardsHZ8", ("AnnouncedLate", "CanvassesLate", "HZ8"), "MCWalkUpstreamFix"),
+    "HZ9": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9")),
+    "HZ9-1.49": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9"), "MCWalk149"),
+    "HZ9-fix": Aim("TowardsHZ9", ("Noted", "Kept", "HZ9"), "MCWalkUpstreamFix"),
+    "HZ10": Aim("TowardsHZ10", ("Copies", "HZ10"), short_copies=True),
+    "HZ10-1.49": Aim("TowardsHZ10", ("Copies", "HZ10"), "MCWalk149", short_copies=True),
+    "HZ10-fix": Aim("TowardsHZ10", ("Copies", "HZ10"), "MCWalkUpstreamFix", short_copies=True),
 }
 WALKS: Final = 100
 """Walks of a stage."""
@@ -50,6 +62,7 @@ def stage(aim: Aim, course: Course, goal: str, walks: int) -> list[tuple[int, in
         "Goals": f"<- {aim.operator}",
         "Walks": f"= {walks}",
         "Length": f"= {begin + STEPS}",
+        "ShortCopies": f"= {str(aim.short_copies).upper()}",
     }
     entry = structs.replace(entry, constants={**entry.constants, **constants})
     config = config_of(spec_root(), entry)
@@ -74,6 +87,7 @@ def search(aim: Aim, walks: int, course: Course = (), stages: int = 0) -> tuple[
     found = stage(aim, course, goal, walks)
     stages += 1
     sys.stdout.write(f"{goal}: {found} after {course}\n")
+    sys.stdout.flush()
     for walk, until in found:
         longer = (*course, (walk, until))
         if goal == aim.goals[-1]:
@@ -91,6 +105,7 @@ def main(names: list[str]) -> None:
         sys.stdout.write(
             f"{name}: {course}, {stages} stages of {WALKS} walks, {STEPS} steps each\n"
         )
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -38,8 +38,6 @@ VARIABLES
     led,    \* [<<leader, term>> -> what it has written, and to whom it replays]
     sums    \* the checksums seen, as <<position, term there, checksum>>
 
-traceVars == <<vars, run, at, next, led, sums>>
-
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Numbers(text): the integers in a string.  Those of IntegersOf take one  *)
