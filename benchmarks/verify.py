@@ -20,7 +20,7 @@ from canvass.cli.main import run as run_command
 from canvass.conformance.batch import Batch, join, states_before
 from canvass.conformance.check import check_corpus
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import StepChecker, keys_of, rules_of, step_at
+from canvass.conformance.steps import StepChecker, keys_of, step_at
 from canvass.steps.canonical import canonical
 from canvass.traces.parquet import DatasetWriter
 from canvass.traces.run import Corpus, RunFolder, write_dataset
@@ -35,7 +35,7 @@ def measure_form(batch: Batch) -> None:
     compiled = median_cpu(lambda: keys_of(batch, states))
     rows = np.linspace(0, len(columns) - 1, PLAIN_STEPS).astype(int).tolist()
     steps = [step_at(columns, states, row) for row in rows]
-    rules = [rules_of(batch.runs[int(columns.run[row])]) for row in rows]
+    rules = [batch.runs[int(columns.run[row])].rules for row in rows]
     plain = median_cpu(
         lambda: [canonical(step, own).key for step, own in zip(steps, rules, strict=True)]
     )

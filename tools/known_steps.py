@@ -2,7 +2,7 @@
 
 Its runs are the committed logs of real clusters and simulated clusters of all fault profiles, by
 seed, so that the table is the same on every machine. Of captured clusters that are in no checkout
-the distinct steps are kept in `tests/captures/steps.npz`, and TLC is asked about them as well.
+the distinct steps are kept in `tests/captures/steps.msgpack.xz`; TLC is asked about them as well.
 
 `--take RUNS` adds the steps of imported captures to that file; `--share RUNS` says how many of
 the steps of some runs the table has, and which actions those have that it lacks.
@@ -11,14 +11,15 @@ the steps of some runs the table has, and which actions those have that it lacks
 from __future__ import annotations
 
 import argparse
+import lzma
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -30,13 +31,13 @@ from canvass.conformance.screen import Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.simulation.options import PROFILES
-from canvass.steps.core_oracle import core_answer
-from canvass.steps.step import Step, fits, from_row, to_row
+from canvass.steps.reduction import core_answer
+from canvass.steps.step import Step
 
 CANVASS = Path(sys.executable).with_name("canvass")
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "spec" / SHIPPED
-TAKEN = ROOT / "tests" / "captures" / "steps.npz"
+TAKEN = ROOT / "tests" / "captures" / "steps.msgpack.xz"
 LOGS = ("samples/aeron", "samples", "tests/captures/releases")
 CLUSTERS = (("1.50", 3), ("1.50", 5), ("1.49", 3), ("1.49", 5))
 """The revisions and numbers of members that are simulated."""
@@ -125,13 +126,12 @@ def distinct(steps: Iterable[Example]) -> list[Example]:
 
 
 def read_taken() -> list[Example]:
-    """Give the steps that were taken from captures: rows by revision and number of members."""
+    """Give the steps that were taken from captures: by revision and number of members."""
     found: list[Example | None] = []
-    with np.load(TAKEN) as file:
-        for name in file.files:
-            revision, count = name.split("-")
-            rules = Rules(int(count), revision)
-            found += [example_of(from_row(row, int(count)), rules) for row in file[name].tolist()]
+    taken = msgspec.msgpack.decode(lzma.decompress(TAKEN.read_bytes()), type=dict[str, list[Step]])
+    for name, steps in taken.items():
+        revision, count = name.split("-")
+        found += [example_of(step, Rules(int(count), revision)) for step in steps]
     return [step for step in found if step is not None]
 
 
@@ -185,15 +185,13 @@ def take(runs: Iterable[Path]) -> None:
         steps |= {step.key: step for step in steps_of(unit)}
     ordered = [step for _, step in sorted(steps.items())]
     allowed = StepLookup(shipped=KnownSteps.read(TABLE).index()).allowed(ordered)
-    rows: dict[str, list[list[int]]] = {}
+    taken: dict[str, list[Step]] = defaultdict(list)
     for step, ok in zip(ordered, allowed, strict=True):
-        if ok and fits(step.step) and not step.rules.hardening and not step.step.barred:
-            rows.setdefault(f"{step.rules.revision}-{step.rules.member_count}", []).append(
-                to_row(step.step)
-            )
-    arrays: dict[str, Any] = {name: np.array(rows[name], np.int16) for name in sorted(rows)}
-    np.savez_compressed(TAKEN, **arrays)
-    print(f"{len(known):,} steps before, {sum(map(len, rows.values())):,} now")
+        if ok and not step.rules.hardening and not step.step.barred:
+            taken[f"{step.rules.revision}-{step.rules.member_count}"].append(step.step)
+    content = msgspec.msgpack.encode(taken, order="deterministic")
+    TAKEN.write_bytes(lzma.compress(content))
+    print(f"{len(known):,} steps before, {sum(map(len, taken.values())):,} now")
 
 
 def steps_of(unit: Unit) -> list[Example]:

@@ -17,7 +17,7 @@ import pytest
 from canvass.browser import api
 from canvass.browser.layout import HEIGHT, WIDTH
 from canvass.conformance.diagnose import load
-from canvass.conformance.steps import example_of, rules_of
+from canvass.conformance.steps import example_of
 from canvass.graph.artifact import open_graph, open_keys
 from canvass.graph.member_view import MemberView
 from support.browse import Asked, serving
@@ -287,7 +287,7 @@ def test_coverage_counts_each_event_once(server: Asked, member_graph: Path, good
     graph_id, run_id = server.ids[1:]
     answer = server.get(api.GraphCoverage, f"/graph/{graph_id}/coverage", run=run_id)
     loaded, keys = load(good_run, "good"), open_keys(member_graph)
-    rules = rules_of(loaded.run)
+    rules = loaded.run.rules
     taken: Counter[int] = Counter()
     for row in range(len(loaded.columns)):
         example = example_of(loaded.step(row), rules)

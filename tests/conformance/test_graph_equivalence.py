@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from canvass.cluster.core import ACTIONS as HANDLERS
+from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, Member
 from canvass.cluster.outcome import Outcome
 from canvass.cluster.rules import Rules
-from canvass.conformance.equivalence import Core, Equivalence, Handler, mismatches
+from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.layout import NONE
 from support.graphs import graph_digest, graph_of
 
 pytestmark = pytest.mark.tlc
 
-SHOWN = 3
 
-
-def core_of(action: Action) -> Handler:
-    return HANDLERS[action.value]
-
-
-def mistaken(action: Action, handler: Any) -> Core:
+def mistaken(action: str, handler: Any) -> SimpleNamespace:
     """The core with another function for one action."""
-    return lambda asked: handler if asked is action else core_of(asked)
+    return SimpleNamespace(ACTIONS={**core.ACTIONS, action: handler})
 
 
 @pytest.mark.parametrize(
@@ -54,20 +51,18 @@ def test_core_takes_the_steps_of_the_graph_and_no_others(
     least: int,
 ) -> None:
     graph = graph_of(pytestconfig, model, steps)
-    counts = Equivalence()
+    trials = Trials(graph)
 
-    found = [
-        step.describe()
-        for _, step in zip(range(SHOWN), mismatches(graph, core_of, counts), strict=False)
-    ]
-    digest = graph_digest(graph)
+    found = find_kill(trials, core)
+    edges = int(np.count_nonzero(graph.target != NONE))
     executed.append(
-        f"{model}, {steps} steps: {counts.edges:,} edges, {counts.tried:,} inputs,"
-        f" {len(found)} mismatches, graph {digest[:16]}"
+        f"{model}, {steps} steps: {edges:,} edges,"
+        f" {sum(len(trials.of(action)) for action in ACTIONS):,} inputs,"
+        f" {int(isinstance(found, EdgeKill))} mismatches, graph {graph_digest(graph)[:16]}"
     )
 
-    assert not found, "\n".join(found)
-    assert counts.edges == graph.manifest.counts.edges >= least
+    assert found == sum(len(trials.of(action)) for action in ACTIONS)
+    assert edges == graph.manifest.counts.edges >= least
 
 
 def test_graphs_of_three_members_pass_through_every_action_and_election_state(
@@ -85,36 +80,35 @@ def test_a_wrong_state_is_reported_with_what_differs_and_where_to_look(
     pytestconfig: pytest.Config,
 ) -> None:
     def one_too_far(rules: Rules, i: int, s: Member, x: Input) -> Outcome | None:
-        outcome = core_of(Action.APPEND_ENTRY)(rules, i, s, x)
+        outcome = core.ACTIONS["AppendEntry"](rules, i, s, x)
         if outcome is None:
             return None
         return Outcome(replace(outcome.next, publication_position=x.position + 1))
 
     graph = graph_of(pytestconfig, "MCMemberGraph1")
-    found = list(mismatches(graph, mistaken(Action.APPEND_ENTRY, one_too_far)))
-    result = found[0].describe()
+    found = find_kill(Trials(graph), mistaken("AppendEntry", one_too_far))
 
-    assert len(found) == graph.manifest.counts.actions["AppendEntry"]
-    assert found[0].fields == ("publication_position",)
-    assert "AppendEntry, Replication.tla:" in result
-    assert "one_too_far, test_graph_equivalence.py:" in result
-    assert "publication_position" in result
+    assert isinstance(found, EdgeKill)
+    assert found.difference == "leads to another publication_position"
+    assert found.operator.startswith("AppendEntry, Replication.tla:")
 
 
 @pytest.mark.parametrize(
-    ("handler", "phrase"),
+    ("handler", "difference"),
     [
-        (lambda *_: None, "the spec enables the action, the core does not"),
-        (lambda rules, i, s, x: Outcome(s), "the spec does not enable the action, the core does"),
-        (lambda *_: 1 // 0, "the core raised ZeroDivisionError"),
+        (lambda *_: None, "not enabled, and should be"),
+        (
+            lambda rules, i, s, x: core.ACTIONS["TakeSnapshot"](rules, i, s, x) or Outcome(s),
+            "enabled, and should not be",
+        ),
+        (lambda *_: 1 // 0, "raises ZeroDivisionError"),
     ],
 )
 def test_a_core_that_is_enabled_wrongly_or_raises_is_found(
-    pytestconfig: pytest.Config, handler: Any, phrase: str
+    pytestconfig: pytest.Config, handler: Any, difference: str
 ) -> None:
-    graph = graph_of(pytestconfig, "MCMemberGraph1")
-    reported = [
-        step.describe() for step in mismatches(graph, mistaken(Action.CONSUME_LOG, handler))
-    ]
+    trials = Trials(graph_of(pytestconfig, "MCMemberGraph1"))
+    found = find_kill(trials, mistaken("TakeSnapshot", handler), [Action.TAKE_SNAPSHOT])
 
-    assert any(phrase in text for text in reported)
+    assert isinstance(found, EdgeKill)
+    assert found.difference == difference

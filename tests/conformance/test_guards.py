@@ -16,11 +16,11 @@ from canvass.conformance.explain import explain
 from canvass.conformance.operators import failing_parts, find_operator, guard_of
 from canvass.conformance.step_lookup import StepLookup
 from canvass.selftest.driven import record_run
-from canvass.steps.core_oracle import ask_core
 from canvass.steps.oracle import Answer, OracleError
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 from support import corruptions, random_steps
+from support.core_lookup import ask_core
 from support.corruptions import corrupted
 
 ALWAYS_ENABLED = {

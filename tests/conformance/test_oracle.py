@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from canvass.cluster.rules import Rules
-from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.oracle import ask
 from canvass.steps.step import Sends, Step
 from support import random_steps
 
@@ -23,7 +23,7 @@ def test_core_and_oracle_agree_on_random_steps(revision: str) -> None:
     steps = [random_steps.random_step(rng, rules) for _ in range(300)]
     expected = [random_steps.allowed(rules, step) for step in steps]
 
-    answers = ask(Ruleset(3, rules.revision, rules.hardening), steps)
+    answers = ask(Rules(3, rules.revision, rules.hardening), steps)
 
     assert expected == [answer.allowed for answer in answers]
     assert 30 < sum(expected) < 270
@@ -43,7 +43,7 @@ def test_oracle_says_what_would_have_been_right() -> None:
         for step in good
     ]
 
-    answers = ask(Ruleset(3, "1.50"), wrong)
+    answers = ask(Rules(3, "1.50"), wrong)
 
     assert not any(answer.allowed for answer in answers)
     assert [((step.after, step.sends),) for step in good] == [

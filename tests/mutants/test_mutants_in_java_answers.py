@@ -12,13 +12,14 @@ from typing import Final
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from canvass.aeron_driver.differences import explain
 from canvass.aeron_driver.drivable import Requests
 from canvass.aeron_driver.driving import Steps
 from canvass.aeron_driver.kept import drivable_steps
 from canvass.aeron_driver.steps import GraphSteps
-from canvass.selftest.edges import EdgeKill, Trial, Trials, find_kill
+from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.selftest.kill_matrix import MODELS, MUTANTS, actions_reached
 from canvass.selftest.mutation import load
 from canvass.traces.actions import ACTIONS, Action
@@ -46,14 +47,14 @@ class DrivenTrials(Trials):
         names = explain(requests, self.graph.rules.revision)
         return found[np.array([not name for name in names])]
 
-    def of(self, action: Action) -> list[Trial]:
+    def of(self, action: Action) -> NDArray[np.int64]:
         if action not in self._by_action:
             steps = self.driven
             rows = np.flatnonzero(self.graph.input_action[steps.given] == ACTIONS.index(action))
             target = np.where(steps.edge == NONE, NONE, steps.target)
             columns = (steps.source, steps.given, target, steps.sent)
             found = np.stack([column[rows] for column in columns], axis=1)
-            self._by_action[action] = found[self._rng.permutation(len(found))].tolist()
+            self._by_action[action] = found[self._rng.permutation(len(found))]
         return self._by_action[action]
 
 

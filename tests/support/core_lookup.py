@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from canvass.cluster.rules import Rules
 from canvass.conformance.step_lookup import StepLookup
-from canvass.steps.core_oracle import ask_core
+from canvass.steps.oracle import Answer
+from canvass.steps.reduction import core_answer
+from canvass.steps.step import Step
+
+
+def ask_core(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
+    """Ask the core about steps under given rules."""
+    return [core_answer(rules, step) for step in steps]
 
 
 def _no_parts(*_: object) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ from canvass.cluster.member import (
 from canvass.cluster.messages import Message, Vote
 from canvass.cluster.rules import HAZARDS, Rules
 from canvass.steps.canonical import map_step
-from canvass.steps.core_oracle import core_answer
 from canvass.steps.frames import INPUT_FIELDS
+from canvass.steps.reduction import core_answer
 from canvass.steps.step import Sends, Step
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import Kind, kind

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from canvass.graph.dump_folder import DumpOrigin, DumpView, open_dump_view, write_dump_graph
+from canvass.graph.dump_folder import DumpOrigin, DumpView, read_dump_graph, write_dump_graph
 from canvass.graph.dump_import import read_graph
 from canvass.tlc import format_value, from_python
 
@@ -42,7 +42,7 @@ def view_of(
         arrays = read_graph(dump, complete=complete)
         made = Path(folder) / "graph"
         write_dump_graph(made, arrays, model=name, complete=complete, origin=DumpOrigin())
-        return open_dump_view(made)
+        return DumpView(*read_dump_graph(made), made)
 
 
 def numbered(count: int, edges: Sequence[Edge], initial: Sequence[int] = (0,)) -> DumpView:

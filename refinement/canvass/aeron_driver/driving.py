@@ -46,7 +46,7 @@ from canvass.aeron_driver.report import (
 )
 from canvass.aeron_driver.steps import DrivableSteps, GraphSteps, Rows
 from canvass.aeron_driver.stream import THROWN, Answers, Cells, StreamLayout, running
-from canvass.conformance.equivalence import operator_place
+from canvass.conformance.operators import operator_place
 from canvass.traces.actions import ACTION_INPUTS, ACTIONS, Action
 from canvass.traces.layout import INPUT_COLUMNS, NONE, STATE_COLUMNS, STATE_ENUMS
 

@@ -29,7 +29,7 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.explain import renumbered
 from canvass.conformance.screen import Unit
-from canvass.conformance.steps import StepChecker, StepResults, rules_of, step_at
+from canvass.conformance.steps import StepChecker, StepResults, step_at
 from canvass.graph.artifact import StepArrays
 from canvass.steps.canonical import map_step
 from canvass.steps.frames import INPUT_FIELDS
@@ -196,7 +196,7 @@ class _Reading:
 
 def _rules(path: Path, run: Run) -> Rules:
     try:
-        rules = rules_of(run)
+        rules = run.rules
     except ValueError as error:
         raise DriverError(f"{path}: {error}") from None
     if rules.hardening:

@@ -24,7 +24,7 @@ from canvass.conformance.diagnose import LoadedRun, diagnose, load
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.screen import ASK_AT, RunState, Screening, Unit, path_of
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import Example, example_of, rules_of, step_at
+from canvass.conformance.steps import Example, example_of, step_at
 from canvass.conformance.timing import GRACEFUL, Doubt
 from canvass.conformance.verdict import (
     CorpusVerdict,
@@ -76,7 +76,7 @@ def _others(loaded: LoadedRun, doubt: Doubt) -> Sequence[Example]:
     """Give the step with each input that the times allow."""
     row = loaded.row_of(doubt.member, doubt.step)
     step = step_at(loaded.columns, loaded.states, row)
-    rules = rules_of(loaded.run)
+    rules = loaded.run.rules
     changed = (_changed(step, fields) for fields in doubt.instead)
     return [example for each in changed if (example := example_of(each, rules)) is not None]
 

@@ -28,7 +28,6 @@ from canvass.conformance.steps import (
     StepChecker,
     StepResults,
     example_of,
-    rules_of,
     step_at,
 )
 from canvass.conformance.verdict import Divergence, DivergenceClass
@@ -280,7 +279,7 @@ def _first_rows(actions: Ints, order: Order, rows: Ints) -> list[int]:
 
 def _what_is_wrong(step: Step, run: Run, lookup: StepLookup) -> tuple[DivergenceClass, str]:
     """Tell what kind of wrong a step is that is known to be wrong."""
-    rules = rules_of(run)
+    rules = run.rules
     action = step.action.value
     try:
         canonical(step, rules)

@@ -20,7 +20,6 @@ from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import LoadedRun
 from canvass.conformance.operators import Operator, find_operator
 from canvass.conformance.step_lookup import StepLookup
-from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import Divergence, DivergenceClass
 from canvass.steps.canonical import (
     OutOfDomain,
@@ -143,7 +142,7 @@ def explain(loaded: LoadedRun, divergence: Divergence, lookup: StepLookup) -> Ex
         DivergenceClass.IMPLEMENTATION_STEP,
         DivergenceClass.INSTRUMENTATION_GAP,
     ):
-        fields |= _alternatives(step, rules_of(loaded.run), lookup)
+        fields |= _alternatives(step, loaded.run.rules, lookup)
     values = {name: getattr(base, name) for name in base.__struct_fields__}
     return Explanation(**(values | fields))
 

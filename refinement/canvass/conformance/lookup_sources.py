@@ -24,7 +24,6 @@ from canvass.conformance.step_lookup import (
     RULE_MODULES,
     Ask,
     StepLookup,
-    ask_tlc,
     default_cache,
     spec_digest,
 )
@@ -35,7 +34,7 @@ from canvass.graph.artifact import open_keys, read_manifest
 from canvass.graph.folders import file_digest
 from canvass.spec.files import spec_root
 from canvass.steps.lookup import KeyTable
-from canvass.steps.oracle import Answer
+from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import reduced
 from canvass.steps.step import Step
 
@@ -104,7 +103,7 @@ def grown(
     progress: Progress | None = None,
     asking: Asking | None = None,
     *,
-    oracle: Ask = ask_tlc,
+    oracle: Ask = ask,
 ) -> tuple[CorpusVerdict, KnownSteps]:
     """Check runs, with TLC for each step that a table lacks; give the table with what TLC allows.
 

@@ -16,13 +16,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.spec.files import module_folders, spec_root
-from canvass.steps.oracle import Ruleset, step_text
+from canvass.steps.oracle import constants_of, step_text
 from canvass.steps.step import Step
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, run, to_python
+from canvass.traces.actions import Action
 
 MODULES: Final = ("Election", "Replication", "Properties", "RecordingLog", "MemberState")
 """Where actions and properties are defined."""
@@ -90,6 +90,12 @@ def find_operator(name: str, action: str = "") -> Operator | None:
     return None
 
 
+def operator_place(action: Action) -> str:
+    """Say where the spec defines an action: file and line."""
+    found = find_operator(action.value)
+    return action.value if found is None else f"{action.value}, {found.module}.tla:{found.line}"
+
+
 _ROOT_MODULE: Final = "GuardProbe"
 _GUARD: Final = re.compile(
     r"\A[^=]*?==\s*(?P<defs>LET\b.*?\bIN\b\s*)?IF\s+(?P<guard>.*?)\s*\bTHEN\s+\{\}", re.DOTALL
@@ -154,15 +160,11 @@ def _evaluate(step: Step, rules: Rules, guard: Guard) -> Sequence[bool]:
         "           x == DecodeInput(r, AfterState(r, AfterState(r, 3)))\n"
         f"       IN PrintT({guard.definitions} <<{bits}>>)\n====\n"
     )
-    barred = rules.appointed_leader_id != NULL_VALUE
-    ruleset = Ruleset(rules.member_count, rules.revision, rules.hardening, barred)
-    constants = dict(ruleset.config().constants)
-    constants.pop("Steps")
     with tempfile.TemporaryDirectory(prefix="canvass-guard-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(text, encoding="utf-8")
         options = TlcOptions(heap_mib=512, stack_mib=64, library=module_folders())
-        with run(module, TlcConfig(constants=constants), options) as tlc:
+        with run(module, TlcConfig(constants=constants_of(rules)), options) as tlc:
             printed = [to_python(value) for value in tlc.printed_values()]
             result = tlc.wait()
     if result.outcome is not Outcome.SUCCESS or len(printed) != 1:

@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from canvass.conformance.steps import rules_of
 from canvass.conformance.timing import Doubt, MemberTiming
 from canvass.conformance.verdict import Choice, TimeoutSource, TimingRule, TimingWarning
 from canvass.traces.actions import ACTIONS, Action
@@ -117,7 +116,7 @@ class RunTiming:
 
     def __init__(self, run: Run, options: TimingOptions) -> None:
         named = timeouts_of(run)
-        self._rules = rules_of(run)
+        self._rules = run.rules
         self._timeouts = {**DEFAULTS, **named, **options.given}
         self._source = {
             name: TimeoutSource.GIVEN

@@ -23,7 +23,7 @@ from canvass.conformance.monitors import Violation, violations
 from canvass.conformance.run_timing import RunTiming, TimingOptions
 from canvass.conformance.sequence import Sequence, digest
 from canvass.conformance.step_lookup import ALLOWED, IN_GRAPH, REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.steps import Example, StepChecker, StepResults, rules_of
+from canvass.conformance.steps import Example, StepChecker, StepResults
 from canvass.steps.kernel import Status
 from canvass.traces.columns import EventColumns
 from canvass.traces.errors import TraceError
@@ -129,7 +129,7 @@ class Screening:
         try:
             folder = RunFolder(path)
             state.run, state.run_id = folder.run, folder.run.run_id
-            rules_of(folder.run)
+            _ = folder.run.rules
             timing = None if self._timing is None else RunTiming(folder.run, self._timing)
             for member in folder.streams:
                 for columns, sources in folder.sourced_columns(member):
@@ -152,7 +152,7 @@ class Screening:
                 for run_id, entry in file.runs.items():
                     states[run_id] = RunState(path, run_id, entry.run)
                     try:
-                        rules_of(entry.run)
+                        _ = entry.run.rules
                     except ValueError as error:
                         states[run_id].malformed = str(error)
                 self.runs += states.values()

@@ -17,15 +17,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.operators import failing_parts
 from canvass.conformance.steps import Example, reduced_example
 from canvass.spec.files import find_file
-from canvass.steps.core_oracle import core_answer
 from canvass.steps.lookup import KeyTable
-from canvass.steps.oracle import Answer, Ruleset
-from canvass.steps.oracle import ask as ask_oracle
+from canvass.steps.oracle import Answer
+from canvass.steps.oracle import ask as ask_tlc
+from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 
 REFUSED: Final = 0
@@ -63,12 +62,6 @@ RULE_MODULES: Final = (
 """The modules that say what a step may do."""
 ORACLE_MODULES: Final = (*RULE_MODULES, "Encoding", "StepOracle")
 """The modules that an answer rests on."""
-
-
-def ask_tlc(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
-    """Ask TLC about steps; of the appointed leader only whether it is another member matters."""
-    barred = rules.appointed_leader_id != NULL_VALUE
-    return ask_oracle(Ruleset(rules.member_count, rules.revision, rules.hardening, barred), steps)
 
 
 def spec_digest() -> str:

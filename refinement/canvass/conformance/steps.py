@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from canvass.cluster.member import Member
 from canvass.cluster.messages import NULL_VALUE
-from canvass.cluster.rules import HARDENED, HAZARDS, Rules
+from canvass.cluster.rules import Rules
 from canvass.conformance.batch import Batch, States, rows_to_check, states_before
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
 from canvass.steps.distinct import DistinctKeys
@@ -24,23 +24,6 @@ from canvass.steps.reduction import reduced
 from canvass.steps.step import Step, input_of, member_of, message_of
 from canvass.traces.actions import ACTIONS
 from canvass.traces.columns import EventColumns, Ints
-from canvass.traces.schema import Run
-
-
-def rules_of(run: Run) -> Rules:
-    """Give the rules that a run was made under.
-
-    Raises
-    ------
-    ValueError
-        If ``run.json`` names a hardening that there is not, or appoints no member.
-    """
-    hardening = frozenset(run.hardening)
-    if run.revision == HARDENED:
-        revision, hardening = "1.50", hardening or HAZARDS
-    else:
-        revision = run.revision
-    return Rules(run.member_count, revision, hardening, run.appointed_leader_id)
 
 
 def rules_of_form(rules: Rules, *, barred: bool) -> Rules:
@@ -100,7 +83,7 @@ class StepResults:
         """Give the canonical step of a new number."""
         row = self.fresh[number]
         run = self.batch.runs[int(self.batch.columns.run[row])]
-        example = example_of(step_at(self.batch.columns, self.states, row), rules_of(run))
+        example = example_of(step_at(self.batch.columns, self.states, row), run.rules)
         assert example is not None
         return example
 
@@ -116,7 +99,7 @@ def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints, Int
         As `states_before` gives them.
     """
     columns = batch.columns
-    flavours = np.array([flavour(rules_of(run)) for run in batch.runs], dtype=np.int64)
+    flavours = np.array([flavour(run.rules) for run in batch.runs], dtype=np.int64)
     return canonical_keys(
         flavours=flavours[columns.run],
         member=columns.member,
@@ -144,7 +127,7 @@ class StepChecker:
         """Look at the events of a batch."""
         columns = batch.columns
         states = states_before(batch)
-        rules = [rules_of(run) for run in batch.runs]
+        rules = [run.rules for run in batch.runs]
         keys, status, detail = keys_of(batch, states)
         checked = rows_to_check(columns)
         status[~checked] = Status.UNKNOWN_BEFORE

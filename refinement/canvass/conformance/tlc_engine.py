@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.rules import Rules
 from canvass.conformance.screen import Unit, path_of
 from canvass.conformance.tlc_engine_runs import (
@@ -23,7 +22,6 @@ from canvass.conformance.tlc_engine_runs import (
     TraceRun,
     read_file,
     read_folder,
-    rules_of,
 )
 from canvass.conformance.verdict import (
     CorpusVerdict,
@@ -34,6 +32,7 @@ from canvass.conformance.verdict import (
     Verdict,
 )
 from canvass.spec.files import module_folders
+from canvass.steps.oracle import constants_of
 from canvass.tlc import Outcome, TlcConfig, TlcOptions, Value, run, to_python
 from canvass.traces.errors import TraceError
 from canvass.traces.layout import message_id_text
@@ -329,7 +328,7 @@ def _read(unit: Unit) -> list[_Unit]:
 def _unit(trace: TraceRun) -> _Unit:
     run_id, path = trace.run.run_id, str(trace.path)
     try:
-        rules = rules_of(trace.run)
+        rules = trace.run.rules
     except ValueError as error:
         return _Unit(RunVerdict(run_id, path, Verdict.MALFORMED, reason=str(error)))
     if not trace.events:
@@ -403,18 +402,12 @@ def _ask(rules: Rules, traces: Sequence[TraceRun], options: EngineOptions) -> li
 
 def config_of(rules: Rules) -> TlcConfig:
     """Give the configuration of a run of TLC."""
-    hardening = ", ".join(f'"{name}"' for name in sorted(rules.hardening))
-    leader = rules.appointed_leader_id
-    appointed = "<- NoAppointedLeader" if leader == NULL_VALUE else f"= {leader}"
     return TlcConfig(
         init="TraceInit",
         next="TraceNext",
         view="TraceView",
         constants={
-            "MemberCount": f"= {rules.member_count}",
-            "Revision": f'= "{rules.revision}"',
-            "Hardening": f"= {{{hardening}}}",
-            "AppointedLeaderId": appointed,
+            **constants_of(rules),
             "ChannelCapacity": f"= {_UNBOUNDED}",
             "NetworkCapacity": f"= {_UNBOUNDED}",
             "Runs": "<- GivenRuns",

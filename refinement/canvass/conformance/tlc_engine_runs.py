@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE
-from canvass.cluster.rules import HARDENED, Rules
 from canvass.tlc import TlcError
 from canvass.traces.columns import EventColumns, Ints
 from canvass.traces.layout import (
@@ -204,21 +203,6 @@ class TraceRun:
     def position(self, rank: int) -> int:
         """Give the position that was recorded for a rank."""
         return self.positions[rank] if 0 <= rank < len(self.positions) else rank
-
-
-def rules_of(run: Run) -> Rules:
-    """Give the constants of the spec for a run.
-
-    Raises
-    ------
-    ValueError
-        If ``run.json`` names a hardening that there is not, or appoints no member.
-    """
-    named = Rules.of(run.revision, run.member_count, run.appointed_leader_id)
-    hardening = frozenset(run.hardening)
-    if run.revision == HARDENED and not hardening:
-        return named
-    return Rules(run.member_count, named.revision, hardening, run.appointed_leader_id)
 
 
 # --- reading --------------------------------------------------------------------------------------

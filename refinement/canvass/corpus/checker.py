@@ -27,7 +27,6 @@ from canvass.conformance.screen import RunState, Screening
 from canvass.conformance.step_lookup import (
     REFUSED,
     StepLookup,
-    ask_tlc,
     cache_file,
     default_cache,
     spec_digest,
@@ -65,7 +64,7 @@ from canvass.corpus.storage import (
 from canvass.corpus.stored import store
 from canvass.graph.artifact import open_keys
 from canvass.steps.lookup import KeyTable
-from canvass.steps.oracle import Answer
+from canvass.steps.oracle import Answer, ask
 from canvass.steps.step import Step
 from canvass.traces.aeron_log.errors import AeronLogError
 from canvass.traces.alignment.importer import ImportFault, import_logs
@@ -371,4 +370,4 @@ def _ask_alone(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     lock = Path(tempfile.gettempdir()) / f"canvass-oracle-{os.getuid()}.lock"
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        return ask_tlc(rules, steps)
+        return ask(rules, steps)

@@ -19,7 +19,7 @@ from canvass.conformance.diagnose import divergences_of, known_codes, rows_of_ru
 from canvass.conformance.screen import RunState, Screening, check_whole
 from canvass.conformance.sequence import Sequence as RunSequence
 from canvass.conformance.step_lookup import REFUSED, UNKNOWN, StepLookup
-from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.conformance.steps import StepChecker, step_at
 from canvass.conformance.verdict import Divergence, RunVerdict, Verdict
 from canvass.corpus.byterange import RangeReader
 from canvass.corpus.local_units import on_this_machine
@@ -110,7 +110,7 @@ def _screen_rows(unit: Unit, part: Part, screening: Screening) -> ScreenedPart:
 def _new_state(unit: Unit, run: Run) -> RunState:
     state = RunState(unit.location, run.run_id, run)
     try:
-        rules_of(run)
+        _ = run.rules
     except ValueError as error:
         state.malformed = str(error)
     return state

@@ -18,7 +18,6 @@ from canvass.cluster.messages import NULL_VALUE, Message
 from canvass.cluster.quorum import quorum_position
 from canvass.cluster.transitions import persistent_member
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.steps import rules_of
 from canvass.distance.moment import Moment
 from canvass.lanes.of_run import RunLanes
 from canvass.simulation.scenario.contents import (
@@ -100,7 +99,7 @@ class RunMoments:
 
     def __init__(self, path: Path) -> None:
         self.loaded: LoadedRun = load(path, RunFolder(path).run.run_id)
-        self.rules = rules_of(self.loaded.run)
+        self.rules = self.loaded.run.rules
         self.lanes = RunLanes(self.loaded.columns)
         columns = self.loaded.states.state
         wanted = [STATE_INDEX[name] for name in _READ]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.csr import Rows
+from canvass.graph.tabular import Rows
 from canvass.graph.view import StateGraph
 from canvass.steps.distinct import distinct_rows
 

@@ -18,6 +18,7 @@ label: equal graphs make equal files. Nothing here reads a dump or runs TLC.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,6 @@ from numpy.typing import NDArray
 
 from canvass.graph import GraphError
 from canvass.graph.artifact import Count, Digest
-from canvass.graph.csr import Adjacency, Rows, hash64
 from canvass.graph.folders import (
     decode_manifest,
     file_digest,
@@ -40,10 +40,10 @@ from canvass.graph.folders import (
     verify_files,
     write_manifest,
 )
-from canvass.graph.tabular import ID_BYTES, MISSHAPEN, find_row, fixed_bytes
+from canvass.graph.tabular import ID_BYTES, MISSHAPEN, Rows, fixed_bytes
 from canvass.graph.values import Columns, ValueTable
 from canvass.graph.values import Kind as ValueKind
-from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.tlc import Value
 
 SCHEMA: Final = "canvass.graph.dump/1"
@@ -299,27 +299,25 @@ def _check(arrays: DumpArrays, manifest: DumpManifest, folder: Path) -> None:
         raise GraphError(f"{folder}: the tables are not as long as the manifest says")
 
 
-class DumpView(Adjacency):
-    """A `canvass.graph.view.StateGraph` of a TLC dump."""
+class DumpView(StateGraph):
+    """The graph of a TLC dump."""
 
     kind: Kind = "tlc"
 
     def __init__(self, manifest: DumpManifest, arrays: DumpArrays, folder: Path) -> None:
         super().__init__(
-            state_count=len(arrays.ids),
+            folder=folder,
+            ids=arrays.ids,
+            expanded=arrays.expanded,
             source=arrays.source,
             target=arrays.target,
             action=arrays.action,
             number=np.arange(len(arrays.source), dtype=np.int32),
-            action_count=len(arrays.action_names),
         )
         self.manifest = manifest
-        self.folder = folder
         self.values = arrays.values
         self.fields = manifest.variables
         self.actions = arrays.action_names
-        self.expanded = arrays.expanded
-        self.ids = arrays.ids
         self._arrays = arrays
 
     @property
@@ -351,17 +349,9 @@ class DumpView(Adjacency):
 
     def _labels(self) -> NDArray[np.int64]:
         """Hash the arguments of labels; 0 for none."""
-        hashes = [hash64(text.encode()) for text in self._arrays.argument_texts]
+        hashes = [_hash(text) for text in self._arrays.argument_texts]
         # The last one is that of no arguments, whose code is -1.
         return np.array([*hashes, 0], dtype=np.int64)[self._arrays.arguments]
-
-    def id_of(self, row: int) -> str:
-        """Give the id of a state."""
-        return bytes(self.ids[row]).hex()
-
-    def find(self, prefix: str) -> int | None:
-        """Give the row of the state whose id begins with the text."""
-        return find_row(self.ids, prefix)
 
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some variables in all states."""
@@ -391,13 +381,7 @@ class DumpView(Adjacency):
         )
 
 
-def open_dump_view(folder: Path, *, verify: bool = True) -> DumpView:
-    """Open the folder of a graph that a dump made.
-
-    Raises
-    ------
-    GraphError
-        If there is none, or it is damaged.
-    """
-    manifest, arrays = read_dump_graph(folder, verify=verify)
-    return DumpView(manifest, arrays, folder)
+def _hash(text: str) -> int:
+    """Hash a text to 64 bits with a sign."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:8], "little", signed=True)

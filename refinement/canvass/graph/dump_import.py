@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.csr import Rows
 from canvass.graph.dump_folder import (
     MAX_STATES,
     DumpArrays,
@@ -29,7 +28,7 @@ from canvass.graph.dump_folder import (
     write_dump_graph,
 )
 from canvass.graph.folders import file_digest, need_place
-from canvass.graph.tabular import ID_BYTES
+from canvass.graph.tabular import ID_BYTES, Rows
 from canvass.graph.values import ValueBuilder
 from canvass.tlc import (
     DumpEdge,

@@ -20,12 +20,11 @@ from canvass.cluster.member import Member
 from canvass.cluster.names import wire_name
 from canvass.cluster.transitions import persistent_member
 from canvass.graph import GraphError
-from canvass.graph.artifact import Graph, open_graph
-from canvass.graph.csr import Adjacency, Rows
+from canvass.graph.artifact import Graph
 from canvass.graph.printed import state_id
-from canvass.graph.tabular import find_row
+from canvass.graph.tabular import Rows, find_row
 from canvass.graph.values import ABSENT, Columns, ValueBuilder
-from canvass.graph.view import EdgeView, Kind, Tree
+from canvass.graph.view import EdgeView, Kind, StateGraph, Tree
 from canvass.steps.distinct import distinct_rows
 from canvass.steps.oracle import rules_digest
 from canvass.steps.step import entry_cells, record_cells, state_cells
@@ -192,8 +191,8 @@ def _mix(out: Words, column: NDArray[Any]) -> Words:
 _CHUNK: Final = 1 << 17
 
 
-class MemberView(Adjacency):
-    """A `canvass.graph.view.StateGraph` of an artifact."""
+class MemberView(StateGraph):
+    """The graph of one member."""
 
     kind: Kind = "member"
     actions = ACTION_NAMES
@@ -201,7 +200,6 @@ class MemberView(Adjacency):
 
     def __init__(self, graph: Graph, folder: Path) -> None:
         self.graph = graph
-        self.folder = folder
         count = len(graph.representative)
         self._state = np.flatnonzero(graph.representative == np.arange(count))
         """The artifact's row of each state here."""
@@ -211,15 +209,14 @@ class MemberView(Adjacency):
         """The state here of each row of the artifact."""
         edges: Rows = np.flatnonzero(graph.target != NONE).astype(np.int32)
         super().__init__(
-            state_count=len(self._state),
+            folder=folder,
+            ids=graph.ids[self._state],
+            expanded=graph.expanded[self._state],
             source=self._row[graph.source[edges]],
             target=self._row[graph.target[edges]],
             action=graph.input_action[graph.input[edges]].astype(np.int32),
             number=edges,
-            action_count=len(ACTION_NAMES),
         )
-        self.expanded: NDArray[np.bool_] = graph.expanded[self._state]
-        self.ids = graph.ids[self._state]
 
     @property
     def title(self) -> str:
@@ -278,10 +275,6 @@ class MemberView(Adjacency):
         # A key contains the digest of the rules; here keys of different rules are compared.
         return out ^ np.uint64(rules_digest(self.graph.rules)).view(np.int64)
 
-    def id_of(self, row: int) -> str:
-        """Give the id of a state."""
-        return bytes(self.ids[row]).hex()
-
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text.
 
@@ -336,14 +329,3 @@ class MemberView(Adjacency):
                 for receiver, message in graph.sends_of(int(graph.sent[edge]))
             ],
         )
-
-
-def open_member_view(folder: Path, *, verify: bool = True) -> MemberView:
-    """Open the folder of an artifact.
-
-    Raises
-    ------
-    GraphError
-        If there is none, or it is damaged.
-    """
-    return MemberView(open_graph(folder, verify=verify), folder)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from canvass.graph.csr import Rows
 from canvass.graph.evaluate import Evaluator, names_in, near, strings_in
 from canvass.graph.syntax import Node, PredicateError, parse_expressions
+from canvass.graph.tabular import Rows
 from canvass.graph.values import Kind
 from canvass.graph.vectors import Kernel, Mask, Nodes, Vector
 from canvass.graph.view import StateGraph

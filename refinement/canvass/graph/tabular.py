@@ -72,6 +72,9 @@ def find_row(ids: NDArray[np.uint8], prefix: str) -> int | None:
 
 
 Ints = NDArray[np.int64]
+Offsets = NDArray[np.int64]
+Rows = NDArray[np.int32]
+"""Rows of states or of edges."""
 
 STATES_FILE: Final = "states.parquet"
 INPUTS_FILE: Final = "inputs.parquet"

@@ -1,24 +1,26 @@
 """`StateGraph`: what queries need of a state graph; `open_view` opens either kind.
 
 Questions (`canvass.graph.predicate`, `walks`, `project`, `diff`, `export`)
-know this protocol and nothing of files. A graph is arrays here: opening one makes no Python object
+know this class and nothing of files. A graph is arrays here: opening one makes no Python object
 for a state or an edge, and a state becomes a readable tree when somebody asks for it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from canvass.graph import GraphError
-from canvass.graph.artifact import SCHEMA
-from canvass.graph.csr import Offsets, Rows
+from canvass.graph.artifact import SCHEMA, open_graph
 from canvass.graph.folders import MANIFEST_FILE, AnyManifest, decode_manifest
+from canvass.graph.tabular import Offsets, Rows, find_row
 from canvass.graph.values import Columns
 from canvass.tlc import Value
 
@@ -53,109 +55,176 @@ class EdgeView:
     sends: Sequence[Tree]
 
 
-class StateGraph(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Sorted:
+    """Edges in groups, one for each state: ``order[offsets[row]:offsets[row + 1]]`` are its own."""
+
+    offsets: Offsets
+    order: Rows
+
+
+def group_by(ends: Rows, state_count: int) -> Sorted:
+    """Group edges by one of their ends: the row of a state for each edge."""
+    counts = np.bincount(ends, minlength=state_count)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if bool((ends[1:] >= ends[:-1]).all()):
+        order = np.arange(len(ends), dtype=np.int32)
+    else:
+        order = np.argsort(ends, kind="stable").astype(np.int32)
+    return Sorted(offsets, order)
+
+
+class StateGraph(ABC):
     """A state graph in arrays.
 
     States are rows from 0 in the order of their ids, which are content hashes: equal on every
     machine, and in every graph that has the state. Edges have numbers, too. ``out_*`` are the edges
     by source: those of ``row`` are at ``out_offsets[row]`` up to ``out_offsets[row + 1]``. ``in_*``
-    are the same by target.
+    are the same by target. Within a state edges keep the order of their numbers, so whatever walks
+    over them gives the same answer each time. Groups are made when they are first asked for.
+
+    Parameters
+    ----------
+    folder
+        Where the graph is.
+    ids
+        16 bytes for each state, ascending.
+    expanded
+        For each state, whether its steps are in the graph.
+    source, target
+        The rows of the states that each edge connects.
+    action
+        The code of its action.
+    number
+        Its number, ascending.
     """
 
-    @property
-    def kind(self) -> Kind:
-        """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
+    kind: Kind
+    """``member``: made by ``canvass graph build``; ``tlc``: by a dump of any model."""
+    actions: tuple[str, ...]
+    """The names of the actions; the index is the code in ``out_action``."""
+    fields: tuple[str, ...]
+    """What a predicate may begin a path with: the variables of the state."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        ids: NDArray[np.uint8],
+        expanded: NDArray[np.bool_],
+        source: Rows,
+        target: Rows,
+        action: Rows,
+        number: Rows,
+    ) -> None:
+        self.folder = folder
+        self.ids = ids
+        self.expanded = expanded
+        self._source = source
+        self._target = target
+        self._action = action
+        self._number = number
 
     @property
-    def folder(self) -> Path:
-        """Where the graph is."""
-
-    @property
+    @abstractmethod
     def title(self) -> str:
         """The name of the model."""
 
     @property
+    @abstractmethod
     def complete(self) -> bool | None:
         """Whether all reachable states were expanded, none if unknown."""
 
     @property
+    @abstractmethod
     def detail(self) -> Tree:
         """Where the graph comes from, for a person: name and value."""
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of the actions; the index is the code in ``out_action``."""
-
-    @property
-    def action_counts(self) -> NDArray[np.int64]:
-        """Edges by the code of their action."""
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """What a predicate may begin a path with: the variables of the state."""
-
-    @property
-    def ids(self) -> NDArray[np.uint8]:
-        """16 bytes for each state, ascending."""
-
-    @property
+    @abstractmethod
     def identities(self) -> NDArray[np.int64]:
         """128 bits for each state, equal for states that differ in the numbering of peers only."""
 
     @property
-    def state_count(self) -> int:
-        """How many states there are."""
-
-    @property
-    def edge_count(self) -> int:
-        """How many edges there are, those included that lead back to their source."""
-
-    @property
+    @abstractmethod
     def initial(self) -> Rows:
         """The rows of the initial states."""
 
     @property
-    def expanded(self) -> NDArray[np.bool_]:
-        """For each state, whether its steps are in the graph."""
+    def state_count(self) -> int:
+        """How many states there are."""
+        return len(self.ids)
+
+    @property
+    def edge_count(self) -> int:
+        """How many edges there are, those included that lead back to their source."""
+        return len(self._number)
+
+    @cached_property
+    def action_counts(self) -> NDArray[np.int64]:
+        """Edges by the code of their action."""
+        return np.bincount(self._action, minlength=len(self.actions))
+
+    @cached_property
+    def _out(self) -> Sorted:
+        return group_by(self._source, self.state_count)
+
+    @cached_property
+    def _in(self) -> Sorted:
+        return group_by(self._target, self.state_count)
 
     @property
     def out_offsets(self) -> Offsets:
-        """Where the edges of each state begin in the arrays ``out_*``."""
+        """Where the edges of each state begin."""
+        return self._out.offsets
 
-    @property
+    @cached_property
     def out_target(self) -> Rows:
         """Where an edge leads."""
+        return self._target[self._out.order]
 
-    @property
+    @cached_property
     def out_action(self) -> Rows:
         """The code of its action."""
+        return self._action[self._out.order]
 
-    @property
+    @cached_property
     def out_edge(self) -> Rows:
         """Its number."""
+        return self._number[self._out.order]
 
-    @property
+    @cached_property
     def out_label(self) -> NDArray[np.int64]:
         """A hash of what it consumes and sends, or of its label; equal for equal ones anywhere."""
+        return self._labels()[self._out.order]
+
+    @abstractmethod
+    def _labels(self) -> NDArray[np.int64]:
+        """Give such a hash for each edge in the order in which they were given."""
 
     @property
     def in_offsets(self) -> Offsets:
-        """Where the edges that lead to each state begin in the arrays ``in_*``."""
+        """Where the edges that lead to each state begin."""
+        return self._in.offsets
 
-    @property
+    @cached_property
     def in_source(self) -> Rows:
         """Where an edge comes from."""
+        return self._source[self._in.order]
 
-    @property
+    @cached_property
     def in_action(self) -> Rows:
         """The code of its action."""
+        return self._action[self._in.order]
 
-    @property
+    @cached_property
     def in_edge(self) -> Rows:
         """Its number."""
+        return self._number[self._in.order]
 
     def id_of(self, row: int) -> str:
         """Give the id of a state: 32 hexadecimal digits."""
+        return bytes(self.ids[row]).hex()
 
     def find(self, prefix: str) -> int | None:
         """Give the row of the state whose id begins with the text, none if there is none.
@@ -165,16 +234,21 @@ class StateGraph(Protocol):
         GraphError
             If the text is no beginning of an id, or several states have it.
         """
+        return find_row(self.ids, prefix)
 
+    @abstractmethod
     def columns(self, fields: Sequence[str]) -> Columns:
         """Give the values of some of ``fields`` in all states."""
 
+    @abstractmethod
     def state(self, row: int) -> Mapping[str, Value]:
         """Give a state as TLA+ values, by the names of its variables."""
 
+    @abstractmethod
     def tree(self, row: int) -> Tree:
         """Give a state as plain JSON values, by the names of its variables."""
 
+    @abstractmethod
     def edge(self, edge: int) -> EdgeView:
         """Give one edge.
 
@@ -201,12 +275,13 @@ def open_view(folder: Path, *, verify: bool = True) -> StateGraph:
         If there is no graph, or it is damaged.
     """
     from canvass.graph.dump_folder import SCHEMA as DUMP_SCHEMA
-    from canvass.graph.dump_folder import open_dump_view
-    from canvass.graph.member_view import open_member_view
+    from canvass.graph.dump_folder import DumpView, read_dump_graph
+    from canvass.graph.member_view import MemberView
 
     schema = decode_manifest(folder, AnyManifest).schema
-    if schema in (SCHEMA, DUMP_SCHEMA):
-        opened = open_member_view if schema == SCHEMA else open_dump_view
-        return opened(folder, verify=verify)
+    if schema == SCHEMA:
+        return MemberView(open_graph(folder, verify=verify), folder)
+    if schema == DUMP_SCHEMA:
+        return DumpView(*read_dump_graph(folder, verify=verify), folder)
     path = folder / MANIFEST_FILE
     raise GraphError(f"{path}: the schema is {ascii(schema)[:60]}, not {SCHEMA} or {DUMP_SCHEMA}")

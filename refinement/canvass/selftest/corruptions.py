@@ -22,7 +22,6 @@ from canvass.cluster.member import Member, new_member
 from canvass.cluster.messages import Message
 from canvass.cluster.rules import Rules
 from canvass.conformance.diagnose import MESSAGE_CAUSALITY
-from canvass.conformance.steps import rules_of
 from canvass.conformance.verdict import DivergenceClass, RunVerdict, Verdict
 from canvass.traces.schema import (
     Event,
@@ -63,7 +62,7 @@ class RecordedRun:
             for event in events
             if event.input.id
         }
-        return cls(run, streams, lines, rules_of(run), receivers)
+        return cls(run, streams, lines, run.rules, receivers)
 
     def state_after(self, member: int, step: int) -> Member:
         """Give the state after a step; before all steps, that of a member with empty disks."""

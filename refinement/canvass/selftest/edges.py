@@ -1,9 +1,9 @@
-"""Mutants of the core on the edges of the state graphs: which edge gives each of them away.
+"""A protocol core, or a mutant of it, on the edges of the state graphs.
 
 Every input that TLC tried in a state is a trial: the core is put in the state and given the input,
-and what comes of it must be what the graph says. This module orders the trials, so that a
-mutant is killed soon, and reports the kill; `canvass.conformance.equivalence` executes whole
-graphs and reports every mismatch in full.
+and what comes of it must be what the graph says: the same state, the same sends in the same order,
+effects that lead to that state, or nothing at all where the spec does not enable the action. The
+trials are ordered so that a mutant is killed soon.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from canvass.cluster.core import Handler
 from canvass.cluster.member import Input, Member
 from canvass.cluster.outcome import Outcome
-from canvass.conformance.equivalence import operator_place
+from canvass.conformance.operators import operator_place
 from canvass.graph.artifact import Graph
 from canvass.selftest.member_world import MemberWorld, disagreement, world_of
 from canvass.steps.step import Sends
@@ -59,7 +60,7 @@ class Trials:
         self.graph = graph
         self.rules = graph.rules
         self._rng = np.random.default_rng(0)
-        self._by_action: dict[Action, list[Trial]] = {}
+        self._by_action: dict[Action, NDArray[np.int64]] = {}
 
     @cached_property
     def states(self) -> list[Member]:
@@ -81,8 +82,8 @@ class Trials:
         """What each state says of the member's world."""
         return [world_of(state) for state in self.states]
 
-    def of(self, action: Action) -> list[Trial]:
-        """Give the trials of an action."""
+    def of(self, action: Action) -> NDArray[np.int64]:
+        """Give the trials of an action, a row each: see `Trial`."""
         if action not in self._by_action:
             graph, code = self.graph, ACTIONS.index(action)
             rows = np.flatnonzero(graph.input_action[graph.input] == code)
@@ -94,7 +95,7 @@ class Trials:
             none[:, 0] = np.repeat(barred, len(inputs))
             none[:, 1] = np.tile(inputs, len(barred))
             both = np.concatenate([tried, none])
-            self._by_action[action] = both[self._rng.permutation(len(both))].tolist()
+            self._by_action[action] = both[self._rng.permutation(len(both))]
         return self._by_action[action]
 
     def rounds(self, actions: Iterable[Action]) -> Iterator[tuple[Action, Sequence[Trial]]]:
@@ -103,7 +104,7 @@ class Trials:
         first = 0
         for last in (*ROUNDS, None):
             for action in chosen:
-                trials = self.of(action)[first:last]
+                trials = self.of(action)[first:last].tolist()
                 if trials:
                     yield action, trials
             first = last or 0

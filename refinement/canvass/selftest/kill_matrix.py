@@ -25,7 +25,7 @@ from canvass.selftest.edges import EdgeKill, Trials, find_kill
 from canvass.selftest.election_edits import ELECTION_EDITS
 from canvass.selftest.log_edits import LOG_EDITS
 from canvass.selftest.mutation import SHARED, SOURCES, Core, Mutant, load, module_source
-from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.traces.actions import ACTIONS, Action
 
@@ -137,8 +137,7 @@ def find_unreachable_kill(trials: Trials, core: Any, actions: Iterable[Action]) 
                 steps.append(Step(0, before, action, given, broken.next, sends))
             if len(steps) == ASKED:
                 break
-    rules = trials.rules
-    answers = ask(Ruleset(rules.member_count, rules.revision, rules.hardening), steps)
+    answers = ask(trials.rules, steps)
     refused = [step for step, answer in zip(steps, answers, strict=True) if not answer.allowed]
     if not refused:
         return None

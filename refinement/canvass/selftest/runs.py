@@ -22,14 +22,14 @@ from msgspec.structs import replace
 from canvass.cluster.names import wire_name
 from canvass.cluster.rules import Rules
 from canvass.conformance.check import check_units
-from canvass.conformance.step_lookup import Ask, StepLookup, ask_tlc
+from canvass.conformance.step_lookup import Ask, StepLookup
 from canvass.conformance.verdict import RunVerdict, Verdict
 from canvass.graph.artifact import open_keys
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, Legal, RecordedRun
 from canvass.selftest.driven import record_run
 from canvass.selftest.kill_matrix import Control, MutantResult
-from canvass.steps.core_oracle import core_answer
-from canvass.steps.oracle import Answer
+from canvass.steps.oracle import Answer, ask
+from canvass.steps.reduction import core_answer
 from canvass.steps.step import Step
 
 GOOD_STEPS: Final = 120
@@ -49,7 +49,7 @@ Progress = Callable[[str], object]
 class CoreThenOracle:
     """Answers as the core does, and remembers what to ask the oracle afterwards."""
 
-    oracle: Ask = ask_tlc
+    oracle: Ask = ask
     given: dict[Rules, dict[Step, Answer]] = field(default_factory=dict)
 
     def ask(self, rules: Rules, steps: Sequence[Step]) -> list[Answer]:
@@ -114,7 +114,7 @@ def check_runs(
     corrupted: int,
     seed: int = 0,
     graphs: Sequence[Path] = (),
-    oracle: Ask = ask_tlc,
+    oracle: Ask = ask,
     progress: Progress | None = None,
 ) -> RunsResult:
     """Make runs in a folder, check them, and compare the verdicts with what is due.

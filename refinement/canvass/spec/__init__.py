@@ -4,8 +4,7 @@ Nothing here starts TLC or reads TLA+ beyond the comment box of a definition. Th
 written.
 """
 
-from canvass.spec.errors import SpecError
-from canvass.spec.files import find_file, module_folders, spec_root
+from canvass.spec.files import SpecError, find_file, module_folders, spec_root
 from canvass.spec.manifest import (
     Expected,
     Manifest,

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from canvass.spec.errors import SpecError
+
+class SpecError(Exception):
+    """The spec folder or its manifest cannot be used; the message is one line."""
+
 
 MANIFEST_NAME = "manifest.json"
 

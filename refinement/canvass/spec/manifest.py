@@ -13,8 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from canvass.spec.errors import SpecError
-from canvass.spec.files import MANIFEST_NAME, find_file, spec_root
+from canvass.spec.files import MANIFEST_NAME, SpecError, find_file, spec_root
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_.-]*\Z")]
 Count = Annotated[int, msgspec.Meta(ge=1)]

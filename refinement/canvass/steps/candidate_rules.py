@@ -6,13 +6,16 @@ from canvass.cluster.member import ElectionState, Role
 from canvass.cluster.messages import NULL_VALUE
 from canvass.cluster.predicates import BALLOT_OPEN
 from canvass.cluster.quorum import is_quorum
-from canvass.steps.draft import SELF, Cells, Draft, must
-from canvass.steps.election_parts import (
+from canvass.steps.draft import (
     ENTER_CANVASS,
     ENTER_INIT,
     POSITION,
+    SELF,
     VOTE,
+    Cells,
+    Draft,
     canvassing,
+    must,
     new_election,
     newer,
 )

@@ -53,15 +53,15 @@ from canvass.steps.step import (
     WORD,
     Step,
     entry_cells,
+    flat_message,
     hash_cells,
     input_cells,
     member_of,
-    message_cells,
     record_cells,
     state_cells,
 )
 from canvass.traces.actions import ACTIONS, Action
-from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, MESSAGE_FIELDS, STATE_COLUMNS, Kind
+from canvass.traces.layout import INPUT_COLUMNS, MEMBER_COLUMNS, STATE_COLUMNS, Kind
 from canvass.traces.layout import kind as kind_of
 from canvass.traces.limits import MAX_INT
 
@@ -496,12 +496,12 @@ def _key_cells(value: Canonical) -> Iterator[int]:
         if name in read:
             yield cell
     if step.input.message is not None:
-        yield from _sent_cells(step.input.message)
+        yield from flat_message(step.input.message)
     yield from _kept_cells(step.before, frame.before)
     yield from _kept_cells(step.after, frame.after)
     for to, message in step.sends:
         yield to
-        yield from _sent_cells(message)
+        yield from flat_message(message)
 
 
 def _kept_cells(state: Member, kept: frozenset[str]) -> Iterator[int]:
@@ -516,10 +516,3 @@ def _kept_cells(state: Member, kept: frozenset[str]) -> Iterator[int]:
         yield len(state.recording_log)
         for entry in state.recording_log:
             yield from entry_cells(entry)
-
-
-def _sent_cells(message: Message) -> Iterator[int]:
-    cells = message_cells(message)
-    yield cells[0]
-    for name in message.__struct_fields__:
-        yield cells[1 + MESSAGE_FIELDS.index(name)]

@@ -6,13 +6,17 @@ from typing import Final
 
 from canvass.cluster.member import ElectionState, Role, TermEntry
 from canvass.cluster.messages import NULL_VALUE
-from canvass.steps.draft import LARGE, SELF, Cells, Draft, must
-from canvass.steps.election_parts import (
+from canvass.steps.draft import (
     ENTER_INIT,
+    LARGE,
     POSITION,
     REPLICATION,
+    SELF,
     VOTE,
+    Cells,
+    Draft,
     canvassing,
+    must,
     newer,
 )
 

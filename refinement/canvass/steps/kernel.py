@@ -31,7 +31,6 @@ from canvass.steps.kernel_parts import (
     unequal_field,
     window,
 )
-from canvass.steps.step import RowLayout
 from canvass.steps.tables import REGIMES, tables
 from canvass.traces.actions import Action
 from canvass.traces.layout import (
@@ -53,6 +52,9 @@ UNKNOWN_BEFORE: Final = 1
 FRAME_BROKEN: Final = 2
 OUT_OF_DOMAIN: Final = 3
 LONG: Final = 4
+
+_MORE_ENTRIES: Final = 5
+"""A canonical step keeps so many entries of a recording log, and one for each member, at most."""
 
 FLAVOUR_149: Final = 1
 FLAVOUR_HZ1: Final = 2
@@ -503,7 +505,7 @@ def canonical_keys(
         For `Status.FRAME_BROKEN` the number that `canvass.steps.tables.field_name` names.
     """
     count = len(action)
-    layout = RowLayout(members.shape[1])
+    member_count = members.shape[1]
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
     detail = np.empty(count, dtype=np.int64)
@@ -523,8 +525,8 @@ def canonical_keys(
         log,
         send_offsets,
         sends,
-        layout.log_capacity,
-        layout.send_capacity,
+        member_count + _MORE_ENTRIES,
+        2 * member_count,
         keys,
         status,
         detail,

@@ -9,8 +9,7 @@ from canvass.cluster.messages import NULL_VALUE, CommitPosition, NewLeadershipTe
 from canvass.cluster.predicates import BALLOT_OPEN, RECORDS_READ
 from canvass.cluster.quorum import is_quorum, quorum_position, quorum_size
 from canvass.steps.canonical import LEADER_STATES
-from canvass.steps.draft import LARGE, SELF, Cells, Draft, must
-from canvass.steps.election_parts import POSITION, VOTE
+from canvass.steps.draft import LARGE, POSITION, SELF, VOTE, Cells, Draft, must
 
 
 def _counted(draft: Draft, own: int | None, active: Iterable[int], bound: int | None) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from canvass.cluster.member import Member
-from canvass.cluster.messages import MESSAGE_TYPES, Message
+from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
 from canvass.cluster.rules import Rules
 from canvass.spec.files import module_folders
 from canvass.steps.step import (
@@ -46,37 +46,28 @@ BATCH_STEPS: Final = 20_000
 """Steps in one run of TLC: more cost memory, fewer the start of Java and its slow first seconds."""
 
 _ROOT_MODULE: Final = "StepOracleBatch"
-_APPOINTED_OTHER: Final = 1
-"""In a canonical step the member is 0, so this is another."""
+_HEAP_MIB: Final = 2048
 
 
 class OracleError(TlcError):
     """TLC ended without an answer for every step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
-    """What chooses the rules: see the constants of ``MemberState.tla``."""
+def constants_of(rules: Rules) -> dict[str, str]:
+    """Give the constants of ``MemberState.tla`` as a configuration has them."""
+    hardening = ", ".join(f'"{name}"' for name in sorted(rules.hardening))
+    leader = rules.appointed_leader_id
+    return {
+        "MemberCount": f"= {rules.member_count}",
+        "Revision": f'= "{rules.revision}"',
+        "Hardening": f"= {{{hardening}}}",
+        "AppointedLeaderId": "<- NoAppointedLeader" if leader == NULL_VALUE else f"= {leader}",
+    }
 
-    member_count: int
-    revision: str
-    hardening: frozenset[str] = frozenset()
-    barred: bool = False
-    """Another member is the appointed leader."""
 
-    def config(self) -> TlcConfig:
-        """Give the configuration of a run of the oracle."""
-        hardening = ", ".join(f'"{name}"' for name in sorted(self.hardening))
-        appointed = f"= {_APPOINTED_OTHER}" if self.barred else "<- NoAppointedLeader"
-        return TlcConfig(
-            constants={
-                "MemberCount": f"= {self.member_count}",
-                "Revision": f'= "{self.revision}"',
-                "Hardening": f"= {{{hardening}}}",
-                "AppointedLeaderId": appointed,
-                "Steps": "<- GivenSteps",
-            }
-        )
+def config_of(rules: Rules) -> TlcConfig:
+    """Give the configuration of a run of the oracle."""
+    return TlcConfig(constants={**constants_of(rules), "Steps": "<- GivenSteps"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +83,7 @@ class Answer:
     outcomes: tuple[tuple[Member, Sends], ...] = ()
 
 
-def ask(rules: Ruleset, steps: Sequence[Step], heap_mib: int = 2048) -> list[Answer]:
+def ask(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     """Ask TLC about steps, in as many runs as it takes.
 
     Parameters
@@ -100,9 +91,7 @@ def ask(rules: Ruleset, steps: Sequence[Step], heap_mib: int = 2048) -> list[Ans
     rules
         The rules that hold for all of them. ``barred`` of the steps themselves is not read.
     steps
-        In any order.
-    heap_mib
-        Java heap of a run.
+        In any order. Sends to different members have no order.
 
     Returns
     -------
@@ -118,17 +107,17 @@ def ask(rules: Ruleset, steps: Sequence[Step], heap_mib: int = 2048) -> list[Ans
     """
     answers: list[Answer] = []
     for start in range(0, len(steps), BATCH_STEPS):
-        answers += _ask_batch(rules, steps[start : start + BATCH_STEPS], heap_mib)
+        answers += _ask_batch(rules, steps[start : start + BATCH_STEPS])
     return answers
 
 
-def _ask_batch(rules: Ruleset, steps: Sequence[Step], heap_mib: int) -> list[Answer]:
+def _ask_batch(rules: Rules, steps: Sequence[Step]) -> list[Answer]:
     given: dict[int, Answer] = {}
     with tempfile.TemporaryDirectory(prefix="canvass-oracle-") as folder:
         module = Path(folder) / f"{_ROOT_MODULE}.tla"
         module.write_text(module_text(steps), encoding="utf-8")
-        options = TlcOptions(heap_mib=heap_mib, stack_mib=512, library=module_folders())
-        with run(module, rules.config(), options) as tlc:
+        options = TlcOptions(heap_mib=_HEAP_MIB, stack_mib=512, library=module_folders())
+        with run(module, config_of(rules), options) as tlc:
             for value in tlc.printed_values():
                 number, answer = _answer(value, rules.member_count)
                 given[number] = answer

@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from canvass.cluster import core
 from canvass.cluster.member import ModuleState
 from canvass.cluster.rules import Rules
 from canvass.steps import candidate_rules, follower_rules, leader_rules
 from canvass.steps.draft import Draft, Unreduced
+from canvass.steps.oracle import Answer
 from canvass.steps.step import Step
 from canvass.traces.actions import Action
 
@@ -80,3 +82,15 @@ def reduced(step: Step, rules: Rules) -> Step:
     except Unreduced:
         return step
     return draft.result()
+
+
+def core_answer(rules: Rules, step: Step) -> Answer:
+    """Say what the core says of one step; sends to different members have no order."""
+    outcome = core.step(rules, step.member, step.before, step.action.value, step.input)
+    if outcome is None:
+        return Answer(False, False)
+    sends = tuple((send.to, send.message) for send in outcome.sends)
+    same = sorted(sends, key=lambda s: s[0]) == sorted(step.sends, key=lambda s: s[0])
+    if same and outcome.next == step.after:
+        return Answer(True, True)
+    return Answer(False, True, ((outcome.next, sends),))

@@ -1,14 +1,12 @@
-"""A step of one member, and its form as a row of integers.
+"""A step of one member, and its parts as integers.
 
 `Step` is what a trace's event, an edge of a state graph and a question to the oracle have in
-common. A row holds a step whose recording logs and sends are short, as canonical ones are; `key`
-names it by its content. How steps become canonical is in `canvass.steps.canonical`.
+common. How steps become canonical is in `canvass.steps.canonical`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -16,7 +14,7 @@ from msgspec import Struct
 from canvass.cluster import messages
 from canvass.cluster.member import Input, Member, MemberRecord, TermEntry
 from canvass.cluster.messages import MESSAGE_TYPES, NULL_VALUE, Message
-from canvass.traces.actions import ACTIONS, Action
+from canvass.traces.actions import Action
 from canvass.traces.layout import (
     FLAG_COLUMNS,
     INPUT_COLUMNS,
@@ -48,56 +46,6 @@ class Step(Struct, frozen=True, gc=False):
     barred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RowLayout:
-    """Which cell of a row holds what, for clusters of one size."""
-
-    member_count: int
-
-    @property
-    def log_capacity(self) -> int:
-        """How many entries of a recording log fit."""
-        return self.member_count + 5
-
-    @property
-    def send_capacity(self) -> int:
-        """How many sends fit."""
-        return 2 * self.member_count
-
-    @property
-    def state_width(self) -> int:
-        """The cells of a state: single fields, records, length of the log, and its entries."""
-        records = len(MEMBER_COLUMNS) * self.member_count
-        return len(STATE_COLUMNS) + records + 1 + len(LOG_COLUMNS) * self.log_capacity
-
-    @property
-    def before(self) -> int:
-        """The first cell of the state before the step."""
-        return INPUT_START + len(INPUT_COLUMNS) + MESSAGE_WIDTH
-
-    @property
-    def after(self) -> int:
-        """The first cell of the state after the step."""
-        return self.before + self.state_width
-
-    @property
-    def sends(self) -> int:
-        """The cell that holds the number of sends; each takes a receiver and a message."""
-        return self.after + self.state_width
-
-    @property
-    def width(self) -> int:
-        """The cells of a row."""
-        return self.sends + 1 + (1 + MESSAGE_WIDTH) * self.send_capacity
-
-
-ACTION_CELL: Final = 0
-BARRED_CELL: Final = 1
-INPUT_START: Final = 2
-MESSAGE_START: Final = INPUT_START + len(INPUT_COLUMNS)
-MESSAGE_WIDTH: Final = 1 + len(MESSAGE_FIELDS)
-"""The type of a message, then each field that some type has."""
-
 ERASED_STATE: Final = tuple(
     len(STATE_ENUMS[name]) - 1
     if name in ("module_state", "election_state")
@@ -117,7 +65,7 @@ _FIELD_PLACES: Final = tuple(
 
 def message_cells(message: Message | None) -> list[int]:
     """Give the type code of a message, -1 for none, and its fields; -1 for fields it has not."""
-    cells = [NULL_VALUE] * MESSAGE_WIDTH
+    cells = [NULL_VALUE] * (1 + len(MESSAGE_FIELDS))
     if message is not None:
         code = MESSAGE_TYPES.index(type(message))
         cells[0] = code
@@ -213,74 +161,6 @@ def input_of(facts: Sequence[int], message: Sequence[int]) -> Input:
         else:
             values[name] = bool(cell) if name in FLAG_COLUMNS else int(cell)
     return Input(message=message_of(message), **values)
-
-
-def fits(step: Step) -> bool:
-    """Whether a row holds the step."""
-    layout = RowLayout(len(step.before.members))
-    longest = max(len(step.before.recording_log), len(step.after.recording_log))
-    return longest <= layout.log_capacity and len(step.sends) <= layout.send_capacity
-
-
-def to_row(step: Step) -> list[int]:
-    """Give the row of a step that fits."""
-    layout = RowLayout(len(step.before.members))
-
-    def block(state: Member) -> Iterator[int]:
-        yield from state_cells(state)
-        for record in state.members:
-            yield from record_cells(record)
-        yield len(state.recording_log)
-        for entry in state.recording_log:
-            yield from entry_cells(entry)
-        spare = layout.log_capacity - len(state.recording_log)
-        yield from [NULL_VALUE] * (len(LOG_COLUMNS) * spare)
-
-    row = [ACTIONS.index(step.action), int(step.barred), *input_cells(step.input)]
-    row += message_cells(step.input.message)
-    row += [*block(step.before), *block(step.after), len(step.sends)]
-    for receiver, message in step.sends:
-        row += [receiver, *message_cells(message)]
-    return row + [NULL_VALUE] * (layout.width - len(row))
-
-
-def from_row(row: Sequence[int], member_count: int) -> Step:
-    """Give the step that a row holds; its member is 0, as in every canonical step."""
-    layout = RowLayout(member_count)
-    width, entry_width = len(MEMBER_COLUMNS), len(LOG_COLUMNS)
-
-    def state(start: int) -> Member:
-        records = start + len(STATE_COLUMNS)
-        length = records + width * member_count
-        return member_of(
-            row[start:records],
-            [row[at : at + width] for at in range(records, length, width)],
-            [
-                row[at : at + entry_width]
-                for at in range(
-                    length + 1, length + 1 + entry_width * int(row[length]), entry_width
-                )
-            ],
-        )
-
-    sends = []
-    for at in range(
-        layout.sends + 1,
-        layout.sends + 1 + (1 + MESSAGE_WIDTH) * int(row[layout.sends]),
-        1 + MESSAGE_WIDTH,
-    ):
-        message = message_of(row[at + 1 : at + 1 + MESSAGE_WIDTH])
-        assert message is not None
-        sends.append((int(row[at]), message))
-    return Step(
-        member=0,
-        before=state(layout.before),
-        action=ACTIONS[int(row[ACTION_CELL])],
-        input=input_of(row[INPUT_START:MESSAGE_START], row[MESSAGE_START : layout.before]),
-        after=state(layout.after),
-        sends=tuple(sends),
-        barred=bool(row[BARRED_CELL]),
-    )
 
 
 WORD: Final = (1 << 64) - 1

@@ -122,6 +122,19 @@ class Run(_Part, frozen=True):
             source=source,
         )
 
+    @property
+    def rules(self) -> Rules:
+        """The rules that the run was made under.
+
+        Raises
+        ------
+        ValueError
+            If ``hardening`` names one that there is not, or no such member can be appointed.
+        """
+        named = Rules.of(self.revision, self.member_count, self.appointed_leader_id)
+        hardening = frozenset(self.hardening) or named.hardening
+        return Rules(self.member_count, named.revision, hardening, self.appointed_leader_id)
+
 
 class Send(_Part, frozen=True, gc=False):
     """One message sent in a step."""

@@ -19,7 +19,7 @@ from canvass.cli.main import run
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import join
 from canvass.conformance.diagnose import load
-from canvass.conformance.steps import StepChecker, rules_of, step_at
+from canvass.conformance.steps import StepChecker, step_at
 from canvass.selftest.driven import record_run
 from canvass.steps.canonical import canonical
 from canvass.steps.step import Step, input_of, member_of, message_of
@@ -45,7 +45,7 @@ def recorded_steps(folder: Path) -> Iterator[tuple[Step, Rules]]:
     for columns in run.columns():
         results = StepChecker().check(join([({run.run.run_id: run.run}, columns)]))
         for row in np.flatnonzero(results.numbers >= 0).tolist():
-            yield step_at(columns, results.states, row), rules_of(run.run)
+            yield step_at(columns, results.states, row), run.run.rules
 
 
 def test_a_step_as_driven_is_the_step_as_recorded_but_for_names(folder: Path) -> None:

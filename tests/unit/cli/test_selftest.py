@@ -12,9 +12,9 @@ import pytest
 from canvass.selftest import kill_matrix, runs
 from canvass.selftest.corruptions import CORRUPTIONS, Corrupted, RecordedRun
 from canvass.selftest.kill_matrix import MUTANTS, Mutant, actions_reached
-from canvass.steps.core_oracle import ask_core
 from canvass.steps.oracle import Answer
 from canvass.traces.actions import Action
+from support.core_lookup import ask_core
 
 pytestmark = pytest.mark.tlc
 

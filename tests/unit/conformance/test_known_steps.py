@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,11 +26,11 @@ from canvass.conformance.steps import example_of, reduced_example
 from canvass.conformance.verdict import Verdict
 from canvass.selftest.driven import record_run
 from canvass.spec.files import spec_root
-from canvass.steps.core_oracle import ask_core
 from canvass.steps.oracle import Answer
-from canvass.steps.step import Step, from_row
+from canvass.steps.step import Step
+from support.core_lookup import ask_core
 
-CAPTURED = Path(__file__).parents[2] / "captures" / "steps.npz"
+CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
 """Distinct steps of captured clusters; see the README there."""
 
 
@@ -127,12 +129,13 @@ def test_what_is_no_table_is_named(content: bytes | None, tmp_path: Path) -> Non
 
 def test_the_steps_of_captured_clusters_are_among_those_that_ship() -> None:
     table = KnownSteps.read(spec_root() / SHIPPED).index()
-    with np.load(CAPTURED) as file:
-        rows = {name: file[name][::20].tolist() for name in file.files}
-    for name, some in rows.items():
+    taken = msgspec.msgpack.decode(
+        lzma.decompress(CAPTURED.read_bytes()), type=dict[str, list[Step]]
+    )
+    for name, found in taken.items():
         revision, count = name.split("-")
-        rules = Rules(int(count), revision)
-        steps = [example_of(from_row(row, int(count)), rules) for row in some]
+        some = found[::20]
+        steps = [example_of(step, Rules(int(count), revision)) for step in some]
         keys = np.array([step.key for step in steps if step is not None], dtype=np.uint64)
 
         assert len(keys) == len(some) > 10

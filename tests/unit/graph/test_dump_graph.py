@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from canvass.graph import GraphError, dump_import
-from canvass.graph.dump_folder import DumpArrays, DumpOrigin, open_dump_view, write_dump_graph
+from canvass.graph.dump_folder import DumpArrays, DumpOrigin, write_dump_graph
 from canvass.graph.dump_import import import_dump
 from canvass.graph.values import Kind, ValueBuilder, ValueTable
 from canvass.graph.view import open_view
@@ -254,7 +254,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(GraphError):
             open_view(folder)
         file.write_bytes(whole)
-    open_dump_view(folder)
+    open_view(folder)
 
 
 def test_a_manifest_may_not_name_other_files(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from canvass.cluster.rules import Rules
 from canvass.steps.canonical import Canonical, FrameBroken, OutOfDomain, canonical, ranks
 from canvass.steps.frames import FIELDS, Regime, frame_of
 from canvass.steps.kernel import Status, canonical_keys, flavour
-from canvass.steps.step import Step, fits, from_row, to_row
+from canvass.steps.step import Step
 from canvass.traces.actions import Action
 from support.random_steps import allowed, random_rules, random_step, renumbered, shuffled
 from support.step_columns import columns_of
@@ -79,17 +79,6 @@ def test_canonical_the_form_of_a_form_is_itself(seed: int) -> None:
 
     if form is not None:
         assert canonical(form.step, canonical_rules(rules, form)) == form
-
-
-@given(SEEDS)
-def test_canonical_a_row_holds_the_form(seed: int) -> None:
-    rng = random.Random(seed)
-    rules = random_rules(rng)
-
-    form = form_of(random_step(rng, rules), rules)
-
-    if form is not None and fits(form.step):
-        assert from_row(to_row(form.step), rules.member_count) == form.step
 
 
 @given(SEEDS)

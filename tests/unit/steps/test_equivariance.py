@@ -13,7 +13,7 @@ from canvass.cluster.rules import HAZARDS, Rules
 from canvass.spec import find_file, load_manifest
 from canvass.steps import oracle
 from canvass.steps.canonical import FrameBroken, OutOfDomain, canonical
-from canvass.steps.oracle import Ruleset, ask
+from canvass.steps.oracle import ask
 from canvass.steps.step import Step
 from canvass.tlc import TlcConfig
 from support.random_steps import allowed, random_step, renumbered, shuffled
@@ -38,8 +38,7 @@ def sound_steps(rules: Rules, seed: int, count: int = STEPS) -> list[tuple[Step,
 
 
 def verdicts(rules: Rules, steps: Sequence[Step]) -> list[bool]:
-    ruleset = Ruleset(rules.member_count, rules.revision, rules.hardening)
-    return [answer.allowed for answer in ask(ruleset, steps)]
+    return [answer.allowed for answer in ask(rules, steps)]
 
 
 @pytest.mark.parametrize("rules", RULES, ids=["1.50", "1.49", "hardened"])
@@ -64,17 +63,17 @@ def mutated_by(monkeypatch: pytest.MonkeyPatch, module: str, mutant: str) -> Non
     by = value.removeprefix("<- ")
     definition = re.search(rf"^{by}\(.*?(?=^\(\*|^---|^===)", family, re.MULTILINE | re.DOTALL)
     assert definition is not None
-    module_text, config = oracle.module_text, Ruleset.config
+    module_text, config = oracle.module_text, oracle.config_of
 
     def with_definition(steps: Sequence[Step]) -> str:
         return module_text(steps).replace("GivenSteps ==", f"{definition[0]}\nGivenSteps ==")
 
-    def with_replacement(rules: Ruleset) -> TlcConfig:
+    def with_replacement(rules: Rules) -> TlcConfig:
         found = config(rules)
         return replace(found, constants={**found.constants, name: f"<- {by}"})
 
     monkeypatch.setattr(oracle, "module_text", with_definition)
-    monkeypatch.setattr(Ruleset, "config", with_replacement)
+    monkeypatch.setattr(oracle, "config_of", with_replacement)
 
 
 def test_spec_a_rule_that_looks_at_the_size_of_a_number_is_caught(

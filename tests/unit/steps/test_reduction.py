@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import lzma
 import random
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,32 +18,31 @@ from msgspec.structs import replace
 from canvass.cluster import core
 from canvass.cluster.member import ElectionState, Input, ModuleState, Role, new_member
 from canvass.cluster.rules import HAZARDS, Rules
-from canvass.conformance.step_lookup import StepLookup, ask_tlc
+from canvass.conformance.step_lookup import StepLookup
 from canvass.conformance.steps import Example, example_of, reduced_example
 from canvass.steps import leader_rules
 from canvass.steps.lookup import KeyTable
-from canvass.steps.oracle import Answer
+from canvass.steps.oracle import Answer, ask
 from canvass.steps.reduction import RULES, reduced
-from canvass.steps.step import Step, from_row
+from canvass.steps.step import Step
 from canvass.traces.actions import Action
 from support.random_steps import allowed, changed_step, random_step
 
 SEEDS = st.integers(0, 2**32 - 1)
-CAPTURED = Path(__file__).parents[2] / "captures" / "steps.npz"
+CAPTURED = Path(__file__).parents[2] / "captures" / "steps.msgpack.xz"
 """Distinct steps of captured clusters; see the README there."""
 
 
 def captured_steps(rng: random.Random, count: int) -> list[Example]:
     """Some steps of captured clusters, of all revisions and sizes."""
     found: list[Example | None] = []
-    with np.load(CAPTURED) as file:
-        for name in file.files:
-            revision, members = name.split("-")
-            rules, rows = Rules(int(members), revision), file[name]
-            found += [
-                example_of(from_row(row, rules.member_count), rules)
-                for row in rows[rng.sample(range(len(rows)), count)].tolist()
-            ]
+    by_rules = msgspec.msgpack.decode(
+        lzma.decompress(CAPTURED.read_bytes()), type=dict[str, list[Step]]
+    )
+    for name, steps in by_rules.items():
+        revision, members = name.split("-")
+        rules = Rules(int(members), revision)
+        found += [example_of(step, rules) for step in rng.sample(steps, count)]
     return [step for step in found if step is not None]
 
 
@@ -92,7 +93,7 @@ def test_reduced_a_step_and_its_reduced_form_have_one_verdict_of_tlc() -> None:
     ]
     forms = list(map(reduced_example, examples))
 
-    lookup = StepLookup(ask_tlc)
+    lookup = StepLookup(ask)
 
     verdicts = lookup.allowed(examples)
     assert verdicts == lookup.allowed(forms)

@@ -14,7 +14,6 @@ from canvass.browser.member_steps import MemberSteps, Taken
 from canvass.browser.sources import Lazy, Source, Store
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun, load
-from canvass.conformance.steps import rules_of
 from canvass.traces.errors import TraceError
 
 
@@ -59,7 +58,7 @@ class Coverages:
 def _batches(sources: list[Source], steps: MemberSteps) -> Iterator[Batch]:
     for source in sources:
         loaded = _loaded(source)
-        if loaded is not None and steps.fits(rules_of(loaded.run)):
+        if loaded is not None and steps.fits(loaded.run.rules):
             yield loaded.batch
 
 

@@ -22,7 +22,7 @@ from canvass.browser.sources import Lazy
 from canvass.cluster.rules import Rules
 from canvass.conformance.batch import Batch
 from canvass.conformance.diagnose import LoadedRun
-from canvass.conformance.steps import StepChecker, example_of, rules_of
+from canvass.conformance.steps import StepChecker, example_of
 from canvass.graph.artifact import Graph, open_keys
 from canvass.graph.build import keys_of_edges
 from canvass.graph.member_view import MemberView
@@ -81,7 +81,7 @@ class MemberSteps:
         """Find a step of a run: edge, source and target here; None if it is not in the graph."""
         if int(loaded.states.before[row]) < 0:
             return None
-        example = example_of(loaded.step(row), rules_of(loaded.run))
+        example = example_of(loaded.step(row), loaded.run.rules)
         if example is None:
             return None
         known = int(self._keys.lookup(np.array([example.key], dtype=np.uint64))[0])

@@ -15,7 +15,6 @@ from canvass.browser.runs import OpenRun
 from canvass.browser.sources import Lazy, Store
 from canvass.browser.verdicts import Checked, Checker, divergence_of, findings_of, marks_of
 from canvass.conformance.report import about
-from canvass.conformance.steps import rules_of
 from canvass.traces.run import RunFolder
 
 
@@ -67,7 +66,7 @@ class RunSource:
 
     def _fits(self, steps: MemberSteps) -> bool:
         try:
-            return steps.fits(rules_of(self.opened.run))
+            return steps.fits(self.opened.run.rules)
         except ValueError:
             return False  # The run is of rules that there are not; its verdict says so.
 
