@@ -397,7 +397,7 @@ def canonicalise(  # noqa: C901  (see the module)
                     member, peer, first_send, end_send, sends, send_start, values, kinds
                 )
                 if total:
-                    hash_input[size] = total
+                    hash_input[size] = int(total)
                     size += 1
             hashes[peer] = hashed(hash_input, size)[0]
         sort_peers(member, members, hashes, order, place)
