@@ -58,14 +58,14 @@ def choose_engine(
 
     events = sum(unit.cost for unit in units) // COST_PER_EVENT
     if events < SPARK_PAYS_FROM:
-        reason = f"one process: {_rounded(events)}, and Spark takes longer to start than it saves"
-        return EngineName.PROCESS, f"{reason} (--engine spark uses Spark)"
+        reason = "which Spark takes longer to start than it saves (--engine spark uses Spark)"
+        return EngineName.PROCESS, f"one process: {_work(events)}, for {reason}"
     if find_spec("pyspark") is None:
-        return EngineName.PROCESS, f"one process, as pyspark is not installed: {_rounded(events)}"
-    return EngineName.SPARK, f"Spark, as there are {_rounded(events)} (--engine process does not)"
+        return EngineName.PROCESS, f"one process, as pyspark is not installed: {_work(events)}"
+    return EngineName.SPARK, f"Spark: {_work(events)} (--engine process does not use it)"
 
 
-def _rounded(events: int) -> str:
-    """Give an estimate with as many digits as it deserves."""
+def _work(events: int) -> str:
+    """Give an estimate with one digit. A log of Aeron is more work than its events."""
     digits = max(0, len(str(events)) - 1)
-    return f"about {round(events, -digits):,} events" if events else "few events"
+    return f"the work of about {round(events, -digits):,} events"

@@ -113,7 +113,7 @@ def _clusters(
 def _commands(source: str) -> str:
     """Give the commands that show an example; a folder of logs is no run yet."""
     if "://" in source:
-        return block((f"canvass batch verify {quote(source)}",))
+        return block((f"canvass batch verify {quote(source)} --out example",))
     place = Path(source).absolute()
     try:
         unit = unit_at(place)

@@ -48,6 +48,18 @@ class Listed(Struct, frozen=True, rename="camel"):
     events: int
     reason: str
 
+    @property
+    def line(self) -> str:
+        """Verdict, run and reason; the reason of a malformed unit begins with its path."""
+        named = self.reason.startswith(self.source)
+        place = "" if named else f"{name_of(self.source, self.run_id)}: "
+        return f"{self.verdict} {place}{self.reason}"
+
+
+def name_of(source: str, run_id: str | None) -> str:
+    """Name a run by its path or URL, within a file of a data set by its id too."""
+    return f"{source} {run_id}" if run_id is not None and source.endswith(".parquet") else source
+
 
 class RunPlace(Struct, frozen=True, rename="camel"):
     """A run of a corpus."""

@@ -110,6 +110,9 @@ def test_the_command_keeps_everything_in_a_store_and_shows_no_secret(
     said = capsys.readouterr()
     assert first == again == 1
     assert "2 CONFORMS, 1 DIVERGES, 1 MALFORMED" in said.out
+    folder = f"{place}/corpus/date=2026-11-20"
+    assert f"such as {folder}/run-1 member 1 step " in said.out
+    assert f"\n  MALFORMED {folder}/run-2/member-0.ndjson:" in said.out
     assert "nothing was verified" in said.out
     written = contents(place / "report") | contents(place / "tables") | contents(place / "cache")
     assert {name.split("/")[0] for name in contents(place / "report")} == {

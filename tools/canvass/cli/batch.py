@@ -6,7 +6,6 @@ The command line and what it prints are here; plan, job and report are in `canva
 from __future__ import annotations
 
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -172,6 +171,7 @@ def register(app: typer.Typer) -> None:
 def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     """Write the result for a person: verdicts, then the clusters of divergences."""
     from canvass.conformance.report import shared_id_remark
+    from canvass.corpus.summary import name_of
 
     console = result_console()
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
@@ -182,16 +182,17 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     fresh = {cluster.identity for cluster in new or ()}
     for one in summary.clusters[:20]:
         mark = "" if new is None else (" (new)" if one.identity in fresh else " (known)")
+        example = name_of(one.example_source, one.example_run_id)
         console.print(
             f"  {one.divergence_class} {one.name}: {one.count:,} in {one.runs:,} runs{mark},"
-            f" such as {_place(one)} member {one.example_member_id}"
+            f" such as {example} member {one.example_member_id}"
             f" step {one.example_step}: {one.example_reason}"
         )
     if summary.cluster_count > 20:
         console.print(f"  and {summary.cluster_count - 20:,} more kinds of divergences")
     for row in summary.listed[:20]:
         if row.verdict in ("MALFORMED", "INCOMPLETE"):
-            console.print(f"  {row.verdict} {row.source}: {row.reason}")
+            console.print(f"  {row.line}")
     for shared in summary.shared_ids[:5]:
         console.print(f"  {shared_id_remark(shared.run_id, shared.count, shared.sources)}")
     if summary.shared_id_count > 5:
@@ -205,11 +206,3 @@ def _show(summary: Summary, new: list[Cluster] | None, out: str | None) -> None:
     if summary.runs:
         report = "" if out is None else f"; report: {out.rstrip('/')}/report.html"
         console.print(f"{summary.events_per_second:,.0f} events/s{report}")
-
-
-def _place(cluster: Cluster) -> str:
-    """Name the example of a cluster: by its path, and within a data set by its id too."""
-    path = Path(cluster.example_source)
-    if path.suffix == ".parquet" and not path.is_dir():
-        return f"{path} {cluster.example_run_id}"
-    return str(path)

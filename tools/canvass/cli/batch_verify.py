@@ -215,6 +215,10 @@ def _verify_units(
     from canvass.corpus.job import CorpusJob
     from canvass.corpus.summary import summarise
 
+    def say(stage: str) -> None:
+        progress.stage(stage)
+        progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
+
     chosen, reason = choose_engine(units, request.master, request.engine)
     progress.stage(reason or f"starting {chosen.value}")
     job = CorpusJob(
@@ -224,10 +228,9 @@ def _verify_units(
         work=request.work,
         partitions=request.partitions,
         oracles=request.oracles,
-        say=progress.stage,
+        say=say,
     )
     started = time.monotonic()
-    progress.detail(lambda seconds: progress_text(job.so_far(), seconds))
     job.run(units)
     summary = summarise(
         job,

@@ -151,6 +151,6 @@ def _show(summary: Summary, identity: str, output: Format) -> None:
     counts = ", ".join(f"{n:,} {name}" for name, n in summary.verdicts.items() if n)
     console.print(f"{identity[:8]}: {summary.runs:,} runs, {summary.events:,} events: {counts}")
     for row in summary.listed[:20]:
-        console.print(f"  {row.verdict} {row.source}: {row.reason}")
+        console.print(f"  {row.line}")
     if summary.listed_count > 20:
         console.print(f"  and {summary.listed_count - 20:,} more that do not conform")
