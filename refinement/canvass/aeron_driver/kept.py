@@ -123,7 +123,7 @@ def _keys(
     send_offsets: Any,
     sends: Any,
 ) -> tuple[Any, NDArray[np.bool_]]:
-    keys, status, _ = canonical_keys(
+    keys, status = canonical_keys(
         flavours=np.full(len(given), flavour(graph.rules), dtype=np.int64),
         member=np.zeros(len(given), dtype=np.int64),
         action=graph.input_action[given],

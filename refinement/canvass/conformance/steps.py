@@ -73,7 +73,6 @@ class StepResults:
     states: States
     status: Ints
     """`Status` of each event."""
-    detail: Ints
     numbers: Ints
     """The number of each event's canonical step; -1 if there is none."""
     fresh: dict[int, int]
@@ -88,8 +87,8 @@ class StepResults:
         return example
 
 
-def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints, Ints]:
-    """Give the key of each event's canonical step, its `Status` and a detail, rules left out.
+def keys_of(batch: Batch, states: States) -> tuple[NDArray[np.uint64], Ints]:
+    """Give the key of each event's canonical step and its `Status`, rules left out.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class StepChecker:
         columns = batch.columns
         states = states_before(batch)
         rules = [run.rules for run in batch.runs]
-        keys, status, detail = keys_of(batch, states)
+        keys, status = keys_of(batch, states)
         checked = rows_to_check(columns)
         status[~checked] = Status.UNKNOWN_BEFORE
         digests = np.array([rules_digest(each) for each in rules], dtype=np.uint64)[columns.run]
@@ -139,7 +138,7 @@ class StepChecker:
         rows = np.flatnonzero(numbers >= known)
         fresh, places = np.unique(numbers[rows], return_index=True)
         first = dict(zip(fresh.tolist(), rows[places].tolist(), strict=True))
-        return StepResults(batch, states, status, detail, numbers, first)
+        return StepResults(batch, states, status, numbers, first)
 
     def _add_long(
         self,

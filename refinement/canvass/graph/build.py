@@ -322,7 +322,7 @@ def keys_of_edges(arrays: Mapping[str, Any], rows: NDArray[np.int64], rules: Rul
     counts = np.diff(arrays["send_offsets"])[sent]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = np.repeat(arrays["send_offsets"][sent] - offsets[:-1], counts) + np.arange(offsets[-1])
-    keys, status, _ = canonical_keys(
+    keys, status = canonical_keys(
         flavours=np.full(len(rows), flavour(rules), dtype=np.int64),
         member=np.zeros(len(rows), dtype=np.int64),
         action=arrays["input_action"][given],

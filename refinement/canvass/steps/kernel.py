@@ -17,6 +17,7 @@ from canvass.cluster.rules import Rules
 from canvass.steps.frames import Regime
 from canvass.steps.jit import compiled, kernel
 from canvass.steps.kernel_parts import (
+    frame_holds,
     gather,
     hashed,
     impossible,
@@ -28,7 +29,6 @@ from canvass.steps.kernel_parts import (
     same_log,
     scratch,
     sort_peers,
-    unequal_field,
     window,
 )
 from canvass.steps.tables import REGIMES, tables
@@ -135,7 +135,6 @@ def canonicalise(  # noqa: C901  (see the module)
     send_capacity: int,
     keys: Any,
     status: Any,
-    detail: Any,
 ) -> None:
     """Key each step; see `canvass.steps.kernel.canonical_keys`."""
     cells = _STATES + _RECORDS * members + 1 + 3 * log_capacity
@@ -162,7 +161,6 @@ def canonicalise(  # noqa: C901  (see the module)
     for row in range(len(actions)):
         member = member_of[row]
         before_row, after_row = before_rows[row], after_rows[row]
-        detail[row] = -1
         if before_row < 0:
             status[row] = UNKNOWN_BEFORE
             continue
@@ -183,7 +181,7 @@ def canonicalise(  # noqa: C901  (see the module)
                 continue
 
         # The frame, and the sizes that the scratch arrays are made for.
-        changed = unequal_field(
+        holds = frame_holds(
             t.untouched[frame],
             t.records[frame],
             touched,
@@ -194,11 +192,8 @@ def canonicalise(  # noqa: C901  (see the module)
         )
         a, a_end = log_offsets[before_row], log_offsets[before_row + 1]
         b, b_end = log_offsets[after_row], log_offsets[after_row + 1]
-        if changed < 0 and not t.log[frame] and not same_log(log, a, a_end, b, b_end):
-            changed = _STATES + _RECORDS
-        if changed >= 0:
+        if not holds or not (t.log[frame] or same_log(log, a, a_end, b, b_end)):
             status[row] = FRAME_BROKEN
-            detail[row] = changed
             continue
         first_send, end_send = send_offsets[row], send_offsets[row + 1]
         long = max(a_end - a, b_end - b) > MAX_RECORDING_LOG or (
@@ -450,7 +445,7 @@ class Status(IntEnum):
     UNKNOWN_BEFORE = UNKNOWN_BEFORE
     """The state before the step is not known."""
     FRAME_BROKEN = FRAME_BROKEN
-    """A field that the action does not touch was changed; the detail is its number."""
+    """A field that the action does not touch was changed."""
     OUT_OF_DOMAIN = OUT_OF_DOMAIN
     """A field holds an impossible value."""
     LONG = LONG
@@ -481,8 +476,8 @@ def canonical_keys(
     log: Ints,
     send_offsets: Ints,
     sends: Ints,
-) -> tuple[NDArray[np.uint64], Ints, Ints]:
-    """Give the content key, the status and its detail for each step.
+) -> tuple[NDArray[np.uint64], Ints]:
+    """Give the content key and the status of each step.
 
     Parameters
     ----------
@@ -501,14 +496,11 @@ def canonical_keys(
     keys : (n, 2) array
         Valid where the status is `Status.KEYED`.
     status : array of `Status`
-    detail : array
-        For `Status.FRAME_BROKEN` the number that `canvass.steps.tables.field_name` names.
     """
     count = len(action)
     member_count = members.shape[1]
     keys = np.zeros((count, 2), dtype=np.uint64)
     status = np.empty(count, dtype=np.int64)
-    detail = np.empty(count, dtype=np.int64)
     canonicalise(
         tables(),
         members.shape[1],
@@ -529,6 +521,5 @@ def canonical_keys(
         2 * member_count,
         keys,
         status,
-        detail,
     )
-    return keys, status, detail
+    return keys, status

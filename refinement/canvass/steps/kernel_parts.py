@@ -93,7 +93,7 @@ def renamed(found: Any, ranks: Any, count: int, value: int) -> int:
 
 
 @compiled
-def unequal_field(
+def frame_holds(
     list_: Any,
     flags: Any,
     touched: int,
@@ -101,20 +101,20 @@ def unequal_field(
     after: Any,
     records_before: Any,
     records_after: Any,
-) -> int:
-    """Give the number of an untouched state column or record column that changed, else -1."""
+) -> bool:
+    """Whether no untouched state column or record column changed."""
     for k in range(len(list_)):
         column = list_[k]
         if column < 0:
             break
         if before[column] != after[column]:
-            return int(column)
+            return False
     for member in range(len(records_before)):
         for column in range(len(flags)):
             framed = flags[column] & 4 or (touched >= 0 and member != touched)
             if framed and records_before[member][column] != records_after[member][column]:
-                return len(before) + column
-    return -1
+                return False
+    return True
 
 
 @compiled

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from canvass.cluster.messages import MESSAGE_TYPES
 from canvass.steps.canonical import LEADER_STATES
 from canvass.steps.frames import INPUT_FIELDS, LOG, NEWER_TERM_FIELD, Lookup, Regime, frame_of
-from canvass.steps.step import ERASED_RECORD, ERASED_STATE
+from canvass.steps.step import ERASED_RECORD
 from canvass.traces.actions import ACTIONS
 from canvass.traces.layout import (
     INPUT_COLUMNS,
@@ -58,7 +58,6 @@ class Tables(NamedTuple):
     record_kinds: Small
     input_kinds: Small
     message_kinds: Small
-    erased_state: Small
     erased_record: Small
     leader_states: Small
     """Election state: whether it is a leader's."""
@@ -74,14 +73,6 @@ def _lists(rows: list[list[int]]) -> Small:
 
 def _kinds(columns: tuple[str, ...]) -> Small:
     return np.array([kind(name) for name in columns], dtype=np.int64)
-
-
-def field_name(code: int) -> str:
-    """Name the field that the kernel reports by a number: a state column, a record's or the log."""
-    if code < len(STATE_COLUMNS):
-        return STATE_COLUMNS[code]
-    code -= len(STATE_COLUMNS)
-    return LOG if code == len(MEMBER_COLUMNS) else f"members.{MEMBER_COLUMNS[code]}"
 
 
 @cache
@@ -130,7 +121,6 @@ def tables() -> Tables:
         record_kinds=_kinds(MEMBER_COLUMNS),
         input_kinds=_kinds(INPUT_COLUMNS),
         message_kinds=_kinds(MESSAGE_COLUMNS),
-        erased_state=np.array(ERASED_STATE, dtype=np.int64),
         erased_record=np.array(ERASED_RECORD, dtype=np.int64),
         leader_states=np.array(
             [state in LEADER_STATES for state in STATE_ENUMS["election_state"]], dtype=np.int64

@@ -130,7 +130,7 @@ def test_kernel_keys_are_those_of_the_plain_definition(member_count: int) -> Non
     rules = [random_rules(rng, member_count=member_count) for _ in range(1500)]
     steps = [random_step(rng, each) for each in rules]
 
-    keys, status, _ = canonical_keys(
+    keys, status = canonical_keys(
         flavours=np.array([flavour(each) for each in rules]), **columns_of(steps)
     )
 
@@ -161,7 +161,7 @@ def test_kernel_a_log_too_long_for_its_window_is_left_to_the_plain_definition(se
         sends=(),
     )
 
-    _, status, _ = canonical_keys(flavours=np.array([flavour(rules)]), **columns_of([step]))
+    _, status = canonical_keys(flavours=np.array([flavour(rules)]), **columns_of([step]))
 
     assert status[0] in (Status.LONG, Status.KEYED, Status.FRAME_BROKEN)
     assert (status[0] == Status.LONG) == (len(long) > 0 and form_of(step, rules) is not None)
