@@ -77,6 +77,11 @@ class UrlPath:
         return self.url.rpartition("/")[2]
 
     @property
+    def root(self) -> UrlPath:
+        """The bucket, container or file system."""
+        return UrlPath("/".join(self.url.split("/")[:3]))
+
+    @property
     def suffix(self) -> str:
         """The end of the name from its last dot on."""
         return PurePosixPath(self.name).suffix

@@ -203,6 +203,18 @@ def test_what_is_not_there_is_one_line_with_its_url(store: UrlPath) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_bucket_that_is_not_there_is_not_watched(
+    place: UrlPath, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is not there yet is: runs may arrive in it."""
+    words = ["--append", f"{place}/tables", "--once"]
+
+    assert run(["batch", "watch", "s3a://no-bucket/runs", *words]) == 2
+    assert capsys.readouterr().err == "canvass: s3a://no-bucket/runs: there is no s3a://no-bucket\n"
+    assert run(["batch", "watch", f"{place}/runs", *words]) == 2
+    assert "nothing new" in capsys.readouterr().err
+
+
 def test_partitions_in_a_store_are_listed_as_those_of_this_machine(place: UrlPath) -> None:
     (place / "date=2026-11-20" / "region=a b%20c" / "run-0" / "run.json").write_bytes(b"{}")
 

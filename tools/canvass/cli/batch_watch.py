@@ -81,7 +81,7 @@ def register(batch: typer.Typer) -> None:
 
         canvass batch watch s3://lake/runs --append s3://lake/verdicts --once --settle 0
         """
-        from canvass.corpus.storage import absolute, place_of
+        from canvass.corpus.storage import UrlPath, absolute, place_of
         from canvass.corpus.watch import Arrivals, Patience
 
         request = Request(
@@ -98,6 +98,8 @@ def register(batch: typer.Typer) -> None:
         for corpus in request.corpora:
             if isinstance(corpus, Path) and not corpus.is_dir():
                 raise CommandError(f"{corpus}: there is no such directory")
+            if isinstance(corpus, UrlPath) and not corpus.root.is_dir():
+                raise CommandError(f"{corpus}: there is no {corpus.root}")
             if f"{tables}/".startswith(f"{corpus}/"):
                 raise CommandError(f"{tables} is in {corpus}, which is watched")
         complain(f"watching {', '.join(map(str, request.corpora))}; results go to {tables}")
