@@ -10,11 +10,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from canvass.browser import api, simulated_steps
+from canvass.browser.page_files import page_files
 from canvass.conformance.diagnose import load
 from canvass.selftest.simulated import record_run, run_id_of
 from canvass.simulation.options import PROFILES, Options
 from canvass.traces.layout import ACTION_NAMES
-from support.browse import Asked
+from support.browse import Asked, serving
 
 pytestmark = pytest.mark.browser
 
@@ -222,6 +223,15 @@ def test_components_and_coverage_are_reported(open_page: Open, server: Asked, id
     )
     assert "heat=1" in page.url
     assert "actions=OnRequestVote" in page.url
+
+
+def test_runs_of_another_size_are_not_taken_for_runs_that_are_not_open(
+    open_page: Open, small_graph: Path, good_run: Path
+) -> None:
+    with serving([small_graph, good_run], files=page_files()) as running:
+        page = open_page(f"/graph/{running.ids[0]}?view=coverage", at=running)
+        expect(page.locator(".view")).to_contain_text("No open run fits this graph.")
+        expect(page.locator(".view")).to_contain_text("of a cluster of the same size")
 
 
 def test_a_link_survives_a_rebuild_of_the_graph(open_page: Open, server: Asked, ids: Ids) -> None:

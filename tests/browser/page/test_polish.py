@@ -18,6 +18,16 @@ Open = Callable[..., Page]
 Ids = dict[str, str]
 PRINTED = Path(__file__).resolve().parents[1] / "tlc" / "hazard1.txt"
 """What TLC printed of MCHazard1, without the paths of the modules."""
+COVERED = """() => {
+  const place = (one) => one.getBoundingClientRect();
+  const label = place(document.querySelector(".machine .move-label rect"));
+  return [...document.querySelectorAll(".machine [data-state]")].filter((state) => {
+    const box = place(state.querySelector("rect"));
+    return Math.min(label.right, box.right) - Math.max(label.left, box.left) > 1
+      && Math.min(label.bottom, box.bottom) - Math.max(label.top, box.top) > 1;
+  }).map((state) => state.dataset.state);
+}"""
+"""The states whose boxes the name of the step covers."""
 
 
 def test_a_link_to_a_step_that_is_not_there_says_so(open_page: Open, ids: Ids) -> None:
@@ -39,6 +49,8 @@ def test_a_counterexample_has_the_election_and_violates_in_its_lanes(
     expect(page.locator('[data-state="CANDIDATE_BALLOT"] [data-member="0"]')).to_be_visible()
     expect(page.locator('[data-state="FOLLOWER_BALLOT"] [data-member="1"]')).to_be_visible()
     expect(page.locator(".machine .move-label")).to_have_text("OnRequestVote")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".machine .move-label")).to_have_text("Nominate")
 
 
 def test_the_predicate_is_kept_when_another_tab_is_shown(open_page: Open, ids: Ids) -> None:
@@ -138,6 +150,7 @@ def test_what_tlc_printed_of_a_hazard_has_lanes_the_election_and_the_story(
         page.get_by_role("button", name="Next state").click()
         expect(page.locator('[data-state="CANVASS"] [data-member="2"]')).to_be_visible()
         expect(page.locator(".machine .move-label")).to_have_text("EnterElection")
+        assert page.evaluate(COVERED) == []
         page.get_by_role("tab", name="States").click()
         # Its member sent and did not change: the step is the sender's.
         canvass = page.locator(".events tbody tr").nth(3)

@@ -176,6 +176,8 @@ def test_a_divergence_has_observed_beside_allowed(open_page: Open, server: Asked
     expect(page.locator(".head .verdict")).to_contain_text("DIVERGES")
     page.keyboard.press("d")
     expect(page.locator(".divergence h2")).to_contain_text("member 1")
+    expect(page.locator(".divergence")).to_contain_text("a step that the spec does not allow")
+    expect(page.locator(".story")).not_to_contain_text("IMPLEMENTATION_STEP")
     divergence = server.get(api.RunView, f"/run/{ids['bad']}").divergence
     assert divergence is not None
     nearest = page.locator(".compare").filter(has=page.locator("th", has_text="allowed")).first

@@ -60,7 +60,7 @@ def compare_with_states(
         raise bad_request("the counterexample has no members whose elections could be compared")
     names = list(states[0]["member"])
     bands = [band for place, name in enumerate(names) for band in _state_bands(states, place, name)]
-    bands.sort(key=lambda band: (band.start, band.member))
+    bands.sort(key=lambda band: (band.start, band.term, band.member))
     pairs = zip_longest(bands_of(left.tracks, left.total), bands)
     members = []
     for member in range(max(len(left.places), len(names))):
@@ -126,7 +126,7 @@ def _state_bands(
                 end=numbers[-1] + 1,
                 lasted=_counted(len(numbers)),
                 election_start=began + 1,
-                election=_counted(numbers[0] - began - 1),
+                election=_counted(numbers[0] - began - 1) if numbers[0] else "",
             )
 
 

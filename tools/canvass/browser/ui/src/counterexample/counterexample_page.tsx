@@ -18,6 +18,8 @@ import { Hazard } from "../parts/hazard";
 import { ElectionView } from "./election_view";
 import { StatesList, titleOf } from "./states_list";
 
+const TAG = /^[A-Z]+: \w+( \(S\d+\))?\.\s+/; // The head of the property's comment: the badge has its name.
+
 export function CounterexamplePage({ source, query }: Place) {
   const answer = useQuery<CounterexampleView>(apiPath(["counterexample", source.id]));
   return (
@@ -61,7 +63,7 @@ function Loaded({ found, query }: { found: CounterexampleView; query: Place["que
           <span class="bar-space" />
           <ExportMenu name="counterexample" />
         </div>
-        {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ")}</p> : null}
+        {found.explanation.length > 0 ? <p class="soft head-text">{found.explanation.join(" ").replace(TAG, "")}</p> : null}
         <Tabs
           label="Views of the counterexample"
           tabs={[...(found.lanes ? [{ id: "lanes", title: "Lanes" }] : []), { id: "states", title: "States" }, ...(found.lanes ? [{ id: "election", title: "Election" }] : []), ...(found.hazards.length > 0 ? [{ id: "story", title: "The hazard" }] : [])]}

@@ -21,8 +21,8 @@ export function CoverageView({ context }: { context: GraphContext }) {
     <div class="scroll padded">
       <Awaited answer={answer} what="the coverage">
         {(data) => data.runs === 0 ? (
-          <Empty title="No run is open.">
-            Name runs beside the graph to see which of its steps they take: <code>canvass browse GRAPH RUN …</code>
+          <Empty title="No open run fits this graph.">
+            Name runs of a cluster of the same size, by the same rules, beside the graph to see which of its steps they take: <code>canvass browse GRAPH RUN …</code>
           </Empty>
         ) : (
           <>

@@ -26,8 +26,10 @@ export function CoverageTable(
               <td class="number">{row.covered.toLocaleString("en")}</td>
               <td class="number">{row.total > 0 ? row.total.toLocaleString("en") : "no graph"}</td>
               <td>
-                <span class="meter" aria-hidden="true"><span style={{ width: `${100 * share}%` }} /></span>{" "}
-                {row.total > 0 ? percent(share) : ""}
+                <span>
+                  <span class="meter" aria-hidden="true"><span style={{ width: `${100 * share}%` }} /></span>{" "}
+                  {row.total > 0 ? percent(share) : ""}
+                </span>
               </td>
               {untaken ? (
                 <td class="number">

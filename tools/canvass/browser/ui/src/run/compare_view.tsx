@@ -39,7 +39,9 @@ export function CompareView(
           {others.map((one) => <option key={one.id} value={one.id}>{shortened(one.title, 80)}</option>)}
         </select>
       </label>
-      {other === "" ? null : (
+      {other === "" ? (
+        <p class="soft">The elections of both stand beside each other, and for each member the first step that differs.</p>
+      ) : (
         <Awaited answer={found} what="the comparison">
           {(data) => <Compared data={data} there={(at) => formatRoute([chosen?.kind ?? "run", other], { at })} title={chosen?.title ?? other} run={run} show={show} />}
         </Awaited>
@@ -85,7 +87,7 @@ function Compared(
         <h2>Where each member first does otherwise</h2>
         {data.members.map((one) => (
           <div key={one.member} class="compared-member" data-compared-member={one.member}>
-            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${counted(one.same, data.by)}` : `${counted(one.same, data.by)} alike, then`}`}</h3>
+            <h3>{`Member ${one.member}: ${one.left === null && one.right === null ? `the same ${counted(one.same, data.by)}` : one.same === 0 ? `from its first ${unit} on` : `${counted(one.same, data.by)} alike, then`}`}</h3>
             {one.left === null && one.right === null ? null : (
               <ul>
                 <li>{`${run.title}: `}{one.left ? <><button type="button" class="inline" onClick={() => show(one.left?.event ?? 0)}>{stepText(one.left)}</button> <span class="soft">{givenText(one.left)}</span></> : "no further steps"}</li>
@@ -106,7 +108,9 @@ function Compared(
 }
 
 function bandText(band: LeaderBand | null): string {
-  return band === null ? "none" : `member ${band.member} leads term ${band.term}; elected in ${band.election}, led for ${band.lasted}`;
+  if (band === null) return "none";
+  const elected = band.election ? `elected in ${band.election}` : "leads from the first state";
+  return `member ${band.member} leads term ${band.term}; ${elected}, led for ${band.lasted}`;
 }
 
 function stepText(step: ComparedStep): string {

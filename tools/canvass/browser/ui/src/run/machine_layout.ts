@@ -100,9 +100,11 @@ function inColumn(from: Box, to: Box, boxes: readonly Box[]): Omit<Line, "edge">
   const x = from.x;
   const y1 = from.y + BOX_HEIGHT / 2 + (down ? 5 : -5);
   const y2 = to.y + BOX_HEIGHT / 2 + (down ? -5 : 5);
+  // A label that is wider than the arc is between two boxes, so that it covers neither.
+  const beside = (from.row - to.row) % 2 === 0 ? ROW_PITCH / 2 : 0;
   return {
     path: `M${x} ${y1}C${x - reach} ${y1} ${x - reach} ${y2} ${x} ${y2}`,
-    label: { x: x - reach * 0.75, y: (y1 + y2) / 2 },
+    label: { x: x - reach * 0.75, y: (y1 + y2) / 2 + beside },
   };
 }
 

@@ -33,7 +33,7 @@ export function lineOf(value: Json | undefined): string {
   const inner = [...parts].map(([name, one]) =>
     Array.isArray(value) ? wrapped(one) : `${name}: ${wrapped(one)}`,
   );
-  return Array.isArray(value) ? inner.join(", ") : inner.join("  ");
+  return Array.isArray(value) ? inner.join(", ") : inner.join("; ");
 }
 
 function wrapped(value: Json): string {
