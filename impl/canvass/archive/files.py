@@ -52,7 +52,7 @@ class FileStorage:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
-            raise ArchiveError(f"{folder} is held by another process") from None
+            raise ArchiveError(f"{folder} is in use by another process") from None
 
     def names(self) -> list[str]:
         """See `canvass.archive.storage.Storage`; hidden files are passed over."""

@@ -152,7 +152,7 @@ def repair(storage: Storage, source: Storage, recording_id: int = 0) -> int:
                 unproved += 1
             position, checksum = frame.end, frame.checksum
     if not proved:
-        raise ArchiveError("that recording can repair none of the damage")
+        raise ArchiveError("the other recording cannot repair the damage")
     for segment in changed:
         if storage.read(segment.name, 0, storage.size(segment.name)) != segment.proved:
             _replace(storage, segment.name, bytes(segment.proved))

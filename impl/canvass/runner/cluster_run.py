@@ -60,7 +60,7 @@ async def come_together(
         if supervisor.failures and None in statuses and leader is not None:
             return []  # A member that failed would fail again; the report names it.
         await asyncio.sleep(_PERIOD_S)
-    return ["the members did not come to serve one leader"]
+    return ["the members did not agree on a leader in time"]
 
 
 def compare_services(folders: Iterable[Path]) -> tuple[int, list[str]]:
@@ -88,8 +88,8 @@ def compare_services(folders: Iterable[Path]) -> tuple[int, list[str]]:
             positions.add(position)
             contents = [path.read_bytes() for path in paths]
             problems += [
-                f"service {service_id} is another one at {position} in {path.parent.name} than in"
-                f" {paths[0].parent.name}"
+                f"service {service_id} differs at position {position} between"
+                f" {path.parent.name} and {paths[0].parent.name}"
                 for path, content in zip(paths, contents, strict=True)
                 if content != contents[0]
             ]

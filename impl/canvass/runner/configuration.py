@@ -43,7 +43,7 @@ class ClusterFolder:
 def old_folder(root: Path, run_id: str) -> ClusterFolder:
     """Take up the folder of a cluster that has run."""
     if not (root / "data").is_dir():
-        raise RunnerError(f"{root} is no folder of a cluster")
+        raise RunnerError(f"{root} is not the folder of a cluster: data is missing")
     return ClusterFolder(root, run_id)
 
 

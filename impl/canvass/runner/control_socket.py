@@ -108,7 +108,7 @@ class RunCommands:
 
         def answer(done: str) -> None:
             if not result.done():
-                nothing = f"{asked}: nothing was to be done"
+                nothing = f"{asked}: nothing to do"
                 result.set_result(f"{DONE} {done}" if done else nothing)
 
         try:
@@ -137,7 +137,7 @@ def send_command(folder: Path, line: str, timeout_s: float) -> str:
         If no run listens, if the command is refused, or if it is not done in time.
     """
     if not folder.is_dir():
-        raise RunnerError(f"{folder} is no folder")
+        raise RunnerError(f"{folder} is not a folder")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout_s)
         try:
@@ -147,10 +147,10 @@ def send_command(folder: Path, line: str, timeout_s: float) -> str:
             with connection.makefile(encoding="utf-8") as lines:
                 answer = lines.readline().strip()
         except TimeoutError:
-            raise RunnerError(f"it was not done within {timeout_s:g} s") from None
+            raise RunnerError(f"the command was not done within {timeout_s:g} s") from None
         except OSError:
-            raise RunnerError(f"no `canvass run` runs a cluster in {folder}") from None
+            raise RunnerError(f"{folder}: its cluster is not running") from None
     begin, _, done = answer.partition(" ")
     if begin != DONE:
-        raise RunnerError(answer or "the run has ended before it was done")
+        raise RunnerError(answer or "the cluster ended before the command was done")
     return done

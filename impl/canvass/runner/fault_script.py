@@ -79,7 +79,7 @@ def parse_command(text: str, member_count: int) -> Command:
             toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
             nodes = "|".join(map(_typed, NODE_ACTIONS))
             raise RunnerError(
-                f"{text!r} is no command: {'|'.join(MEMBER_ACTIONS)} {who}, toggle {toggles},"
+                f"unknown command {text!r}; give {'|'.join(MEMBER_ACTIONS)} {who}, toggle {toggles},"
                 f" node {who} {nodes}, quit"
             )
 
@@ -89,7 +89,9 @@ def _member(target: str, member_count: int) -> str:
     is_id = target.isdecimal() and len(target) < 10
     if target in ROLES or (is_id and int(target) < member_count):
         return target
-    raise RunnerError(f"{target[:40]!r} is no member of {member_count}, nor leader, follower, all")
+    raise RunnerError(
+        f"no member {target[:40]!r}: give 0 to {member_count - 1}, leader, follower or all"
+    )
 
 
 def parse_script(text: str, member_count: int) -> list[TimedCommand]:
@@ -109,9 +111,9 @@ def parse_script(text: str, member_count: int) -> list[TimedCommand]:
         try:
             at_s = float(time.removesuffix("s"))
         except ValueError:
-            raise RunnerError(f"line {number}: {time!r} is no time in seconds") from None
+            raise RunnerError(f"line {number}: {time!r} is not a time in seconds") from None
         if not 0 <= at_s <= 1e6:
-            raise RunnerError(f"line {number}: {time!r} is no time in seconds")
+            raise RunnerError(f"line {number}: {time!r} is not a time in seconds")
         try:
             found.append(TimedCommand(at_s, parse_command(command, member_count)))
         except RunnerError as error:

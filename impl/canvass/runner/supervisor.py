@@ -125,8 +125,7 @@ class Supervisor:
             for name in ("member_count", "revision", "clock", "services", "run_folder"):
                 if getattr(old, name) != getattr(config, name):
                     raise RunnerError(
-                        f"{path} says {name} {getattr(old, name)!r}, and not"
-                        f" {getattr(config, name)!r}"
+                        f"{path} has {name} {getattr(old, name)!r}, not {getattr(config, name)!r}"
                     )
 
     # Commands.

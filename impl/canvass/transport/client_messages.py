@@ -181,7 +181,7 @@ def parse_endpoints(text: str) -> dict[int, str]:
     for part in text.split(","):
         member_id, equals, endpoint = part.partition("=")
         if not equals or ":" not in endpoint:
-            raise ValueError(f"{part!r} is no endpoint of a member, as 0=host:port is")
+            raise ValueError(f"{part!r} is not an endpoint such as 0=host:port")
         found[int(member_id)] = endpoint
     return found
 

@@ -74,7 +74,7 @@ def port_of(endpoint: str) -> int:
     """
     host, _, port = endpoint.rpartition(":")
     if host != HOST or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"{endpoint!r} is no endpoint on {HOST}")
+        raise ValueError(f"{endpoint!r} is not an endpoint on {HOST}")
     return int(port)
 
 

@@ -93,7 +93,7 @@ class ClassPath:
             except KeyError:
                 continue
             except (OSError, zipfile.BadZipFile) as error:
-                raise DriverError(f"--classpath: {entry} is no jar: {error}") from None
+                raise DriverError(f"--classpath: {entry} is not a jar: {error}") from None
 
     @cached_property
     def release(self) -> str:

@@ -133,7 +133,9 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
         except TraceError as error:
             raise pytest.UsageError(f"canvass_runs: {error}") from None
         if corpus.files:
-            raise pytest.UsageError(f"canvass_runs: {path}: a data set; run folders are due")
+            raise pytest.UsageError(
+                f"canvass_runs: {path}: a data set; the marker takes run folders"
+            )
         found += corpus.folders
     return found
 

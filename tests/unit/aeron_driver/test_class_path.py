@@ -102,7 +102,7 @@ def test_a_class_path_without_aeron_is_refused_in_one_line(tmp_path: Path) -> No
     for path, phrase in (
         (tmp_path / "gone", "gone does not exist"),
         (tmp_path, "holds no Aeron Cluster"),
-        (text, "is no jar"),
+        (text, "is not a jar"),
         (tmp_path / "empty" / "*", "holds no jar"),
     ):
         with pytest.raises(DriverError, match=phrase) as raised:

@@ -92,7 +92,7 @@ def test_a_copy_that_lacks_the_entry_repairs_nothing() -> None:
     storage.spoil("0-0.rec", 100)
     before = contents(storage)
 
-    with pytest.raises(ArchiveError, match="that recording can repair none of the damage"):
+    with pytest.raises(ArchiveError, match="the other recording cannot repair the damage"):
         repair(storage, source)
     assert contents(storage) == before
 
@@ -107,7 +107,7 @@ def test_another_log_is_not_taken_for_the_same() -> None:
     storage.spoil("0-0.rec", 40)
     before = contents(storage)
 
-    with pytest.raises(ArchiveError, match="that recording can repair none of the damage"):
+    with pytest.raises(ArchiveError, match="the other recording cannot repair the damage"):
         repair(storage, source)
     assert contents(storage) == before
 

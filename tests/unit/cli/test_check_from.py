@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--from", "nowhere"], "nowhere does not exist"),
         (["--from", "RUN:999999"], "there is no event 999999"),
         (["--from", "RUN:7/1"], "member 7 has no step 1"),
-        (["--from", "RUN:soon"], "'soon' is no length of time"),
+        (["--from", "RUN:soon"], "'soon' is not a time"),
         (["--from", "RUN", "--property", "Nothing"], "--property Nothing is none of"),
         (["--from", "RUN:3", "--every", "1s"], "leave out the event"),
         (["MCHazard1", "--from", "RUN"], "--from uses its own model"),

@@ -119,7 +119,7 @@ def test_a_jar_that_is_not_known_may_be_used_and_is_said(command: Command, tmp_p
 
     assert code == 0
     assert finding(out, "tla2tools.jar")["facts"]["known"] is None
-    assert "not one canvass is tested with" in finding(out, "tla2tools.jar")["detail"]
+    assert "canvass is not tested with it" in finding(out, "tla2tools.jar")["detail"]
     assert finding(out, "TLC")["facts"]["version"].startswith("2.15")
 
 
@@ -143,7 +143,7 @@ def test_a_jar_that_does_not_run_is_a_problem(command: Command, tmp_path: Path) 
     found = finding(out, "TLC")
 
     assert (code, found["status"]) == (2, "problem")
-    assert "does not tell its version" in found["detail"]
+    assert "does not print its version" in found["detail"]
     assert "CANVASS_TLA2TOOLS" in found["fix"]
 
 

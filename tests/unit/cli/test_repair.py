@@ -59,7 +59,7 @@ def test_a_member_that_is_up_is_not_touched(command: Command, tmp_path: Path) ->
     up.close()
 
     assert code == 2
-    assert "is held by another process" in err
+    assert "is in use by another process" in err
 
 
 @pytest.mark.parametrize("source", ["missing", "one", "one/../one"])
@@ -68,7 +68,7 @@ def test_a_source_that_is_none_is_refused(command: Command, tmp_path: Path, sour
     code, _, err = command("repair", tmp_path / "one", "--source", tmp_path / source)
 
     assert code == 2
-    assert "is no folder" in err or "own folder" in err
+    assert "is not a folder" in err or "own folder" in err
 
 
 def test_nothing_to_repair_is_said(command: Command, tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ def test_nothing_to_repair_is_said(command: Command, tmp_path: Path) -> None:
     record(tmp_path / "other")
     code, _, err = command("repair", tmp_path / "one", "--source", tmp_path / "other")
 
-    assert (code, err) == (2, "canvass: that recording can repair none of the damage\n")
+    assert (code, err) == (2, "canvass: the other recording cannot repair the damage\n")

@@ -133,11 +133,11 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
         "toggle standby-snapshot\n",
         "node 0 replicate-standby-snapshot: none found\n",
     ]
-    assert "nothing was to be done" in controlled[2].stderr
+    assert "nothing to do" in controlled[2].stderr
     assert "'1' is no member of 1" in controlled[3].stderr
     assert not (folder / "control.sock").exists()
     assert refused.returncode == 2
-    assert "does not let this client in: credentials are wrong" in refused.stderr
+    assert "refused this client: credentials are wrong" in refused.stderr
     assert cluster.returncode == 0
     assert "the cluster was ended by its operator" in out
     assert members_of(folder) == []
@@ -223,7 +223,7 @@ def test_a_cluster_ends_with_the_process_that_has_started_it(tmp_path: Path) -> 
         (("--random-faults", 1), "--random-faults requires --seconds"),
         (("--load", 5, "--service", "key-value"), "--load adds to a counter"),
         (("--service", "counter", "--service", "counter"), "names an application twice"),
-        (("--again",), "is no folder of a cluster"),
+        (("--again",), "is not the folder of a cluster"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -257,18 +257,18 @@ def test_a_cluster_that_does_not_run_cannot_be_controlled(
     code, _, err = command("control", tmp_path / name, "toggle", "snapshot")
 
     assert (code, len(err.splitlines())) == (2, 1)
-    assert "no `canvass run` runs a cluster in" in err or "is no folder" in err
+    assert "its cluster is not running" in err or "is not a folder" in err
 
 
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        ((), "one of --cluster and --endpoints"),
+        ((), "give --cluster or --endpoints"),
         (("--endpoints", "0=127.0.0.1:1", "--snapshot"), "--snapshot takes no request"),
         (("--endpoints", "0=127.0.0.1:1", "--service", "counter"), "unknown service 'counter'"),
-        (("--endpoints", "nonsense"), "is no endpoint of a member"),
-        (("--endpoints", "0=192.0.2.1:9"), "is no endpoint on 127.0.0.1"),
-        (("--cluster", "/nowhere"), "is no folder of a cluster"),
+        (("--endpoints", "nonsense"), "is not an endpoint such as"),
+        (("--endpoints", "0=192.0.2.1:9"), "is not an endpoint on 127.0.0.1"),
+        (("--cluster", "/nowhere"), "is not the folder of a cluster"),
         (("--endpoints", "0=127.0.0.1:1", "--timeout", "0.2"), "no answer within 0.2 s"),
     ],
 )
@@ -296,5 +296,5 @@ def test_a_file_that_is_no_text_is_reported_in_one_line(
     code, out, err = command(*words, "odd")
 
     assert (code, out) == (2, "")
-    assert err == "canvass: odd is no text: byte 3 is not UTF-8\n"
+    assert err == "canvass: odd is not text: byte 3 is not UTF-8\n"
     assert not Path("cluster").exists()

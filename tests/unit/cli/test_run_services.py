@@ -95,7 +95,7 @@ def test_two_services_come_through_kills_snapshots_and_toggles_and_are_equal(
 
 @pytest.mark.parametrize(
     ("service", "expected"),
-    [("queue", "is no service of the cluster"), ("2", "its services are counter, key-value")],
+    [("queue", "the cluster has no service"), ("2", "its services are counter, key-value")],
 )
 def test_a_service_that_does_not_run_is_not_asked(
     command: Command, tmp_path: Path, service: str, expected: str
@@ -135,6 +135,6 @@ def test_services_that_are_not_equal_at_a_position_are_reported(tmp_path: Path) 
     assert compare_services(folders[:2]) == (1, [])
     assert compare_services(folders) == (
         1,
-        ["service 1 is another one at 96 in member-2 than in member-0"],
+        ["service 1 differs at position 96 between member-2 and member-0"],
     )
     assert compare_services([tmp_path / "nothing"]) == (0, [])

@@ -40,7 +40,7 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
     ("line", "done", "answer"),
     [
         ("kill 1\n", "kill 1", "ok kill 1\n"),
-        ("kill 1", "", "kill 1: nothing was to be done\n"),
+        ("kill 1", "", "kill 1: nothing to do\n"),
         ("kill 9\n", "", "'9' is no member of 3, nor leader, follower, all\n"),
         ("x" * 9_999, "", "a command has no more than 4,096 bytes\n"),
     ],

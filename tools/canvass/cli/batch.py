@@ -62,7 +62,7 @@ def register(app: typer.Typer) -> None:
         where: Annotated[
             str | None,
             typer.Option(
-                metavar="SQL", help="Only units of these partitions, as \"date = '2026-11-20'\"."
+                metavar="SQL", help="Only these partitions, such as \"date = '2026-11-20'\"."
             ),
         ] = None,
         again: Annotated[
@@ -70,27 +70,29 @@ def register(app: typer.Typer) -> None:
         ] = False,
         master: Annotated[
             str | None,
-            typer.Option(help="local[N], spark://..., yarn, k8s://... or sc://...; else local[2]."),
+            typer.Option(
+                help="local[N], spark://..., yarn, k8s://... or sc://... Default: local[2]."
+            ),
         ] = None,
         engine: Annotated[
             EngineName,
-            typer.Option(help="spark, one process, or the faster one; with --master spark."),
+            typer.Option(help="On spark, in one process, or on the faster one (auto)."),
         ] = EngineName.AUTO,
         partitions: Annotated[
-            int | None, typer.Option(min=1, help="Number of tasks; else chosen from the sizes.")
+            int | None, typer.Option(min=1, help="Number of tasks. Default: chosen from the sizes.")
         ] = None,
         graph: Annotated[
-            str | None, typer.Option(help="A graph artifact; else all steps go to the oracle.")
+            str | None, typer.Option(help="A state graph to use as a step cache.")
         ] = None,
         cache: Annotated[
-            str | None, typer.Option(help="Folder that keeps the oracle's answers.")
+            str | None, typer.Option(help="Folder of the cache of TLC's answers.")
         ] = None,
         oracles: Annotated[
-            int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
+            int, typer.Option(min=1, help="Maximum number of TLC processes at once.")
         ] = 1,
         examples: Annotated[
             int,
-            typer.Option(min=0, help="Kinds of divergences of which a page shows an example."),
+            typer.Option(min=0, help="Number of classes of divergences with an example page."),
         ] = 3,
         fail_on: Annotated[
             FailOn,
@@ -98,10 +100,12 @@ def register(app: typer.Typer) -> None:
         ] = FailOn.ANY,
         work: Annotated[
             str | None,
-            typer.Option(help="Folder of work files that driver and workers reach; else in --out."),
+            typer.Option(
+                help="Folder for work files that driver and workers reach. Default: in --out."
+            ),
         ] = None,
         baseline: Annotated[
-            str | None, typer.Option(help="The folder of an earlier report.")
+            str | None, typer.Option(help="With --fail-on new: folder of an earlier report.")
         ] = None,
         output: Output = Format.HUMAN,
     ) -> None:
@@ -127,7 +131,7 @@ def register(app: typer.Typer) -> None:
         from canvass.corpus.summary import exit_code, new_clusters, read_summary
 
         if out is None and append is None:
-            raise CommandError("where do the results go? Give --out or --append")
+            raise CommandError("--out or --append is required: the folder of the results")
         if baseline is not None and fail_on is FailOn.ANY:
             raise CommandError("--baseline requires --fail-on new")
         if fail_on is FailOn.NEW and baseline is None and append is None:

@@ -24,7 +24,7 @@ def register(batch: typer.Typer) -> None:
         ] = Path("environment.tar.gz"),
         python: Annotated[
             Path | None,
-            typer.Option(help="The executors' Python; else the one of this environment."),
+            typer.Option(help="Path of Python on the executors. Default: this one."),
         ] = None,
     ) -> None:
         """Pack canvass and what it needs for executors that have no canvass.
@@ -51,11 +51,11 @@ def register(batch: typer.Typer) -> None:
             typer.Option(help="A packed environment (venv-pack, conda-pack) for the executors."),
         ] = None,
         image: Annotated[str | None, typer.Option(help="Container image, for Kubernetes.")] = None,
-        executors: Annotated[int | None, typer.Option(min=1, help="How many executors.")] = None,
-        executor_memory: Annotated[str, typer.Option(help="Of each executor.")] = "2g",
+        executors: Annotated[int | None, typer.Option(min=1, help="Number of executors.")] = None,
+        executor_memory: Annotated[str, typer.Option(help="Memory of each executor.")] = "2g",
         script: Annotated[
             str | None,
-            typer.Option(help="canvass/cli/main.py as the driver sees it; else that of here."),
+            typer.Option(help="Path of canvass/cli/main.py for the driver. Default: this one."),
         ] = None,
     ) -> None:
         """Print the spark-submit line of a batch verification; run nothing.

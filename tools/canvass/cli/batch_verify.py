@@ -49,7 +49,7 @@ class Report:
     out: Place
     cache: Place | None
     examples: int
-    """Kinds of divergences of which a page shows an example."""
+    """Number of classes of divergences with an example page."""
     known: set[Kind] | None
     """Kinds of divergences that a baseline has."""
 

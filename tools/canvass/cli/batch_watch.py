@@ -37,35 +37,33 @@ def register(batch: typer.Typer) -> None:
         ],
         append: Annotated[
             str,
-            typer.Option(
-                metavar="TABLES", help="Folder of the tables, by path or URL; go on from them."
-            ),
+            typer.Option(metavar="TABLES", help="Folder of the tables to add to, by path or URL."),
         ],
         once: Annotated[
-            bool, typer.Option("--once", help="Verify what is there and new, then end.")
+            bool, typer.Option("--once", help="Verify the new runs that are there, then end.")
         ] = False,
         every: Annotated[
             float, typer.Option(min=0.1, help="Seconds between two looks at the corpus.")
         ] = 10.0,
         settle: Annotated[
             float,
-            typer.Option(min=0, help="Seconds without change until a whole run is verified."),
+            typer.Option(min=0, help="Seconds without a change before a complete run is verified."),
         ] = 5.0,
         patience: Annotated[
-            float, typer.Option(min=0, help="The same for a run of which streams are missing.")
+            float, typer.Option(min=0, help="The same for an incomplete run.")
         ] = 600.0,
-        master: Annotated[
-            str | None, typer.Option(help="As for canvass batch verify; else local[2].")
-        ] = None,
+        master: Annotated[str | None, typer.Option(help="See canvass batch verify.")] = None,
         engine: Annotated[
-            EngineName, typer.Option(help="As for canvass batch verify, for each batch.")
+            EngineName, typer.Option(help="See canvass batch verify.")
         ] = EngineName.AUTO,
-        graph: Annotated[str | None, typer.Option(help="A graph artifact.")] = None,
+        graph: Annotated[
+            str | None, typer.Option(help="A state graph to use as a step cache.")
+        ] = None,
         cache: Annotated[
-            str | None, typer.Option(help="Folder that keeps the oracle's answers.")
+            str | None, typer.Option(help="Folder of the cache of TLC's answers.")
         ] = None,
         oracles: Annotated[
-            int, typer.Option(min=1, help="How many JVMs of the oracle may run at once.")
+            int, typer.Option(min=1, help="Maximum number of TLC processes at once.")
         ] = 1,
         output: Output = Format.HUMAN,
     ) -> None:
@@ -74,8 +72,8 @@ def register(batch: typer.Typer) -> None:
         The tables are those of canvass batch verify --append. A run is verified once, and again if
         its files change later. Started again, the command goes on from the tables.
 
-        With --once the exit code is that of canvass batch verify --append for the units that are
-        not waited for. Without, the command runs until it is interrupted: 130.
+        With --once the exit code is that of canvass batch verify --append; units that still change
+        do not count. Without --once the command runs until it is interrupted: 130.
 
         canvass batch watch CORPUS --append TABLES
 
@@ -134,9 +132,9 @@ def _watch(
             if every is None:
                 waiting = len(listed) - len(due)
                 if waiting:
-                    complain(f"{waiting:,} units are waited for")
+                    complain(f"{waiting:,} units still change and were not verified")
                 if not summary.runs:
-                    complain("nothing new: nothing was checked")
+                    complain("no new unit: nothing was checked")
                 return exit_code(summary)
             time.sleep(every)
 

@@ -28,25 +28,24 @@ def register(app: typer.Typer) -> None:
             list[Path] | None,
             typer.Argument(
                 metavar="[GRAPH|RUN|REPORT|CORPUS|COUNTEREXAMPLE]...",
-                help="What to look at; without any, the sample run that is shipped.",
+                help="What to show. Default: the sample run that ships with canvass.",
             ),
         ] = None,
         port: Annotated[
-            int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")
+            int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0: any free port.")
         ] = 0,
         no_open: Annotated[
             bool,
             typer.Option(
                 "--no-open",
-                help="Only print the address. A browser that canvass opens is given a file that"
-                " leads there, not the key itself: other users may see its command line.",
+                help="Print the address; do not open a browser.",
             ),
         ] = False,
         output: Output = Format.HUMAN,
     ) -> None:
         """Look at state graphs, runs, reports and counterexamples in a browser.
 
-        Prints the address, with the key to it, and serves this machine only, until Ctrl-C.
+        Prints the address with its key, and serves this machine only, until Ctrl-C.
         """
         absent = [name for name in _EXTRA if find_spec(name) is None]
         if absent:

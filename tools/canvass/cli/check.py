@@ -56,7 +56,7 @@ def heap_mib(text: str) -> int:
     """
     found = _HEAP.fullmatch(text.strip())
     if found is None:
-        raise CommandError(f"--heap {text!r} is no size; write 4g, 512m or a number of MiB")
+        raise CommandError(f"--heap {text!r} is not a size; write 4g, 512m or a number of MiB")
     number, unit = int(found[1]), found[2].lower()
     return {"k": number // 1024, "g": number * 1024}.get(unit, number)
 
@@ -115,11 +115,13 @@ def register(app: typer.Typer) -> None:
             typer.Argument(metavar="[MODEL]...", help="Models to check. Default: the CI set."),
         ] = None,
         listing: Annotated[
-            bool, typer.Option("--list", help="List the models and run none.")
+            bool, typer.Option("--list", help="List the models; check nothing.")
         ] = False,
         print_config: Annotated[
             bool,
-            typer.Option("--print-config", help="Print what TLC is given for MODEL, and run none."),
+            typer.Option(
+                "--print-config", help="Print TLC's configuration of MODEL; check nothing."
+            ),
         ] = False,
         night: Annotated[
             bool, typer.Option("--night", help="Check the nightly set instead.")
@@ -128,46 +130,47 @@ def register(app: typer.Typer) -> None:
         workers: Annotated[
             int | None,
             typer.Option(
-                min=1, help="Threads that search; else the manifest's, else all there are."
+                min=1, help="TLC's threads. Default: from the manifest, else all processors."
             ),
         ] = None,
         heap: Heap = None,
         timeout: Annotated[
-            float | None, typer.Option(min=0.001, metavar="SECONDS", help="Limit for each model.")
+            float | None,
+            typer.Option(min=0.001, metavar="SECONDS", help="Time limit for each model."),
         ] = None,
         simulate: Annotated[
-            bool, typer.Option("--simulate", help="Random behaviours instead of a full search.")
+            bool, typer.Option("--simulate", help="Try random behaviours instead of a full search.")
         ] = False,
         traces: Annotated[
-            int | None, typer.Option(min=1, help="In simulation: how many behaviours.")
+            int | None, typer.Option(min=1, help="With --simulate: number of behaviours.")
         ] = None,
         seed: Annotated[int | None, typer.Option(help="Seed of TLC's random choices.")] = None,
         coverage: Annotated[
-            bool, typer.Option("--coverage", help="How often each action was taken.")
+            bool, typer.Option("--coverage", help="Print how often each action was taken.")
         ] = False,
         diagram: Annotated[
-            bool, typer.Option("--diagram", help="Counterexamples as swim lanes of the members.")
+            bool, typer.Option("--diagram", help="Draw counterexamples as swim lanes.")
         ] = False,
         export_to: Annotated[
             Path | None,
             typer.Option(
                 "--export",
                 metavar="PATH",
-                help="Counterexamples: FILE.json, FILE.itf.json, or a folder for both of each. "
-                "With --every, FILE.svg: the distances as a picture.",
+                help="Write counterexamples to FILE.json, to FILE.itf.json, or to a folder in both "
+                "forms. With --every: FILE.svg, a picture of the distances.",
             ),
         ] = None,
-        jar: Annotated[Path | None, typer.Option(help="Another tla2tools.jar.")] = None,
+        jar: Annotated[Path | None, typer.Option(help="Use this tla2tools.jar.")] = None,
         spec: Annotated[
-            Path | None, typer.Option(help="Another folder with modules and manifest.json.")
+            Path | None, typer.Option(help="Use the modules and manifest.json of this folder.")
         ] = None,
         source: Annotated[
             str | None,
             typer.Option(
                 "--from",
                 metavar="RUN[:EVENT]|DISKS",
-                help="Search from a moment of a run, or from members' disks, for the nearest "
-                "violation. EVENT: 85, 1/27 (step 27 of member 1), or 12.5s. Default: the last.",
+                help="Search for the nearest violation from an event of a run, or from members' "
+                "disks. EVENT: 85, 1/27 (step 27 of member 1) or 12.5s. Default: the last event.",
             ),
         ] = None,
         every: Annotated[
@@ -177,24 +180,24 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         wanted: Annotated[
-            str, typer.Option("--property", help="With --from: the property.")
+            str, typer.Option("--property", help="With --from: the property to violate.")
         ] = "CommittedIsDurable",
         steps: Annotated[
-            int, typer.Option(min=1, max=100, help="With --from: most steps of a search.")
+            int, typer.Option(min=1, max=100, help="With --from: maximum number of steps.")
         ] = 12,
         crashes: Annotated[
-            int, typer.Option(min=0, max=9, help="With --from: most crashes among the steps.")
+            int, typer.Option(min=0, max=9, help="With --from: maximum number of crashes.")
         ] = 1,
         output: Output = Format.HUMAN,
     ) -> None:
-        """Check models of the spec with TLC and hold the results to the manifest.
+        """Check models of the spec with TLC, and compare the results with the manifest.
 
-        Exit code 0: all ended as expected (a mutant is expected to violate).
-        1: one did not. 2: TLC could not run or come to an end. 130: interrupted.
+        Exit code 0: each result is as expected (a mutant must violate a property). 1: one is not.
+        2: TLC could not run, or did not finish. 130: interrupted.
 
-        A counterexample is printed if it was not expected, or the model is named.
+        A counterexample is printed if it is not expected, or if MODEL is given.
 
-        With --from, 0: no violation within the bounds. 1: one was found.
+        With --from, exit code 0: no violation within the bounds. 1: a violation was found.
         """
         from canvass.cli.counterexample import export
         from canvass.cli.models import Settings, run_model, select

@@ -29,13 +29,15 @@ def register(app: typer.Typer) -> None:
     @app.command("client")
     def client(
         request: Annotated[
-            list[str] | None, typer.Argument(help="The words of one request; none: lines of stdin.")
+            list[str] | None,
+            typer.Argument(help="One request. Default: one on each line of stdin."),
         ] = None,
         cluster: Annotated[
             Path | None, typer.Option(help="The folder of a cluster that `canvass run` runs.")
         ] = None,
         endpoints: Annotated[
-            str, typer.Option(help="Ingress endpoints instead: 0=127.0.0.1:PORT,1=...")
+            str,
+            typer.Option(help="Ingress endpoints, instead of --cluster: 0=127.0.0.1:PORT,1=..."),
         ] = "",
         snapshot: Annotated[
             bool, typer.Option("--snapshot", help="Ask the cluster for a snapshot instead.")
@@ -52,15 +54,15 @@ def register(app: typer.Typer) -> None:
             float, typer.Option(min=0.1, help="Seconds to wait for each answer.")
         ] = 30,
         clock: Annotated[
-            int, typer.Option(min=1, max=20, help="As for canvass run; for --endpoints only.")
+            int, typer.Option(min=1, max=20, help="With --endpoints: the --clock of canvass run.")
         ] = 5,
     ) -> None:
         """Offer requests to a cluster; each is applied exactly once, whoever leads.
 
-        What is known to a counter: `add N`, `get`. To a key-value store: `set KEY VALUE`, `get
-        KEY`, `delete KEY`, `keys`.
+        A counter knows `add N` and `get`. A key-value store knows `set KEY VALUE`, `get KEY`,
+        `delete KEY` and `keys`.
 
-        Exit code 0: everything was answered. 2: not so.
+        Exit code 0: every request was answered. 2: a request was not.
 
         canvass client --cluster CLUSTER add 5
 
@@ -113,7 +115,7 @@ def _service_id(name: str, services: list[str]) -> int:
     if name.isdecimal() and int(name) < (len(services) or MAX_SERVICES):
         return int(name)
     if name and services:
-        raise CommandError(f"{name!r} is no service of the cluster; its services are {names}")
+        raise CommandError(f"the cluster has no service {name!r}; its services are {names}")
     if name:
         raise CommandError(f"unknown service {name!r}; give its index, or --cluster to use names")
     if len(services) > 1:
@@ -128,7 +130,7 @@ def _find(
     from canvass.transport.links import HOST, port_of
 
     if (cluster is None) == (not endpoints):
-        raise CommandError("one of --cluster and --endpoints says where the cluster is")
+        raise CommandError("give --cluster or --endpoints")
     if cluster is None:
         try:
             found = parse_endpoints(endpoints)
@@ -141,7 +143,7 @@ def _find(
 
     path = cluster / "data" / "member-0.json"
     if not path.is_file():
-        raise CommandError(f"{cluster} is no folder of a cluster: it has no {path.name} in data")
+        raise CommandError(f"{cluster} is not the folder of a cluster: data/{path.name} is missing")
     config = read_config(path)
     ports = enumerate(config.ingress_ports)
     return {i: f"{HOST}:{port}" for i, port in ports}, config.clock, config.services
@@ -198,6 +200,6 @@ async def _closing(connection: Connection, timeout_s: float) -> AsyncIterator[No
         reason = connection.client.closed_reason or "no member leads, or no member runs"
         raise CommandError(f"no answer within {timeout_s:g} s: {reason}") from None
     except ClosedError as error:
-        raise CommandError(f"the cluster does not let this client in: {error}") from None
+        raise CommandError(f"the cluster refused this client: {error}") from None
     finally:
         await connection.close()

@@ -38,7 +38,7 @@ def disks(
         list[Path],
         typer.Argument(
             metavar="DIR...",
-            help="The folder of a member, with its archive and cluster folders; or of all members.",
+            help="Folder of one member, with its archive and cluster folders; or of all members.",
         ),
     ],
     lost: Annotated[
@@ -47,15 +47,19 @@ def disks(
     ] = None,
     members: Annotated[
         int | None,
-        typer.Option("--members", min=1, max=99, help="Members of the cluster. Default: as found."),
+        typer.Option("--members", min=1, max=99, help="Number of members. Default: as found."),
     ] = None,
     client: Annotated[
         Path | None,
-        typer.Option("--client", help="JSON lines of the answers to clients (see the guide)."),
+        typer.Option(
+            "--client", help="File of the answers to clients, as JSON lines (see the guide)."
+        ),
     ] = None,
     revision: Annotated[
         str | None,
-        typer.Option("--revision", help="Protocol 1.49 or 1.50. Default: of the log's release."),
+        typer.Option(
+            "--revision", help="Protocol 1.49 or 1.50. Default: that of the logs' release."
+        ),
     ] = None,
     output: Output = Format.HUMAN,
 ) -> None:

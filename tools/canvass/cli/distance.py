@@ -87,7 +87,7 @@ def span_ns(text: str) -> int:
     found = _SPAN.fullmatch(text.strip())
     length = int(float(found[1]) * _UNIT_NS[found[2]]) if found else 0
     if not length:
-        raise CommandError(f"{text!r} is no length of time; write 500ms, 1s or 2m")
+        raise CommandError(f"{text!r} is not a time; write 500ms, 1s or 2m")
     return length
 
 

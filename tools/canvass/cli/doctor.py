@@ -116,7 +116,7 @@ def _java_and_tlc(jar: Path | None) -> Iterator[Finding]:
     except TlcError as error:
         yield _problem("tla2tools.jar", error)
     else:
-        known = f"known, TLC {found.known}" if found.known else "not one canvass is tested with"
+        known = f"known, TLC {found.known}" if found.known else "canvass is not tested with it"
         yield Finding(
             "tla2tools.jar",
             Status.OK,
@@ -154,7 +154,7 @@ def _tlc(java: Path, jar: Path) -> Finding:
     banner = _BANNER.search(said)
     if banner is None:
         line = ascii(said.strip().partition("\n")[0][:100])
-        return Finding("TLC", Status.PROBLEM, f"does not tell its version: {line}", fix)
+        return Finding("TLC", Status.PROBLEM, f"does not print its version: {line}", fix)
     version = banner[1].strip()
     adds = None if version.startswith("2.15") else _ADDED_SINCE_2_15
     detail = version if adds is None else f"{version}; adds to TLC 2.15: {adds}"
@@ -250,13 +250,13 @@ def register(app: typer.Typer) -> None:
     @app.command("doctor")
     def doctor(
         jar: Annotated[
-            Path | None, typer.Option(help="Look at this tla2tools.jar.", show_default=False)
+            Path | None, typer.Option(help="Check this tla2tools.jar.", show_default=False)
         ] = None,
         output: Output = Format.HUMAN,
     ) -> None:
-        """Say whether what canvass needs is there, with the line that fixes each problem.
+        """Check that all that canvass needs is installed, and print a fix for each problem.
 
-        Exits 0 when canvass can work here, 2 when not. A missing extra is no problem.
+        Exit code 0: canvass can work here. 2: it cannot. A missing extra is no problem.
         """
         report = examine(jar)
         emit(output, report, lambda: show(report))

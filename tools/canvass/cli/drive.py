@@ -64,23 +64,27 @@ def drive(
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(min=-1, help="Of a model: how far from the roots; -1: to the bounds."),
+        typer.Option(
+            min=-1, help="With MODEL: steps from the roots; -1: up to the model's bounds."
+        ),
     ] = None,
     disabled: Annotated[
         bool, typer.Option("--disabled", help="Also deliver inputs that the spec disables.")
     ] = False,
     vary: Annotated[
         int | None,
-        typer.Option(metavar="SEED", help="Also take the steps with hidden state of Aeron varied."),
+        typer.Option(metavar="SEED", help="Also vary Aeron's hidden state, with this seed."),
     ] = None,
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Also drive situations that no graph has.")
     ] = False,
     write_facts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Add the answers to this file."),
+        typer.Option(metavar="FILE", help="Add Aeron's answers to this file."),
     ] = None,
-    shown: Annotated[int, typer.Option(min=0, help="Groups of differences shown.")] = SHOWN_GROUPS,
+    shown: Annotated[
+        int, typer.Option(min=0, help="Number of groups of differences to show.")
+    ] = SHOWN_GROUPS,
     cache: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Cache of graphs and of the compiled driver."),
@@ -92,8 +96,8 @@ def drive(
     Each state is put into Aeron's own election and consensus module, the input is delivered, and
     state and messages are compared with the spec's. Needs a JDK.
 
-    Exit code 0: all are equal, or a reviewed class explains the difference. 1: others differ. 2:
-    the driver could not run. 130: interrupted.
+    Exit code 0: all steps are equal, or a reviewed class explains the difference. 1: other steps
+    differ. 2: the driver could not run. 130: interrupted.
     """
     from canvass.aeron_driver.class_path import ClassPath
     from canvass.aeron_driver.compilation import compile_driver

@@ -44,14 +44,14 @@ def explain(
     setting: Settings = None,
     infer: Annotated[
         bool,
-        typer.Option("--infer/--no-infer", help="Import logs, too, for values between the lines."),
+        typer.Option("--infer/--no-infer", help="Import logs to infer values between their lines."),
     ] = True,
     output: Output = Format.HUMAN,
     html: Page = None,
 ) -> None:
     """Explain what happened in a cluster: leaders, elections, stuck members, risks.
 
-    Every sentence names the lines that show it, as [file:line]. Times are the clocks of the logs.
+    Each sentence names the lines that show it, as [file:line]. Times are those of the logs.
     Exit code 0: explained. 2: the logs or the run cannot be read.
 
     canvass explain LOGDIR

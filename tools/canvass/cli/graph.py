@@ -40,26 +40,26 @@ def build(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="Such as MCMemberGraph3 or MCElection (canvass check --list), or a file Spec.tla.",
+            help="A model, such as MCElection (see canvass check --list), or a file Spec.tla.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     config: Annotated[
-        Path | None, typer.Option(help="Of a Spec.tla; Spec.cfg beside it by default.")
+        Path | None, typer.Option(help="Configuration of Spec.tla. Default: Spec.cfg beside it.")
     ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
             min=-1,
-            help="Of a member's graph: how far from the roots; -1: as far as the bounds go.",
+            help="For a member's graph: steps from the roots; -1: up to the bounds.",
         ),
     ] = None,
-    heap: Annotated[str, typer.Option(help="Limit of Java's heap, such as 3g.")] = "3g",
+    heap: Annotated[str, typer.Option(help="Java heap size, such as 3g.")] = "3g",
     output: Output = Format.HUMAN,
 ) -> None:
-    """Let TLC make the state graph of a model.
+    """Build the state graph of a model with TLC.
 
-    The graph is the same on every machine. A graph that is in the folder is replaced.
+    The graph is the same on every machine. It replaces a graph that is in the folder.
     """
     from canvass.cli.check import heap_mib
     from canvass.cli.progress import CheckProgress
@@ -142,19 +142,18 @@ def _progress() -> Callable[[int, int], None]:
 
 def import_(
     dump: Annotated[
-        Path, typer.Argument(metavar="DUMP", help="What TLC's -dump dot,actionlabels wrote.")
+        Path, typer.Argument(metavar="DUMP", help="A file that TLC's -dump dot,actionlabels wrote.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder to make.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     model: Annotated[
-        str | None, typer.Option(help="What the graph is called; else as the file is.")
+        str | None, typer.Option(help="Name of the graph. Default: that of the file.")
     ] = None,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Make a state graph of a dump of any TLC model.
+    """Make a state graph from a dump of any TLC model.
 
-    The graph is the same whatever machine, version of TLC or number of workers made the dump. The
-    dump does not say whether TLC came to its end: a state without an edge is taken for one that has
-    no steps.
+    The graph does not depend on the machine, the version of TLC or the number of its workers. A
+    dump does not say whether TLC finished: a state without an edge counts as one without steps.
     """
     from canvass.graph.dump_import import import_dump
 
@@ -162,7 +161,7 @@ def import_(
 
 
 def stats(graph: Folder, output: Output = Format.HUMAN) -> None:
-    """Say where a graph comes from and how large it is; its files are verified."""
+    """Show the origin and the size of a graph, and verify its files."""
     from canvass.graph.dump_folder import DumpView
     from canvass.graph.member_view import MemberView
     from canvass.graph.view import open_view

@@ -21,9 +21,9 @@ Where = Annotated[
 ]
 Actions = Annotated[
     list[str] | None,
-    typer.Option("--action", metavar="NAME", help="Only steps of this action; may be repeated."),
+    typer.Option("--action", metavar="NAME", help="Only steps of this action; repeatable."),
 ]
-Limit = Annotated[int, typer.Option(min=1, help="How many are shown at most.")]
+Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
 
 STATE_HELP: Final = "The beginning of a state's id, or 'initial' for the only initial state."
 INITIAL: Final = "initial"

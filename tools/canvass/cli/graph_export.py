@@ -148,7 +148,7 @@ def coverage(
     limit: Limit = 10,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Say which steps of a member's graph some runs take, and which they never take."""
+    """Show which steps of a member's graph some runs take, and which they never take."""
     from canvass.corpus.local_coverage import covered_by
     from canvass.graph.member_view import MemberView
     from canvass.graph.view import open_view
@@ -202,28 +202,33 @@ def _print_coverage(graph: StateGraph, found: Covered, missed: list[EdgeView]) -
 
 def export(
     graph: Folder,
-    form: Annotated[ExportFormat, typer.Option("--format", help="What is written.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The file; else stdout.")] = None,
-    around: Annotated[
-        str | None, typer.Option("--around", metavar="STATE", help="The states near this one.")
+    form: Annotated[ExportFormat, typer.Option("--format", help="Output format.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write. Default: stdout.")
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, max=50, help="With --around: how near.")] = 2,
+    around: Annotated[
+        str | None, typer.Option("--around", metavar="STATE", help="Only states near this one.")
+    ] = None,
+    depth: Annotated[
+        int, typer.Option(min=1, max=50, help="With --around: maximum distance, in steps.")
+    ] = 2,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="STATE", help=f"A path's start. {STATE_HELP}")
+        str | None, typer.Option("--from", metavar="STATE", help=f"Start of a path. {STATE_HELP}")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--to", metavar="STATE", help="The shortest path to this state.")
+        str | None,
+        typer.Option("--to", metavar="STATE", help="Write the shortest path to this state."),
     ] = None,
     where: Where = None,
     actions: Actions = None,
     limit: Limit = 1000,
 ) -> None:
-    """Write a part of a graph for other tools: all of it, the part around a state, or a path.
+    """Write a graph for other tools: all of it, the part around a state, or a path.
 
     dot, graphml and json hold states and the steps between them: those around a state, those where
     EXPR holds, or all. itf holds a path: to the state --to, or to the nearest one where EXPR holds.
 
-    Exit code 1: no state is such, or no path leads there; nothing is written.
+    Exit code 1: there is no such state or path; nothing is written.
     """
     from canvass.graph.view import open_view
 

@@ -63,7 +63,7 @@ def find(
 ) -> None:
     """Show a state and how many steps of each action leave it, or the states where EXPR holds.
 
-    Exit code 1: no state is such.
+    Exit code 1: there is no such state.
     """
     from canvass.graph.view import open_view
 
@@ -138,7 +138,7 @@ def path(
 ) -> None:
     """Show a shortest path to a state, or to the nearest state where EXPR holds.
 
-    It begins in FROM, or in an initial state. Exit code 1: no path leads there.
+    It starts at FROM, or at an initial state. Exit code 1: no path leads there.
     """
     from canvass.graph.view import open_view
     from canvass.graph.walks import NoPath, shortest_path
@@ -179,9 +179,9 @@ def _print_path(graph: StateGraph, hops: list[Hop]) -> None:
 def neighbours(
     graph: Folder,
     state: Annotated[str, typer.Argument(metavar="STATE", help=STATE_HELP)],
-    depth: Annotated[int, typer.Option(min=1, max=50, help="How many steps away.")] = 1,
-    forwards: Annotated[bool, typer.Option("--out", help="Only states that it leads to.")] = False,
-    backwards: Annotated[bool, typer.Option("--in", help="Only states that lead to it.")] = False,
+    depth: Annotated[int, typer.Option(min=1, max=50, help="Maximum distance, in steps.")] = 1,
+    forwards: Annotated[bool, typer.Option("--out", help="Only successors.")] = False,
+    backwards: Annotated[bool, typer.Option("--in", help="Only predecessors.")] = False,
     actions: Actions = None,
     limit: Limit = 50,
     output: Output = Format.HUMAN,
@@ -245,7 +245,7 @@ def components(
 ) -> None:
     """Show the strongly connected components: sets of states that all lead to each other.
 
-    A terminal one is never left; one with states that are not expanded is not counted as such.
+    No step leaves a terminal component. One with states that are not expanded is not terminal.
     """
     from canvass.graph.view import open_view
     from canvass.graph.walks import components as find_components
@@ -297,13 +297,16 @@ def _print_components(
 def project(
     graph: Folder,
     by: Annotated[
-        str, typer.Option("--by", metavar="EXPR", help="One expression, or several with commas.")
+        str,
+        typer.Option(
+            "--by", metavar="EXPR", help="One expression, or several separated by commas."
+        ),
     ],
     actions: Actions = None,
     limit: Limit = 50,
     output: Output = Format.HUMAN,
 ) -> None:
-    """Put states that agree in EXPR into one class, and show the classes and the steps between."""
+    """Put states with the same EXPR into one class; show the classes and the steps between them."""
     from canvass.graph.project import project as find_quotient
     from canvass.graph.view import open_view
 

@@ -39,10 +39,10 @@ def aeron(
         list[Path],
         typer.Argument(help="A folder of member-<id>.log[.gz|.zst] files, or the files."),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     effort: Annotated[
         int,
-        typer.Option("--effort", min=1, max=1000, help="Multiply the limit of the search by this."),
+        typer.Option("--effort", min=1, max=1000, help="Factor for the limit of the search."),
     ] = 1,
     events: Annotated[
         str,
@@ -50,9 +50,9 @@ def aeron(
             "--events",
             metavar="NAMES",
             show_default=False,
-            help="The events that the members log: names with commas between them, `all`, or"
-            " `production` for what Aeron's basic-auction-cluster script enables. Default: those"
-            " that are in the logs.",
+            help="The events that the members log: names separated by commas, `all`, or"
+            " `production` (those that Aeron's basic-auction-cluster script enables). Default:"
+            " those in the logs.",
         ),
     ] = "",
     revision: Annotated[
@@ -61,7 +61,7 @@ def aeron(
             "--revision",
             metavar="REVISION",
             show_default=False,
-            help="The revision of the spec that the logs are held against: "
+            help="The revision of the spec that explains the logs: "
             + ", ".join(REVISIONS)
             + ". Default: that of the release that wrote them.",
         ),
@@ -71,9 +71,10 @@ def aeron(
 ) -> None:
     """Import the event logs of an Aeron cluster as a run, for `canvass verify` to check.
 
-    The logs show what was received and each state change; the steps in between are inferred. Exit
-    code 0 if every line is explained, 1 if the run ends with a line that nothing explains, 3 if
-    lines or logs are missing, or the search for an explanation met its bound.
+    The logs show what was received and each state change; the steps in between are inferred.
+
+    Exit code 0: every line is explained. 1: the run ends at a line that nothing explains. 2: the
+    logs cannot be read. 3: lines or logs are missing, or the search reached its limit.
     """
     from canvass.cli.given import need_logs
     from canvass.cli.progress import Stages

@@ -11,20 +11,24 @@ import typer
 
 from canvass.cli.output import CommandError, Format
 
-Output = Annotated[Format, typer.Option("--format", help="For a person or a machine.")]
+Output = Annotated[Format, typer.Option("--format", help="Output format.")]
 Graphs = Annotated[
     list[Path] | None,
     typer.Option(
-        "--graph", metavar="GRAPH", help="State graphs, used as a step cache; may be repeated."
+        "--graph", metavar="GRAPH", help="A state graph to use as a step cache; repeatable."
     ),
 ]
 Cache = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Cache of TLC's answers. Default: ~/.cache/canvass."),
 ]
-Heap = Annotated[str | None, typer.Option(metavar="SIZE", help="Java heap: 4g, 512m.")]
-Page = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write a page.")]
-RunId = Annotated[str | None, typer.Option("--run", metavar="ID", help="Which run of several.")]
+Heap = Annotated[str | None, typer.Option(metavar="SIZE", help="Java heap size, such as 4g.")]
+Page = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write an HTML report.")
+]
+RunId = Annotated[
+    str | None, typer.Option("--run", metavar="ID", help="Id of the run, if there are several.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -55,7 +55,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is no text: byte {error.start + 1} is not UTF-8") from None
+        raise CommandError(f"{path} is not text: byte {error.start + 1} is not UTF-8") from None
 
 
 def json_text(value: object) -> str:

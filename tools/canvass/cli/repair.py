@@ -23,16 +23,20 @@ def register(app: typer.Typer) -> None:
         ],
         source: Annotated[
             Path,
-            typer.Option("--source", metavar="DATA", help="Another member's; it is only read."),
+            typer.Option(
+                "--source",
+                metavar="DATA",
+                help="The data folder of another member; it is only read.",
+            ),
         ],
     ) -> None:
         """Repair a member's recording of the log from another member's.
 
-        A member that finds damage does not start, and says which file. What is put back is proved
-        by the checksum of the first sound entry after it; what cannot be proved is left as it is.
-        The other member may be up.
+        A member that finds damage does not start, and names the file. An entry is put back if the
+        checksum of the next sound entry proves it; other damage stays as it is. The other member
+        may run.
 
-        Exit code 0: something was put back. 2: nothing could be.
+        Exit code 0: entries were put back. 2: none could be.
 
         canvass repair CLUSTER/data/member-0 --source CLUSTER/data/member-1
         """
@@ -41,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
         for folder in (damaged, source):
             if not folder.is_dir():
-                raise CommandError(f"{folder} is no folder")
+                raise CommandError(f"{folder} is not a folder")
         if damaged.resolve() == source.resolve():
             raise CommandError(f"{source} is the damaged member's own folder")
         storage = FileStorage(damaged)

@@ -54,7 +54,7 @@ def _register_run(app: typer.Typer) -> None:
     @app.command("run")
     def run(
         out: Annotated[Path, typer.Option(help="The folder of the cluster, new or empty.")],
-        members: Annotated[int, typer.Option(min=1, max=7, help="How many members.")] = 3,
+        members: Annotated[int, typer.Option(min=1, max=7, help="Number of members.")] = 3,
         seconds: Annotated[
             float, typer.Option(min=0, help="End after this time; 0: run until `quit` is typed.")
         ] = 0,
@@ -67,21 +67,23 @@ def _register_run(app: typer.Typer) -> None:
         service: Annotated[
             list[Service] | None,
             typer.Option(
-                help="An application that runs on the cluster; may be given again for another. "
-                "A counter if none is given.",
+                help="An application to run; repeatable. Default: counter.",
                 show_default=False,
             ),
         ] = None,
         script: Annotated[
-            Path | None, typer.Option(help="A script of faults: lines of time and command.")
+            Path | None,
+            typer.Option(help="File of faults: on each line a time in seconds and a command."),
         ] = None,
         random_faults: Annotated[
-            int | None, typer.Option(help="Inject random kills and pauses from this seed.")
+            int | None, typer.Option(help="Seed of random kills and pauses.")
         ] = None,
         load: Annotated[
-            float, typer.Option(min=0, help="Requests a second that clients offer.")
+            float, typer.Option(min=0, help="Requests per second that clients offer.")
         ] = 0,
-        clients: Annotated[int, typer.Option(min=1, max=8, help="How many offer them.")] = 2,
+        clients: Annotated[
+            int, typer.Option(min=1, max=8, help="Number of clients, with --load.")
+        ] = 2,
         record: Annotated[bool, typer.Option(help="Record the steps of each member.")] = True,
         sync: Annotated[bool, typer.Option(help="Sync the files to disk.")] = True,
         secret_file: Annotated[
@@ -98,9 +100,9 @@ def _register_run(app: typer.Typer) -> None:
         `node 1 replicate-standby-snapshot` or `quit` while it runs, or give a script of such lines,
         each after a time in seconds. Every member records its steps while it works.
 
-        Exit code 0: all members agree in the end, every acknowledged request counts once, and the
-        services of all members were equal at equal positions. 1: not so. 2: the cluster could not
-        be run. 130: interrupted.
+        Exit code 0: at the end all members agree, every acknowledged request counts once, and the
+        services of all members were equal at equal positions. 1: one of these does not hold. 2: the
+        cluster could not be run. 130: interrupted.
 
         canvass run --out CLUSTER --load 100
 
@@ -317,12 +319,12 @@ def _register_control(app: typer.Typer) -> None:
             list[str], typer.Argument(help="A command of `canvass run`: toggle snapshot, kill 1.")
         ],
         timeout: Annotated[
-            float, typer.Option(min=0.1, help="Seconds to wait until it is done.")
+            float, typer.Option(min=0.1, help="Seconds to wait for the command.")
         ] = 60,
     ) -> None:
-        """Let a running cluster do something: what could be typed at `canvass run`.
+        """Send a command to a running cluster, as if it was typed at `canvass run`.
 
-        Exit code 0: it was done; the output says how. 2: it was not done.
+        Exit code 0: the command was done; the output says how. 2: it was not done.
 
         canvass control CLUSTER toggle snapshot
 

@@ -41,11 +41,14 @@ def register(app: typer.Typer) -> None:
     @app.command("selftest")
     def selftest(
         quick: Annotated[
-            bool, typer.Option("--quick", help="Fewer runs; the core itself on small graphs only.")
+            bool,
+            typer.Option("--quick", help="Check fewer runs, and the core on small graphs only."),
         ] = False,
         runs: Annotated[
             int | None,
-            typer.Option(min=16, help="Good runs, and corrupted ones; else 1,008 of each."),
+            typer.Option(
+                min=16, help="Number of good runs, and of corrupted runs. Default: 1,008."
+            ),
         ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of the runs.")] = 0,
         cache: Annotated[
@@ -56,13 +59,13 @@ def register(app: typer.Typer) -> None:
         ] = None,
         output: Output = Format.HUMAN,
     ) -> None:
-        """Show that mistakes are found: mutants of the core, and corrupted runs.
+        """Check the checker: it must find mutants of the core, and corrupted runs.
 
-        Each mutant of the core has to be given away by an edge of a state graph of TLC's, good runs
-        have to conform, and corrupted ones have to be rejected for the right reason. State graphs
-        are built once, which takes minutes.
+        Each mutant of the core must differ from an edge of a state graph. Good runs must conform,
+        and corrupted runs must be rejected for the right reason. State graphs are built once, in
+        some minutes.
 
-        Exit code 0: everything was found. 1: a mutant lives, or a verdict is wrong. 2: TLC could
+        Exit code 0: everything was found. 1: a mutant survives, or a verdict is wrong. 2: TLC could
         not run. 130: interrupted.
         """
         count = runs or (QUICK_RUNS if quick else RUNS)
@@ -121,7 +124,7 @@ def _show(console: Console, report: SelftestReport) -> None:
         f"mutants    {killed} of {len(report.mutants)} killed",
         f"good       {report.good_runs:,} runs conform, {report.good_runs_rejected} do not",
         f"corrupted  {rejected:,} runs rejected for the right reason, {not_rejected} not",
-        f"oracle     {asked:,} steps asked of TLC, which sees {disputed} of them otherwise",
+        f"oracle     {asked:,} steps checked by TLC, which disagrees on {disputed}",
     )
     for line in lines:
         console.print(Text(line))

@@ -70,8 +70,8 @@ def register(app: typer.Typer) -> None:
 
     @app.command("simulate")
     def simulate(
-        members: Annotated[int, typer.Option(min=1, max=9, help="How many members.")] = 3,
-        seeds: Annotated[int, typer.Option(min=1, help="How many seeds; each is one run.")] = 100,
+        members: Annotated[int, typer.Option(min=1, max=9, help="Number of members.")] = 3,
+        seeds: Annotated[int, typer.Option(min=1, help="Number of seeds; each is one run.")] = 100,
         seed_start: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
         steps: Annotated[
             int, typer.Option(min=1, help="Steps of each run before its faults stop.")
@@ -80,14 +80,14 @@ def register(app: typer.Typer) -> None:
             Revision, typer.Option(help="The protocol that the members run.")
         ] = Revision.HARDENED,
         options: Annotated[
-            str, typer.Option(metavar="JSON", help="Do one run again: the options of a `run.json`.")
+            str, typer.Option(metavar="JSON", help="Repeat one run: the options in its `run.json`.")
         ] = "",
         coverage: Annotated[
             bool, typer.Option("--coverage", help="Count the distinct steps that the runs take.")
         ] = False,
         graph: Annotated[
             list[Path] | None,
-            typer.Option("--graph", metavar="ARTIFACT", help="State graphs to cover."),
+            typer.Option("--graph", metavar="ARTIFACT", help="A state graph to cover; repeatable."),
         ] = None,
         coverage_guided: Annotated[
             bool,
@@ -96,7 +96,8 @@ def register(app: typer.Typer) -> None:
             ),
         ] = False,
         profile: Annotated[
-            str, typer.Option(help="Faults that make one kind of situation likely.")
+            str,
+            typer.Option(help="The faults: swarm (all kinds), or a profile such as broken-joins."),
         ] = "swarm",
         disk_loss: Annotated[
             bool,
@@ -107,14 +108,15 @@ def register(app: typer.Typer) -> None:
         ] = None,
         output: Output = Format.HUMAN,
     ) -> None:
-        """Simulate clusters: one thread, virtual time, faults that the seed chooses.
+        """Simulate clusters in virtual time, with faults that the seed chooses.
 
-        Members, archives, services and clients are those of `canvass run`. Safety is looked at
-        after every step. After so many steps the faults stop; then every request has to be
-        answered, and all members have to serve one leader and to agree.
+        Members, archives, services and clients are those of `canvass run`. Safety is checked after
+        every step. After --steps the faults stop; then every request must be answered, and all
+        members must follow one leader and agree.
 
-        Exit code 0: nothing was found, or only what the revision is known to allow. 1: a hardened
-        cluster violates a property or is stuck. 2: the work could not be done. 130: interrupted.
+        Exit code 0: no finding, or only findings that the revision is known to allow. 1: a hardened
+        cluster violates a property or is stuck. 2: the runs could not be simulated. 130:
+        interrupted.
 
         canvass simulate --seeds 1000
 

@@ -143,10 +143,10 @@ def shrink(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A run that diverges, or a data set with --run.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to write.")],
     run_id: RunId = None,
     midway: Annotated[
-        bool, typer.Option("--midway", help="Streams may lose their beginnings as well.")
+        bool, typer.Option("--midway", help="Also remove beginnings of streams.")
     ] = False,
     graph: Graphs = None,
     cache: Cache = None,
@@ -154,8 +154,8 @@ def shrink(
 ) -> None:
     """Make the smallest run that still diverges in the same way, at the same event.
 
-    Ends of streams, whole members and steps without consequence are left out as long as the checker
-    finds the same divergence. Exit code 2 if the run does not diverge.
+    Removes ends of streams, whole members and steps without consequence, as long as the checker
+    finds the same divergence. Exit code 2: the run does not diverge.
 
     canvass trace shrink RUN --out small && canvass trace show small
     """
@@ -253,15 +253,18 @@ class Compression(str, Enum):
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Runs, or a data set.")],
     out: Annotated[
-        str, typer.Argument(metavar="OUT", help="What to write; - for stdout, where it is text.")
+        str,
+        typer.Argument(metavar="OUT", help="File or folder to write; -: stdout, for text formats."),
     ],
     form: Annotated[
         Form | None,
-        typer.Option("--as", help="What to make; without it OUT's name says, or the input."),
+        typer.Option(
+            "--as", help="Output format. Default: from the name of OUT, else Parquet or NDJSON."
+        ),
     ] = None,
     run_id: RunId = None,
     compress: Annotated[
-        Compression, typer.Option(help="Of the streams of run folders.")
+        Compression, typer.Option(help="Compression of event files in run folders.")
     ] = Compression.NONE,
     start: Annotated[
         str | None, typer.Option("--from", metavar="EVENT", help="Mermaid: the first event.")
@@ -270,10 +273,10 @@ def convert(
         str | None, typer.Option("--to", metavar="EVENT", help="Mermaid: the last event.")
     ] = None,
 ) -> None:
-    """Convert runs to other forms.
+    """Convert runs to other formats.
 
-    NDJSON folders and Parquet data sets become each other without loss. For other tools there are
-    ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
+    NDJSON folders and Parquet data sets convert to each other without loss. Formats of other tools
+    are ITF (the sequence of states), ShiViz (a log with vector clocks) and Mermaid.
 
     canvass trace convert my-corpus my-data-set
 
@@ -296,9 +299,7 @@ def schema(
     part: Annotated[
         Schema, typer.Argument(help="run: run.json; events: a line of a stream; arrow: columns.")
     ] = Schema.EVENTS,
-    members: Annotated[
-        int, typer.Option(min=1, max=9, help="Of the cluster whose Arrow columns to show.")
-    ] = 3,
+    members: Annotated[int, typer.Option(min=1, max=9, help="With arrow: number of members.")] = 3,
 ) -> None:
     """Print the schema of the trace format: JSON Schema, or the Arrow columns of a data set.
 
@@ -422,21 +423,23 @@ def show(
         str | None, typer.Option("--to", metavar="EVENT", help="The last event to show.")
     ] = None,
     member: Annotated[
-        list[int] | None, typer.Option(min=0, help="Only this member's lane; may be repeated.")
+        list[int] | None, typer.Option(min=0, help="Show only this member's lane; repeatable.")
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Say what is in the messages received.")
+        bool, typer.Option("--messages", help="Show the contents of received messages.")
     ] = False,
     width: Annotated[
-        int | None, typer.Option(min=20, help="Columns to use; else those of the terminal.")
+        int | None, typer.Option(min=20, help="Width in columns. Default: the terminal's.")
     ] = None,
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII alone.")] = False,
+    ascii_only: Annotated[
+        bool, typer.Option("--ascii", help="Draw with ASCII characters only.")
+    ] = False,
     output: Output = Format.HUMAN,
 ) -> None:
     """Show a run in swim lanes: what each member did, what it changed, and the messages.
 
-    Events stand in an order of causes: a message is received below where it was sent. Clocks decide
-    nothing but the order of what is independent.
+    Events are in causal order: a message is received below the event that sends it. Clocks order
+    independent events only.
 
     canvass trace show RUN --around 1:42 | less -R
     """

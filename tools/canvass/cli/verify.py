@@ -140,36 +140,34 @@ def register(app: typer.Typer) -> None:
         ],
         graph: Graphs = None,
         cache: Cache = None,
-        no_cache: Annotated[bool, typer.Option("--no-cache", help="Use no cache.")] = False,
-        jobs: Annotated[
-            int, typer.Option("--jobs", "-j", min=1, help="Processes that read and check.")
-        ] = 1,
+        no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not use the cache.")] = False,
+        jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
         engine: Annotated[
             Engine,
             typer.Option(help="Check each step, or let TLC search for each whole run (slow)."),
         ] = Engine.STEPS,
         timeout: Annotated[
             float | None,
-            typer.Option(metavar="SECONDS", help="For each run of TLC, with --engine tlc."),
+            typer.Option(metavar="SECONDS", help="With --engine tlc: time limit for each run."),
         ] = None,
         heap: Heap = None,
         timing: Annotated[
             TimingMode,
             typer.Option(
-                help="Steps that the run's times contradict: show, fail, or skip the test."
+                help="Steps that the recorded times contradict: warn, fail, or skip the check."
             ),
         ] = TimingMode.WARN,
         setting: Settings = None,
         output: Annotated[
-            VerifyFormat, typer.Option("--format", help="For a person, a machine or a CI server.")
+            VerifyFormat, typer.Option("--format", help="Output format.")
         ] = VerifyFormat.HUMAN,
         html: Page = None,
     ) -> None:
         """Check that runs are behaviours of the spec.
 
-        Exit code 0: all conform. 1: one diverges. 2: one is malformed and none diverges, or nothing
-        was checked, or TLC could not run. 3: steps are missing, and what is there conforms. 130:
-        interrupted. Timing warnings change none of these, unless --timing error is given.
+        Exit code 0: all runs conform. 1: a run diverges. 2: a run is malformed and none diverges,
+        nothing was checked, or TLC could not run. 3: steps are missing, and the others conform.
+        130: interrupted. Timing warnings change the exit code only with --timing error.
         """
         from msgspec.structs import replace
 

@@ -83,12 +83,14 @@ def watch(
     ],
     setting: Settings = None,
     exit_on: Annotated[
-        ExitOn, typer.Option("--exit-on", help="What ends the command, with exit code 1.")
+        ExitOn, typer.Option("--exit-on", help="End with exit code 1 at this event.")
     ] = ExitOn.NEVER,
     command: Annotated[
         str | None,
         typer.Option(
-            "--run", metavar="COMMAND", help="Run this in a shell then; CANVASS_EVENT says why."
+            "--run",
+            metavar="COMMAND",
+            help="Shell command for such an event, or a danger; CANVASS_EVENT is its text.",
         ),
     ] = None,
     verify: Annotated[
@@ -100,16 +102,16 @@ def watch(
         typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics on 127.0.0.1."),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Read and check what is there, then end.")
+        bool, typer.Option("--once", help="Read and check the logs as they are, then end.")
     ] = False,
 ) -> None:
-    """Follow event logs that are being written, and keep the picture of the cluster.
+    """Follow event logs while they are written, and show the state of the cluster.
 
-    On a terminal the picture is drawn anew each second; elsewhere each change is one line.
+    A terminal shows one picture, updated each second; otherwise each change is one line.
     canvass batch watch is another command: it verifies runs of a corpus as they arrive.
 
-    Exit code 0: --once. 1: what --exit-on names; with --once a divergence. 2: the logs cannot be
-    read. 130: interrupted.
+    Exit code 0: --once, and no divergence. 1: an event that --exit-on names; with --once, a
+    divergence. 2: the logs cannot be read. 130: interrupted.
 
     canvass watch LOGDIR --exit-on danger --metrics 9100
     """
