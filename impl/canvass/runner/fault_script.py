@@ -79,8 +79,8 @@ def parse_command(text: str, member_count: int) -> Command:
             toggles = "|".join(map(_typed, CLUSTER_ACTIONS))
             nodes = "|".join(map(_typed, NODE_ACTIONS))
             raise RunnerError(
-                f"unknown command {text!r}; give {'|'.join(MEMBER_ACTIONS)} {who}, toggle {toggles},"
-                f" node {who} {nodes}, quit"
+                f"unknown command {text!r}; give {'|'.join(MEMBER_ACTIONS)} {who},"
+                f" toggle {toggles}, node {who} {nodes}, quit"
             )
 
 
@@ -89,9 +89,8 @@ def _member(target: str, member_count: int) -> str:
     is_id = target.isdecimal() and len(target) < 10
     if target in ROLES or (is_id and int(target) < member_count):
         return target
-    raise RunnerError(
-        f"no member {target[:40]!r}: give 0 to {member_count - 1}, leader, follower or all"
-    )
+    ids = "0" if member_count == 1 else f"0 to {member_count - 1}"
+    raise RunnerError(f"no member {target[:40]!r}: give {ids}, leader, follower or all")
 
 
 def parse_script(text: str, member_count: int) -> list[TimedCommand]:

@@ -133,9 +133,7 @@ def _runs_named(root: Path, paths: Sequence[str | Path]) -> list[Path]:
         except TraceError as error:
             raise pytest.UsageError(f"canvass_runs: {error}") from None
         if corpus.files:
-            raise pytest.UsageError(
-                f"canvass_runs: {path}: a data set; the marker takes run folders"
-            )
+            raise pytest.UsageError(f"canvass_runs: {path}: a data set; name run folders")
         found += corpus.folders
     return found
 

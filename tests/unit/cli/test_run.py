@@ -134,7 +134,7 @@ def test_clients_talk_to_a_cluster_and_an_operator_ends_it(tmp_path: Path) -> No
         "node 0 replicate-standby-snapshot: none found\n",
     ]
     assert "nothing to do" in controlled[2].stderr
-    assert "'1' is no member of 1" in controlled[3].stderr
+    assert "no member '1': give 0, leader" in controlled[3].stderr
     assert not (folder / "control.sock").exists()
     assert refused.returncode == 2
     assert "refused this client: credentials are wrong" in refused.stderr

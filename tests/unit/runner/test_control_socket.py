@@ -33,7 +33,7 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
         monkeypatch.setattr(sys, "stdin", stdin)
         assert asyncio.run(taken()) == ["kill 1", "quit", "toggle snapshot", "start all"]
     assert len(said) == 1
-    assert said[0].startswith("'nonsense' is no command")
+    assert said[0].startswith("unknown command 'nonsense'")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_lines_are_taken_as_they_come_and_the_end_of_them_ends_nothing(
     [
         ("kill 1\n", "kill 1", "ok kill 1\n"),
         ("kill 1", "", "kill 1: nothing to do\n"),
-        ("kill 9\n", "", "'9' is no member of 3, nor leader, follower, all\n"),
+        ("kill 9\n", "", "no member '9': give 0 to 2, leader, follower or all\n"),
         ("x" * 9_999, "", "a command has no more than 4,096 bytes\n"),
     ],
 )

@@ -39,9 +39,9 @@ def test_a_script_is_read_in_the_order_of_time() -> None:
         ("toggle NEUTRAL", "toggle suspend|resume|snapshot|shutdown|abort|standby-snapshot, node"),
         ("node 3 replicate-standby-snapshot", "give 0 to 2, leader"),
         ("node 1 snapshot", "node ID|leader|follower|all replicate-standby-snapshot, quit"),
-        ("node 1", "is no command"),
+        ("node 1", "unknown command 'node 1'"),
         (f"kill {'9' * 5000}", "give 0 to 2, leader"),
-        ("", "is no command"),
+        ("", "unknown command ''"),
     ],
 )
 def test_what_is_no_command_is_refused_with_what_is_one(text: str, expected: str) -> None:

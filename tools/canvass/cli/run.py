@@ -110,12 +110,16 @@ def _register_run(app: typer.Typer) -> None:
         CLUSTER/runs
         """
         from canvass.cli.client import read_secret
+        from canvass.runner import RunnerError
         from canvass.runner.cluster_run import ClusterOptions, run_cluster
         from canvass.runner.fault_script import parse_script, random_script
 
         timed = []
         if script is not None:
-            timed += parse_script(text_of(script), members)
+            try:
+                timed += parse_script(text_of(script), members)
+            except RunnerError as error:
+                raise CommandError(f"{script}: {error}") from None
         if random_faults is not None:
             if not seconds:
                 raise CommandError("--random-faults requires --seconds")
